@@ -59,7 +59,7 @@ DOORS = {
     # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
     # service. The revisions of a day are about the whole bill; a comparison of two moments gives its second reader the
     # scope of the first.
-    "whole_store": {"tenant_requests", "routes/explain", "routes/explain_topic", "routes/revisions"},
+    "whole_store": {"tenant_requests", "routes/explain", "routes/revisions"},
     # Readers that somebody else than the context of the request opens.
     "version_reader": {"routes/revisions"},
     "open_reader": set(),
@@ -158,7 +158,7 @@ def test_the_fence(store: TenantStore) -> None:
 #: Routes that ask whether the caller has a scope, because their answers are more than rows and sums; decision 16 says
 #: why.
 SCOPE_AWARE = {
-    *("aggregate", "cost_categories", "costs", "explain", "explain_topic", "findings", "me", "pipeline", "policies"),
+    *("aggregate", "cost_categories", "costs", "explain", "findings", "me", "pipeline", "policies"),
     *("tenants", "views"),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from chargeback.api.csv_tables import csv_response
+from chargeback.api.responses import csv_response
 
 
 def test_every_kind_of_value() -> None:

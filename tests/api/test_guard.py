@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from chargeback.api.hosts import AllowedHosts
+from chargeback.api.guard import AllowedHosts
 from chargeback.api.services import ApiLimits
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.tenant import TenantStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.api.hosts import AllowedHosts
+from chargeback.api.guard import AllowedHosts
 
 REBOUND = ["attacker.example", "localhost.attacker.example", "127.0.0.1.attacker.example", "xlocalhost.example"]
 

@@ -12,7 +12,7 @@ import pytest
 from chargeback.api.app import create_app
 from chargeback.api.parameters import MOST_MISTAKES, SentBody, read_body
 from chargeback.api.problems import InvalidRequest
-from chargeback.api.schemas.tags import MAX_ITEMS, BulkTags
+from chargeback.api.routes.tags import MAX_ITEMS, BulkTags
 from tests.api.conftest import ACME, fill, parameters_of
 from tests.support.clock import NOW
 from tests.support.facts import tenant_store

@@ -8,9 +8,9 @@ import pytest
 
 from chargeback.api import identity, parameters, signing_keys
 from chargeback.api.limits import MAX_BODY_BYTES
-from chargeback.api.schemas.external_costs import _MAX_MAPPING_LENGTH
-from chargeback.api.schemas.tags import MAX_ITEMS
-from chargeback.api.schemas.views import MOST_VIEWS
+from chargeback.api.routes.external_costs import _MAX_MAPPING_LENGTH
+from chargeback.api.routes.tags import MAX_ITEMS
+from chargeback.api.routes.views import MOST_VIEWS
 from chargeback.categories import parsing, reading, reading_matches, regex
 from chargeback.category_sources import entries
 from chargeback.cli import connections

@@ -21,7 +21,7 @@ from chargeback.api.limits import RequestLimits
 from chargeback.api.metrics import MetricsMiddleware, RequestMetrics
 from chargeback.api.pages import add_pages
 from chargeback.api.path_prefix import PathPrefix
-from chargeback.api.problems import add_handlers
+from chargeback.api.problems import Problem, add_handlers
 from chargeback.api.refusals import RefusalLog
 from chargeback.api.routes import (
     aggregate,
@@ -34,14 +34,12 @@ from chargeback.api.routes import (
     cost_categories,
     costs,
     explain,
-    explain_topic,
     export,
     external_costs,
     findings,
     flow,
     focus,
     graph,
-    health,
     inventory,
     journal,
     me,
@@ -63,7 +61,6 @@ from chargeback.api.routes import (
     views,
 )
 from chargeback.api.routes.readiness import ReadinessCache
-from chargeback.api.schemas.problem import Problem
 from chargeback.api.services import ApiLimits, Services
 from chargeback.page import PageFiles
 from chargeback.service.executor import RequestExecutor
@@ -101,7 +98,7 @@ _ROUTERS = (
     changes.router,
     aggregate.router,
     explain.router,
-    explain_topic.router,
+    explain.topic_router,
     chargebacks.router,
     inventory.router,
     tags.router,
@@ -190,7 +187,7 @@ def _routes(*, is_worker: bool) -> Sequence[BaseRoute]:
         ValueError: a route does not declare what it needs.
     """
     everything = APIRouter(dependencies=[Depends(authorise)])
-    everything.include_router(health.router)
+    everything.include_router(readiness.health_router)
     everything.include_router(chargeback_metrics.router)
     for router in () if is_worker else _ROUTERS:
         everything.include_router(router, prefix=PREFIX)

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from chargeback import __version__
 from chargeback.api.app import create_app
 from chargeback.api.authentication import authenticate_by
-from chargeback.api.hosts import AllowedHosts, needs_names
+from chargeback.api.guard import AllowedHosts, needs_names
 from chargeback.api.services import ApiLimits, Services
 from chargeback.config import Configuration, Tenant
 from chargeback.emitters.prometheus import Exposition, exposition_of

@@ -15,11 +15,9 @@ from starlette.requests import Request
 
 from chargeback.access.caller import Caller, TenantAccess
 from chargeback.access.roles import Roles
-from chargeback.api.identity import TOKEN_NAME, Identify, Identity
-from chargeback.api.jwt_identity import JwtIdentity
+from chargeback.api.identity import TOKEN_NAME, Identify, Identity, JwtIdentity, ProxyIdentity
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.problems import Unauthenticated
-from chargeback.api.proxy_identity import ProxyIdentity
 from chargeback.api.services import Authenticate, Services, everybody
 from chargeback.api.signing_keys import check_keys
 from chargeback.config.access import AccessSettings

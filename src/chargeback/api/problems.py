@@ -16,6 +16,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute, iter_route_contexts
+from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -339,3 +340,27 @@ def _log_error(what: str, error: Exception) -> str:
     number = uuid.uuid4().hex[:12]
     log.error("%s (%s)", what, number, exc_info=error)
     return number
+
+
+class InvalidPart(BaseModel):
+    """One thing wrong with a request."""
+
+    parameter: str = Field(description="The query parameter, or the path in the body.", examples=["page_size"])
+    message: str = Field(description="What to change.", examples=["Input should be less than or equal to 1000"])
+
+
+class Problem(BaseModel):
+    """A problem (RFC 9457), as `application/problem+json`."""
+
+    type: str = Field(
+        description="A stable identifier of the problem type.", examples=["urn:chargeback:invalid-request"]
+    )
+    title: str = Field(description="The problem type as text.", examples=["Invalid request"])
+    status: int = Field(description="The HTTP status.", examples=[400])
+    detail: str = Field(
+        description="One sentence that explains the problem and how to solve it.",
+        examples=["page_size: should be at most 1000"],
+    )
+    errors: list[InvalidPart] | None = Field(
+        default=None, description="All mistakes in an invalid request; absent for other problems."
+    )

@@ -1,10 +1,10 @@
-"""Responses: JSON created at once, and bytes streamed while they are created."""
+"""Responses: JSON and CSV created at once, and bytes streamed while they are created."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,9 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from chargeback.api.parameters import CSV_TYPE
 from chargeback.errors import ChargebackError
+from chargeback.service.csv_text import csv_text
 from chargeback.service.executor import PieceStream, RequestContext
 
 # Small enough that a slow client regularly accepts data, large enough that a fast one is not delayed.
@@ -95,3 +97,22 @@ async def _send_in_parts(piece: memoryview, send: Send) -> None:
     for start in range(0, len(piece), _PIECE_BYTES):
         body = bytes(piece[start : start + _PIECE_BYTES])
         await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+def csv_response(
+    name: str,
+    columns: Sequence[str],
+    items: Iterable[Mapping[str, Any]],
+    *,
+    numbers: Collection[str] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return items of a JSON answer as a CSV file called ``name``, as the export writes it.
+
+    ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
+    """
+    return Response(
+        csv_text(columns, items, numbers=numbers),
+        media_type=CSV_TYPE,
+        headers=attachment(name) | dict(headers or {}),
+    )

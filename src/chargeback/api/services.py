@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from starlette.requests import Request
 
 from chargeback.access.caller import EVERYBODY, Caller
-from chargeback.api.hosts import AllowedHosts
+from chargeback.api.guard import AllowedHosts
 from chargeback.model.days import Clock, utc_now
 from chargeback.service.tenant_view import TenantView
 

@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from chargeback.api.parameters import CATEGORY_PARAMETER, NOT_PREFIX, TAG_PARAMETER, Day
+from chargeback.api.routes.topic_attributions import TopicColumns
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.topic_attributions import TopicColumns
 from chargeback.service.periods import OTHER_PERIOD, PERIOD
 
 MOST_ROWS: Final = 50

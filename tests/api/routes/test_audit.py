@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from chargeback.api.schemas.audit import AuditItem
+from chargeback.api.routes.audit import AuditItem
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.control.audit import KINDS
 from chargeback.store.tenant import TenantStore

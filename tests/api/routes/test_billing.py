@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from chargeback.api.schemas.billing import BillingLineItem
+from chargeback.api.routes.billing import BillingLineItem
 from chargeback.api.schemas.common import PageOf
 from tests.api.conftest import ACME
 

@@ -15,7 +15,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from chargeback.api.schemas.category_answers import AssignedAnswer, CoverageAnswer, DryRunAnswer
+from chargeback.api.routes.category_answers import AssignedAnswer, CoverageAnswer, DryRunAnswer
 from chargeback.api.schemas.chargebacks import AggregateAnswer, ChargebackRow
 from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.errors import PluginError

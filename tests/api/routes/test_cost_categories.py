@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chargeback.api.schemas.cost_categories import CategoryHistoryItem, CategoryItem, CategoryList
+from chargeback.api.routes.cost_categories import CategoryHistoryItem, CategoryItem, CategoryList
 from chargeback.service import cost_categories
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.tenant import TenantStore

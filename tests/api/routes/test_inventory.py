@@ -8,8 +8,8 @@ import httpx
 import pytest
 from sqlalchemy import insert
 
+from chargeback.api.routes.inventory import IdentityItem, InventorySummary, ResourceItem
 from chargeback.api.schemas.common import PageOf
-from chargeback.api.schemas.inventory import IdentityItem, InventorySummary, ResourceItem
 from chargeback.store.control.schema import identities, resources
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from chargeback.api.schemas.overview import RunList, TenantOverview
+from chargeback.api.routes.overview import RunList, TenantOverview
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, parameters_of

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from chargeback.api.parameters import MAX_ID_LENGTH
+from chargeback.api.routes.tags import TagItem
 from chargeback.api.schemas.common import PageOf
-from chargeback.api.schemas.tags import TagItem
 from chargeback.store.control import schema
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, known, parameters_of

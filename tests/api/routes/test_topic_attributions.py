@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from chargeback.api.routes.topic_attributions import TopicAggregateAnswer, TopicRow
 from chargeback.api.schemas.common import PageOf
-from chargeback.api.schemas.topic_attributions import TopicAggregateAnswer, TopicRow
 from chargeback.store.queries import aggregate
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.tenant import TenantStore

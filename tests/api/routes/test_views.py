@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from chargeback.api.routes import views
-from chargeback.api.schemas.views import ViewList
+from chargeback.api.routes.views import ViewList
 from tests.api.conftest import ACME, parameters_of
 
 URL = f"{ACME}/views"

@@ -8,10 +8,9 @@ from fastapi import Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.csv_tables import csv_response
 from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.responses import rendered_response
+from chargeback.api.responses import csv_response, rendered_response
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters

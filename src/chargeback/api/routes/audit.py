@@ -1,19 +1,76 @@
 """The audit log."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
+from pydantic import Field
 from sqlalchemy import RowMapping
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
+from chargeback.api.parameters import CommonParameters, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.audit import AuditItem, AuditQuery
-from chargeback.api.schemas.common import PageOf
+from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Control
-from chargeback.model.days import render_instant
-from chargeback.store.control.audit import audit_entries
+from chargeback.model.days import instants, render_instant
+from chargeback.store.control.audit import AuditFilter, audit_entries
+
+AuditKind = Literal[
+    "tag.created",
+    "tag.changed",
+    "tag.removed",
+    "view.created",
+    "view.changed",
+    "view.removed",
+    "category.created",
+    "category.changed",
+    "category.removed",
+    "finding.snoozed",
+    "finding.woken",
+    "statement.acknowledged",
+    "statement.disputed",
+    "token.created",
+    "token.revoked",
+    "run.requested",
+    "request.refused",
+]
+
+
+class AuditQuery(CommonParameters):
+    """Parameters of the audit log."""
+
+    what: AuditKind | None = Field(default=None, description="Only entries of this kind.")
+    who: Text | None = Field(default=None, description="Only what this caller did.", examples=["api"])
+
+    def wanted(self, lookback_days: int) -> AuditFilter:
+        """Return the entries that are meant; dates that are not given do not matter."""
+        window = instants(*self.days(lookback_days), self.zone)
+        return AuditFilter(
+            self.what,
+            self.who,
+            None if self.start_date is None else window.start,
+            None if self.end_date is None else window.end,
+        )
+
+
+class AuditItem(ResponseModel):
+    """One change, or one request that was refused."""
+
+    id: str = Field(examples=["17"])
+    at: Instant
+    who: str = Field(
+        description="`api` for a caller of the API, `command line` for a user of the command line.", examples=["api"]
+    )
+    what: AuditKind
+    target: str = Field(
+        description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, "
+        "`finding/<id>`, `run/<run_id>`, or method and path.",
+        examples=["identity/sa-123abc/team"],
+    )
+    before: dict[str, Any] | None = Field(description="The values before; null for something new.")
+    after: dict[str, Any] | None = Field(description="The values after; null for something removed.")
+
 
 router = Routes(prefix="/tenants/{tenant_name}/audit", tags=["Audit"])
 

@@ -1,20 +1,160 @@
 """What changed between two ranges of days, and why."""
 
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from fastapi import Query
+from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
+from chargeback.api.parameters import Day, day_if_valid
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
 from chargeback.api.routes.aggregate import display_names
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.changes import ChangesAnswer, ChangesQuery
+from chargeback.api.schemas.chargebacks import CostColumns
+from chargeback.api.schemas.common import Decimal, ResponseModel, Sum
+from chargeback.api.schemas.costs import ComparedWith, ComparingQuery
+from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
 from chargeback.service.changes import Change, changes, names_of_changes, together
+from chargeback.service.periods import OTHER_PERIOD, Period
 from chargeback.service.wording import Names
+from chargeback.store.queries.datasets import CHARGEBACKS
+
+MOST_CHANGES = 1000
+
+#: The ends of the two ranges: all of them, or none.
+_RANGES = ("from_start", "from_end", "to_start", "to_end")
+#: What names the two ranges otherwise.
+_NAMED = ("period", "start_date", "end_date", "compare")
+_END = "last day, inclusive, in `timezone`."
+
+
+class ChangesQuery(CostColumns, ComparingQuery, GroupedQuery):
+    """Parameters of what changed: a period and the one it is compared with, or any two ranges."""
+
+    excluded: CostColumns = CostColumns()
+    group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
+    compare: Annotated[str, StringConstraints(pattern=OTHER_PERIOD)] = Field(
+        default="previous",
+        description="The earlier period: `previous` (as many days before), `year` (the same dates a year before), or "
+        "two dates, `2026-09-01..2026-09-30`.",
+        examples=["previous"],
+    )
+    from_start: Day | None = Field(
+        default=None,
+        description="Instead of a period and `compare`, the first day of the earlier range; needs `from_end`, "
+        "`to_start` and `to_end`.",
+    )
+    from_end: Day | None = Field(default=None, description=f"The earlier range's {_END}")
+    to_start: Day | None = Field(default=None, description="The later range's first day.")
+    to_end: Day | None = Field(default=None, description=f"The later range's {_END}")
+    limit: int = Field(default=100, ge=1, le=MOST_CHANGES, description="How many changes, the largest first.")
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that two ranges are complete, in order, and not given together with a period."""
+        problems = super().cross_checks(raw, now)
+        if not raw.keys() & set(_RANGES):
+            return problems
+        problems += [InvalidParameter(name, "is needed, too") for name in _RANGES if name not in raw]
+        problems += [
+            InvalidParameter(name, "should not be given together with two ranges") for name in _NAMED if name in raw
+        ]
+        for first, last in (_RANGES[:2], _RANGES[2:]):
+            start, end = day_if_valid(raw.get(first)), day_if_valid(raw.get(last))
+            if start is None or end is None:
+                continue
+            try:
+                Period.between(start, end)
+            except ValueError as error:
+                problems.append(InvalidParameter(last, str(error)))
+        return problems
+
+    def _periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
+        if self.from_start is None or self.from_end is None or self.to_start is None or self.to_end is None:
+            return super()._periods(lookback_days, last)
+        return Period(self.to_start, self.to_end), Period(self.from_start, self.from_end)
+
+
+class ChangeEffects(ResponseModel):
+    """Why an amount changed; the effects sum to the difference exactly.
+
+    An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
+    adds to the amount of the earlier range; in this order."""
+
+    calendar: Sum = Field(description="More or fewer days have costs.")
+    quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
+    price: Sum = Field(
+        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
+    )
+    policy: Sum = Field(
+        description="The cost was split by another policy, or by another method of it, for example as measurements "
+        "were missing."
+    )
+    share: Sum = Field(description="Another part of the measured usage.")
+    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
+    correction: Sum = Field(
+        description="The whole difference of a product type on a resource that has both charges and refunds, or a "
+        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
+    )
+    new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
+    gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
+
+
+class ChangedAmounts(ResponseModel):
+    """Amounts of both ranges, and why they differ."""
+
+    before: Sum
+    after: Sum
+    delta: Sum = Field(description="After minus before.")
+    per_day_before: Decimal | None = Field(
+        description="Per day with costs, rounded to twelve places; null if there are none."
+    )
+    per_day_after: Decimal | None
+    effects: ChangeEffects
+    sentence: str = Field(
+        description="What changed and why, in words: the largest reason for each effect, and who pays most of it.",
+        examples=[
+            "+412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were "
+            "billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on "
+            "orders-prod rose."
+        ],
+    )
+
+
+class ChangedItem(ChangedAmounts):
+    """One combination of values."""
+
+    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
+
+
+class ChangedRest(ChangedAmounts):
+    """The combinations that are not listed, together."""
+
+    count: int
+
+
+class ChangesAnswer(ResponseModel):
+    """What changed between two ranges. Items and `other` sum to the totals, and these are those of the aggregates."""
+
+    start_date: date = Field(description="First day of the later range.")
+    end_date: date
+    timezone: str = Field(examples=["UTC"])
+    days_with_costs: int = Field(description="UTC days of the later range that have costs, whatever the filters.")
+    compared_with: ComparedWith = Field(description="The earlier range.")
+    currency: str = Field(examples=["USD"])
+    items: list[ChangedItem] = Field(description="The largest changes first.")
+    other: ChangedRest | None = Field(description="The changes beyond `limit`, together.")
+    totals: ChangedAmounts
+    names: dict[str, dict[str, str]] = Field(
+        description="The display names of the listed ids, by column. Ids without a name are left out.",
+        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
+    )
+
 
 router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Changes"])
 

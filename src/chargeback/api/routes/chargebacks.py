@@ -6,10 +6,9 @@ from fastapi import Path, Query
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.csv_tables import csv_response
 from chargeback.api.parameters import FactsParameters
 from chargeback.api.problems import NotFound
-from chargeback.api.responses import json_response, page_response
+from chargeback.api.responses import csv_response, json_response, page_response
 from chargeback.api.routing import CSV, Files, Routes
 from chargeback.api.schemas.chargebacks import (
     AllocationIssue,

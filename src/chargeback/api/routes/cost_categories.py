@@ -2,40 +2,30 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from fastapi import Body, Path, Query
+from fastapi import Body, Query
+from pydantic import AfterValidator, Field, StringConstraints
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.category_responses import preview_response
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import ALWAYS, csv_answer
-from chargeback.api.parameters import CATEGORY_KEY, CSV_TYPE
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, StrictModel
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, PreconditionFailed
 from chargeback.api.responses import attachment, json_response, page_response
+from chargeback.api.routes.category_answers import CategoryKey, DryRunAnswer, EditQuery, preview_response
+from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.category_answers import DryRunAnswer, EditQuery
-from chargeback.api.schemas.common import PageOf
-from chargeback.api.schemas.cost_categories import (
-    CategoryBody,
-    CategoryHistoryItem,
-    CategoryItem,
-    CategoryList,
-    RemovalQuery,
-    RulesFile,
-    VersionQuery,
-    reported_csv,
-)
-from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, ChangeRequest, Control, Versioned
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
 from chargeback.category_sources.contract import SourceContent
-from chargeback.category_sources.csv_file import read_entries
-from chargeback.errors import CategoryError, EditConflict
+from chargeback.category_sources.csv_file import decoded, read_entries
+from chargeback.errors import CategoryError, ConfigurationError, EditConflict
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.service.category_answers import preview
 from chargeback.service.category_entries import category_csv, with_csv
@@ -56,6 +46,135 @@ from chargeback.store.control.cost_categories import CategoryVersion, CategoryWr
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.queries.selection import Selection
 
+
+def _plain(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the character NUL")
+    return text
+
+
+Reason = Annotated[
+    str | None,
+    StringConstraints(max_length=2000),
+    AfterValidator(lambda text: text and _plain(text)),
+    Field(
+        description="Why; kept with the version.", examples=["CHG-42"], json_schema_extra={"pattern": r"^[^\u0000]*$"}
+    ),
+]
+
+_EXAMPLE: dict[str, Any] = {
+    "default": "UNASSIGNED",
+    "values": {"payments": {"name": "Payments", "parent": "retail"}, "retail": {"name": "Retail"}},
+    "rules": [
+        {"id": "reorg-42", "match": {"identity": ["sa-abc123"]}, "assign": "payments", "valid_from": "2026-03-01"},
+        {"match": {"tag": {"key": "team"}}, "assign": {"from_tag": "team"}},
+    ],
+}
+
+
+class CategoryBody(StrictModel):
+    """What a cost category shall be."""
+
+    document: dict[str, Any] = Field(
+        description="The category: `default`, `values`, `rules` and `share`, as below its key in a YAML file.",
+        examples=[_EXAMPLE],
+    )
+    reason: Reason = None
+
+
+@contextmanager
+def reported_csv() -> Iterator[None]:
+    """Convert mistakes in a CSV file to an invalid request."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise InvalidRequest([InvalidParameter("csv", str(problem)) for problem in error.problems]) from None
+
+
+class RulesFile(StrictModel):
+    """A CSV file of rules."""
+
+    takes_csv: ClassVar[bool] = True
+
+    csv: Annotated[str, StringConstraints(min_length=1)] = Field(
+        description="The file: `entity_type,entity_id,value,percent,valid_from,valid_to`, one line for each entity, or "
+        "one for each part of a split.",
+        examples=[
+            "entity_type,entity_id,value,percent,valid_from,valid_to\nidentity,sa-abc123,payments,,2026-03-01,\n"
+        ],
+    )
+    reason: Reason = None
+
+    @classmethod
+    def from_csv(cls, content: bytes) -> "RulesFile":
+        """Return the file that was sent as it is; an empty one has a mistake, too, when it is read."""
+        with reported_csv():
+            text = decoded(content)
+        return cls.model_construct(csv=text, reason=None)
+
+
+class RemovalQuery(StrictModel):
+    """Parameters of a removal."""
+
+    reason: Reason = None
+
+
+class VersionQuery(CommonParameters):
+    """Parameters of one cost category."""
+
+    version: int | None = Field(
+        default=None, ge=1, le=2**31 - 1, description="This version. Default: the present one.", examples=[1]
+    )
+
+
+class CategoryVersionInfo(ResponseModel):
+    """Who wrote a version, when, and why."""
+
+    version: int = Field(description="From 1, one more with each change.", examples=[3])
+    who: str = Field(
+        description="`api` for a caller of the API, `command line` for a user of the command line.", examples=["api"]
+    )
+    at: Instant
+    reason: str | None = Field(examples=["CHG-42"])
+
+
+class CategoryListItem(CategoryVersionInfo):
+    """A cost category, without its document."""
+
+    key: str = Field(examples=["cost_center"])
+    rules: int = Field(description="How many rules it has.")
+    values: int = Field(description="How many values its register has; 0 if it has none.")
+
+
+class CategoryList(ResponseModel):
+    """All cost categories of a tenant."""
+
+    items: list[CategoryListItem]
+
+
+class CategoryHistoryItem(CategoryVersionInfo):
+    """One version of a cost category, without its document."""
+
+    removed: bool = Field(description="Whether this version removed the category.")
+    rules: int
+    values: int
+
+
+class CategoryWarning(ResponseModel):
+    """What is allowed but probably not meant."""
+
+    path: str = Field(description="The place in the document.", examples=["rules[1].assign"])
+    message: str = Field(examples=["the values payments and Payments differ only in case"])
+
+
+class CategoryItem(CategoryVersionInfo):
+    """A cost category."""
+
+    key: str = Field(examples=["cost_center"])
+    document: dict[str, Any] = Field(description="In canonical form.")
+    warnings: list[CategoryWarning]
+
+
 router = Routes(prefix="/tenants/{tenant_name}/cost-categories", tags=["Cost categories"])
 
 _NO_CATEGORY = {404: "There is no such tenant, cost category or version."}
@@ -65,10 +184,6 @@ _EDITS = {
     428: "The category is there: send its ETag as `If-Match`.",
 }
 _CREATED = {201: {"description": "The new category.", "model": CategoryItem}}
-
-CategoryKey = Annotated[
-    str, Path(description="The key of a cost category.", pattern=CATEGORY_KEY, examples=["cost_center"])
-]
 
 
 @router.get("", response_model=CategoryList, needs=Right.READ)

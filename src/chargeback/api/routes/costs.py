@@ -9,10 +9,9 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.cost_responses import BREAKDOWN_COLUMNS, breakdown_rows, cost_response
-from chargeback.api.csv_tables import csv_response
 from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.responses import digest_of, json_response
+from chargeback.api.responses import csv_response, digest_of, json_response
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.costs import MOST_TIMES, CostsAnswer, CostsQuery
 from chargeback.api.tenant_requests import Facts

@@ -1,18 +1,130 @@
 """The export of chargebacks as a file."""
 
+import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Body
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.export_files import file_answer, rows_file
+from chargeback.api.export_files import file_answer, format_field, rows_file
+from chargeback.api.parameters import (
+    CATEGORY_PARAMETER,
+    CATEGORY_PREFIX,
+    EXCLUDED_FIELD,
+    KEYED_FILTERS,
+    NO_FILTERS,
+    NOT_PREFIX,
+    TAG_PARAMETER,
+    AsOf,
+    DateRangeParameters,
+    nest_filter,
+)
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.export import ExportRequest
+from chargeback.api.schemas.chargebacks import ChargebackColumns
+from chargeback.api.schemas.datasets import selected
 from chargeback.api.tenant_requests import Export, RowsFile, category_versions
+from chargeback.store.queries.category_parts import SHARE
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.export import ExportFormat
 from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+
+_COLUMNS = (*CHARGEBACKS.export_columns, SHARE)
+
+
+def _known_column(name: str) -> str:
+    if name not in _COLUMNS and not re.fullmatch(CATEGORY_PARAMETER, name):
+        raise ValueError(f"should be one of {', '.join(_COLUMNS)}, or category:<key>")
+    return name
+
+
+Column = Annotated[
+    str,
+    AfterValidator(_known_column),
+    WithJsonSchema({"anyOf": [{"enum": list(_COLUMNS)}, {"type": "string", "pattern": CATEGORY_PARAMETER}]}),
+]
+
+
+def _as_in_bodies(schema: dict[str, Any]) -> None:
+    """Describe filters as bodies may have them: one value or several, tags and exclusions by their names."""
+    fields = schema["properties"]
+    for name in (*KEYED_FILTERS.values(), EXCLUDED_FIELD):
+        fields.pop(name)
+    for field in fields.values():
+        values = {"type": "array", "items": field.pop("items")}
+        del field["type"], field["default"]
+        field["anyOf"] = [values["items"], values, {"type": "null"}]
+    texts = fields["product_type"]["anyOf"]
+    keyed = {key: {"anyOf": texts} for key in (TAG_PARAMETER, CATEGORY_PARAMETER)}
+    schema["patternProperties"] = keyed | {
+        f"^{re.escape(NOT_PREFIX)}{name}$": {"anyOf": field["anyOf"]} for name, field in fields.items()
+    }
+
+
+class ExportFilters(ChargebackColumns):
+    """Which rows are exported. A value may also be a list of values, one of which a row must have."""
+
+    model_config = ConfigDict(json_schema_extra=_as_in_bodies)
+
+    excluded: ChargebackColumns = ChargebackColumns()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, sent: object) -> object:
+        """Bring what was sent to the form of a query: every value in a list, tags and exclusions by themselves."""
+        if not isinstance(sent, dict):
+            return sent
+        if reserved := sent.keys() & NO_FILTERS:
+            raise ValueError(f"{min(reserved)} is not a filter; write tag:<key>, category:<key> or not.<column>")
+        raw: dict[str, Any] = {}
+        for name, value in sent.items():
+            given = value if isinstance(value, list) else [] if value is None else [value]
+            if name.startswith((*KEYED_FILTERS, NOT_PREFIX)):
+                nest_filter(raw, name, given)
+            else:
+                raw[name] = given
+        return raw
+
+
+class ExportRequest(DateRangeParameters):
+    """What is exported; all fields have defaults."""
+
+    format: ExportFormat = format_field()
+    as_of: AsOf = None
+    columns: list[Column] = Field(
+        default=list(CHARGEBACKS.default_export),
+        min_length=1,
+        description="Columns of the file, in this order, without duplicates. Available: "
+        + ", ".join(f"`{column}`" for column in CHARGEBACKS.export_columns)
+        + f"; `category:<key>` for the value of a cost category, and, beside one of these, `{SHARE}`: a row that is "
+        "split is then one row for each of its parts, with their amounts.",
+        json_schema_extra={"uniqueItems": True},
+    )
+    filters: ExportFilters = Field(
+        default=ExportFilters(),
+        description="Only these rows. A filter is "
+        + ", ".join(f"`{column}`" for column in CHARGEBACKS.filters)
+        + ", `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. "
+        "Commas may separate values of tags and categories; in a value, `\\,` is a comma and `\\\\` a backslash.",
+        json_schema_extra={"default": {}},
+    )
+
+    @field_validator("columns")
+    @classmethod
+    def _distinct(cls, value: list[str]) -> list[str]:
+        if len(set(value)) < len(value):
+            raise ValueError("should not name a column twice")
+        if SHARE in value and sum(name.startswith(CATEGORY_PREFIX) for name in value) != 1:
+            raise ValueError(f"{SHARE} needs exactly one category:<key> beside it")
+        return value
+
+    def selection(self, lookback_days: int) -> Selection:
+        """Return the selection of rows."""
+        return selected(CHARGEBACKS, self.window(lookback_days), self.filters, self.filters.excluded)
+
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Export"])
 

@@ -10,8 +10,8 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import attachment, json_response
+from chargeback.api.routes.statements import JournalAnswer, JournalQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.statements import JournalAnswer, JournalQuery
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
 from chargeback.service.statements.compile import compile_statements

@@ -1,23 +1,82 @@
 """Runs of the pipeline."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import Body, Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
+from chargeback.api.parameters import Day, StrictModel
 from chargeback.api.path_prefix import prefix_of
+from chargeback.api.problems import InvalidParameter
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
+from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.pipeline import PipelineStatus, RunAccepted, RunBody
-from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.days import render_instant
 from chargeback.pipeline.run_messages import RunRequest
 from chargeback.store.control.pipeline_state import pipeline_state
+
+
+class RunBody(StrictModel):
+    """What the run shall do; without a body: everything that is due."""
+
+    start_date: Day | None = Field(default=None, description="First UTC day to calculate, inclusive.")
+    end_date: Day | None = Field(default=None, description="Last UTC day to calculate, inclusive.")
+    recalculate: bool = Field(default=False, strict=True, description="Fetch usage again and recalculate these days.")
+    accept_less: bool = Field(
+        default=False,
+        strict=True,
+        description="With `recalculate`: also accept bills and usage that are smaller than the stored ones.",
+    )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
+        """Check that the start is not after the end."""
+        start, end = raw.get("start_date"), raw.get("end_date")
+        if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
+            return [InvalidParameter("start_date", f"should not be after the end, {end}")]
+        if raw.get("accept_less") is True and raw.get("recalculate") is not True:
+            return [InvalidParameter("accept_less", "requires recalculate")]
+        return []
+
+
+class RunAccepted(ResponseModel):
+    """A run has begun."""
+
+    tenant_name: str = Field(examples=["acme"])
+    status: Literal["started"]
+    message: str = Field(examples=["Pipeline run started for tenant acme"])
+
+
+class RunResult(ResponseModel):
+    """How the last run that ended went."""
+
+    dates_gathered: int
+    dates_calculated: int
+    chargeback_rows_written: int
+    errors: list[str]
+    completed_at: Instant
+
+
+class PipelineStatus(ResponseModel):
+    """Whether a run is in progress, and how the last one went."""
+
+    tenant_name: str = Field(examples=["acme"])
+    is_running: bool
+    permanent_failure: str | None = Field(
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
+        "scope is told that it is, and not why."
+    )
+    last_run: Instant | None = Field(description="The end of the last finished run.")
+    last_result: RunResult | None
+
 
 router = Routes(prefix="/tenants/{tenant_name}/pipeline", tags=["Pipeline"])
 

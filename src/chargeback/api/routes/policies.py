@@ -1,17 +1,19 @@
 """Policies as anyone can read them."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
+from pydantic import Field
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
+from chargeback.api.parameters import CommonParameters, Text
 from chargeback.api.responses import page_response
+from chargeback.api.routes.explain import PolicyPortion
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import PageOf
-from chargeback.api.schemas.policies import PoliciesQuery, PolicyItem
+from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.model.days import DayRange, render_instant
 from chargeback.service.explanation import policy_json
@@ -21,6 +23,32 @@ from chargeback.store.queries.changes import policies_used
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
+
+
+class PoliciesQuery(CommonParameters):
+    """Parameters of the list of policies."""
+
+    hash: Text | None = Field(
+        default=None, description="Only the policy with this hash, `policy` in the metadata of a chargeback row."
+    )
+    product_type: Text | None = Field(
+        default=None, description="Only policies of this product type, also by a pattern or an alias."
+    )
+
+
+class PolicyItem(ResponseModel):
+    """The policy of a product type."""
+
+    product_type: str = Field(description="The name, or a pattern.", examples=["KAFKA_NUM_CKUS"])
+    hash: str = Field(description="The same for equal policies.")
+    source: Literal["shipped", "configured", "recorded", "unknown"] = Field(
+        description="`shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: "
+        "was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is "
+        "charged to nobody."
+    )
+    portions: list[PolicyPortion]
+    first_used_at: Instant | None = Field(description="When a day was first calculated by it; null if none was.")
+
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])
 

@@ -1,21 +1,24 @@
-"""`GET /api/v1/readiness`: the state of the service and its tenants; cached for two seconds."""
+"""`GET /health`: the process is alive, answered from memory. `GET /api/v1/readiness`: the state of the service and its
+tenants, cached for two seconds."""
 
 import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from datetime import date
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.api.authorisation import Openness, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
+from chargeback.api.routes.tenants import TenantsQuery, TopicSettings
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.readiness import Readiness
-from chargeback.api.schemas.tenants import TenantsQuery
+from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import render_instant
@@ -24,6 +27,45 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.cancellation import CancellationToken
+
+
+class Health(ResponseModel):
+    """The process is alive."""
+
+    status: Literal["ok"]
+    version: str = Field(examples=["0.1.0"])
+
+
+class TenantReadiness(TopicSettings):
+    """Whether one tenant can be asked, and what its pipeline does."""
+
+    tenant_name: str = Field(examples=["acme"])
+    tables_ready: bool = Field(description="Whether its control database has the current schema.")
+    has_data: bool = Field(description="Whether it has any chargeback rows.")
+    pipeline_running: bool
+    pipeline_stage: Literal["gathering", "calculating", "topic_overlay", "emitting", "retention"] | None
+    pipeline_current_date: date | None
+    last_run_status: (
+        Literal["running", "completed", "completed_with_errors", "failed", "timed_out", "interrupted"] | None
+    )
+    last_run_at: Instant | None
+    permanent_failure: str | None = Field(
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
+        "scope is told that it is, and not why."
+    )
+    storage_error: str | None = Field(
+        description="Why its storage is unavailable, or null. It is retried automatically."
+    )
+
+
+class Readiness(ResponseModel):
+    """What can be asked of the service now. It describes; to probe the process, ask `/health`."""
+
+    status: Literal["ready", "initializing", "no_data", "error"]
+    version: str = Field(examples=["0.1.0"])
+    mode: Literal["api", "worker", "both"]
+    tenants: list[TenantReadiness]
+
 
 log = logging.getLogger(__name__)
 
@@ -172,3 +214,12 @@ def _entry(tenant: TenantView, state: PipelineState | None, *, tables_ready: boo
             "permanent_failure": state.suspended_because,
         }
     return entry
+
+
+health_router = Routes(tags=["Health"])
+
+
+@health_router.get("/health", response_model=Health, needs=Openness.OPEN, only=(400,))
+async def health(services: ServicesDep) -> Response:
+    """Return the status and version of the process."""
+    return json_response({"status": "ok", "version": services.version})

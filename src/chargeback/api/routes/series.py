@@ -1,11 +1,12 @@
 """Costs over time as flat rows."""
 
 from collections.abc import Iterator
-from datetime import date
-from typing import Annotated, Any
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
 
 from fastapi import Query
+from pydantic import Field, field_validator
 from pydantic_core import to_json
 from starlette.responses import Response
 
@@ -15,12 +16,73 @@ from chargeback.api.currency import conversion_for, currency_of
 from chargeback.api.parameters import JSON_TYPE
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
+from chargeback.api.schemas.chargebacks import CostColumns
+from chargeback.api.schemas.common import CONVERSION, ConversionItem, CurrencyParameter, ResponseModel
 from chargeback.api.schemas.costs import MOST_TIMES
-from chargeback.api.schemas.series import SeriesAnswer, SeriesQuery
+from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import start_of_day
 from chargeback.service.costs import CostRequest, buckets_of, report
-from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.costs import COST_COLUMNS
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+
+#: An amount as a JSON number with all its digits; programs that read it as binary floating point round it.
+ShownNumber = Annotated[Any, Field(json_schema_extra={"type": "number", "examples": [1234.56]})]
+
+
+class SeriesQuery(CostColumns, CurrencyParameter, DatasetQuery):
+    """Parameters of the series."""
+
+    dataset: ClassVar[Dataset] = CHARGEBACKS
+
+    excluded: CostColumns = CostColumns()
+    group_by: str | None = Field(
+        default=None,
+        description=f"A row for each value of this column and unit of time: {', '.join(COST_COLUMNS)}, `tag:<key>` or "
+        "`category:<key>`. Default: a row for each unit of time.",
+        examples=["product_category"],
+        json_schema_extra=column_or_tag(COST_COLUMNS),
+    )
+    time_bucket: Literal["day", "week", "month"] = Field(
+        default="day", description="Unit of time, in the calendar of `timezone`; weeks begin on Monday."
+    )
+    top: int = Field(default=10, ge=1, le=50, description="How many values, the largest first; the others are one.")
+
+    @field_validator("group_by")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None:
+            check_columns([value], COST_COLUMNS)
+        return value
+
+
+class SeriesRow(ResponseModel):
+    """The amount of one value in one unit of time."""
+
+    time: datetime = Field(
+        description="When the unit of time begins, with the offset of `timezone`.",
+        examples=["2026-01-31T00:00:00+00:00"],
+    )
+    value: str | None = Field(description="Null for rows without a value, and for the others together.")
+    name: str = Field(
+        description="What to write beside it: the display name, or the value; `(other)` for the others together, "
+        "`(none)` for rows without a value, `total` without `group_by`.",
+        examples=["orders-service"],
+    )
+    amount: ShownNumber
+
+
+class SeriesAnswer(ResponseModel):
+    """Costs over time. The rows of a unit of time add up to its total, with all digits."""
+
+    start_date: date
+    end_date: date
+    timezone: str = Field(examples=["UTC"])
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    total: ShownNumber
+    rows: list[SeriesRow] = Field(description="By time, then as `top` orders the values.")
+
 
 #: What is summed where no column is asked for; only the sums over all of its values are shown.
 _ANY_COLUMN = "product_category"

@@ -1,18 +1,21 @@
 """Tenants, and the state of their days."""
 
-from typing import Annotated, Any
+from datetime import date
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
 from chargeback.api.authorisation import Openness, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
+from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.tenants import TenantsQuery, TenantStatus, TenantSummary
+from chargeback.api.schemas.common import ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
@@ -20,6 +23,67 @@ from chargeback.service.executor import RequestExecutor, control_reader
 from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
 from chargeback.store.queries.cancellation import CancellationToken
+
+TopicStatus = Literal["disabled", "enabled", "config_error"]
+
+
+class TenantsQuery(CommonParameters):
+    """Parameters of endpoints that mind none but the common ones."""
+
+
+class TopicSettings(ResponseModel):
+    """Whether costs are attributed to topics."""
+
+    topic_attribution_status: TopicStatus
+    topic_attribution_error: str | None = Field(
+        description="The reason if the status is `config_error`; a caller with a scope is not told it."
+    )
+
+
+class TenantSummary(TopicSettings):
+    """One tenant at a glance. The counts are null while its storage cannot be used."""
+
+    tenant_name: str = Field(examples=["acme"])
+    tenant_id: str = Field(examples=["acme"])
+    ecosystem: str = Field(examples=["confluent_cloud"])
+    dates_pending: int | None = Field(description="Days that are gathered, but not calculated yet.")
+    dates_calculated: int | None
+    last_calculated_date: date | None
+    storage_error: str | None = Field(description="Why its storage is unavailable, or null.")
+
+
+class DayFlags(ResponseModel):
+    """How far one UTC day is."""
+
+    tracking_date: date
+    billing_gathered: bool
+    resources_gathered: bool
+    chargeback_calculated: bool
+    topic_overlay_gathered: bool
+    topic_attribution_calculated: bool
+
+
+class IncompleteDay(ResponseModel):
+    """A day that was calculated without something; it is calculated again once that can be had."""
+
+    tracking_date: date
+    reasons: list[str] = Field(
+        description="The missing evidence, and why it is missing; a caller with a scope is told what is missing only.",
+        examples=[["metrics: the source did not answer"]],
+    )
+
+
+class TenantStatus(TopicSettings):
+    """One tenant, day by day."""
+
+    tenant_name: str = Field(examples=["acme"])
+    tenant_id: str = Field(examples=["acme"])
+    ecosystem: str = Field(examples=["confluent_cloud"])
+    states: list[DayFlags] = Field(description="The days that have a state, ascending.")
+    incomplete: list[IncompleteDay] = Field(
+        description="The days that were calculated with missing evidence, ascending."
+    )
+
 
 router = Routes(tags=["Tenants"])
 

@@ -1,24 +1,60 @@
 """Topics in summary: what they cost, what went through them, which only cost."""
 
-from typing import Annotated
+from datetime import date
+from typing import Annotated, ClassVar
 
 from fastapi import Query
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.cost_responses import topics_response
-from chargeback.api.csv_tables import csv_response
 from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
-from chargeback.api.responses import json_response
+from chargeback.api.responses import csv_response, json_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.topics import TopicsQuery, TopicsSummary, TopicSummaryItem
+from chargeback.api.schemas.chargebacks import CostColumns
+from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Decimal, ResponseModel
+from chargeback.api.schemas.costs import ComparingQuery, OtherTopics, TopicCostItem
 from chargeback.model.money import render
 from chargeback.service.costs import of_topics
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
-from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.topic_costs import topic_costs
+
+
+class TopicsQuery(CostColumns, CurrencyParameter, ComparingQuery):
+    """Parameters of the summary of topics: the filters of costs, of which those that topics know count."""
+
+    dataset: ClassVar[Dataset] = CHARGEBACKS
+
+    excluded: CostColumns = CostColumns()
+    top: int = Field(default=100, ge=1, le=1000, description="How many topics are named.")
+
+
+class TopicSummaryItem(TopicCostItem):
+    """One topic, and what went through it."""
+
+    bytes_in: Decimal | None = Field(description="Bytes written to it; null where that was not measured.")
+    bytes_out: Decimal | None = Field(description="Bytes read from it; null where that was not measured.")
+    zombie: bool = Field(description="It cost something although nothing went through it, as far as was measured.")
+
+
+class TopicsSummary(ResponseModel):
+    """The topics with the largest cost, and the others together."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    total: Amount
+    items: list[TopicSummaryItem]
+    other: OtherTopics | None
+    ignored_filters: list[str] = Field(
+        description="Filters that topics know nothing of, as identities and tags.", examples=[["identity_id"]]
+    )
+
 
 _NUMBERS = ("amount", "previous", "bytes_in", "bytes_out")
 

@@ -1,19 +1,70 @@
 """What was measured: the evidence by which costs are shared."""
 
 from dataclasses import replace
-from typing import Annotated
+from datetime import date
+from typing import Annotated, Literal
 
 from fastapi import Query
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
+from chargeback.api.parameters import Id, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import PageOf
-from chargeback.api.schemas.usage import MeasurementItem, UsageQuery
+from chargeback.api.schemas.common import Decimal, PageOf, ResponseModel
+from chargeback.api.schemas.datasets import PeriodQuery
 from chargeback.api.tenant_requests import Facts
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.queries.measurements import MEASUREMENTS
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.paging import Order
+from chargeback.store.queries.selection import ColumnFilter, Selection
+
+
+class UsageQuery(PeriodQuery):
+    """Parameters of the list of measurements. Days are UTC days, whatever the time zone."""
+
+    measure: list[Text] = Field(default=[], description="Only this measure, such as `bytes_in`.")
+    resource_id: list[Id] = Field(default=[], description="Only what was measured on this resource.")
+    subject: list[Text] = Field(default=[], description="Only what was measured of this identity or name.")
+    sort_by: Literal["date", "value"] = Field(default="date", description="What the measurements are ordered by.")
+    sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction.")
+
+    @property
+    def order(self) -> Order | None:
+        """The order, where it is another than the list's own."""
+        if (self.sort_by, self.sort_order) == ("date", "asc"):
+            return None
+        return Order(self.sort_by, self.sort_order == "desc")
+
+    @property
+    def columns(self) -> tuple[ColumnFilter, ...]:
+        """The filters."""
+        given = ((name, getattr(self, name)) for name in MEASUREMENTS.filters)
+        return tuple(ColumnFilter(name, frozenset(values)) for name, values in given if values)
+
+    def utc_days(self, lookback_days: int, last: date | None) -> DayRange:
+        """The UTC days that are meant; ``last`` is the last calculated day."""
+        chosen = self.chosen_period(lookback_days, last)
+        return DayRange(chosen.start, chosen.end + ONE_DAY)
+
+
+class MeasurementItem(ResponseModel):
+    """One measurement of one UTC day."""
+
+    date: date
+    measure: str = Field(
+        description="What a policy's `usage(…)` names; of what is kept by statement, followed by `_by_statement`.",
+        examples=["bytes_in"],
+    )
+    resource_id: str = Field(examples=["lkc-abc123"])
+    subject: str = Field(
+        description="The identity that used it, as the metrics name it; for statements their name, whose owner the "
+        "inventory has.",
+        examples=["sa-123abc"],
+    )
+    value: Decimal = Field(description="In the unit of the measure, such as bytes.")
+
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])
 

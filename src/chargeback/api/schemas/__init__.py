@@ -1,1 +1,1 @@
-"""The models of requests and responses, from which the OpenAPI document is generated."""
+"""Models of requests and responses that several routes share."""

@@ -10,18 +10,19 @@ from pydantic import Field, StringConstraints
 from chargeback.api.parameters import Id, OptionalText, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.common import (
+    CONVERSION,
     DIRECT_AMOUNT,
     SHARED_IN,
     SHARED_OUT,
     Amount,
     CategoryPart,
+    ConversionItem,
     Decimal,
     Instant,
     Metadata,
     ResponseModel,
     Sum,
 )
-from chargeback.api.schemas.currency import CONVERSION, ConversionItem
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.paging import Order

@@ -8,8 +8,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Amount, Instant, ResponseModel
-from chargeback.api.schemas.currency import CONVERSION, ConversionItem, CurrencyParameter
+from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Instant, ResponseModel
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, DatasetQuery, check_columns, column_or_tag
 from chargeback.model.days import InstantRange, instants
 from chargeback.service.costs import PARTS
@@ -27,7 +26,7 @@ MOST_BREAKDOWNS = 6
 USUAL_PERIOD = "30d"
 
 #: How the bill of a UTC day and what was charged for it compare.
-DayState = Annotated[
+ReconciledState = Annotated[
     Literal["equal", "differs", "pending", "none"],
     Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
 ]
@@ -208,7 +207,7 @@ class CostDay(ResponseModel):
     """One UTC day of the whole tenant, whatever the filters."""
 
     date: date
-    state: DayState
+    state: ReconciledState
     billed: Amount
     charged: Amount
     difference: Amount

@@ -19,7 +19,7 @@ from chargeback.api.parameters import (
     is_tag_key,
 )
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.schemas.currency import CurrencyParameter
+from chargeback.api.schemas.common import CurrencyParameter
 from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
