@@ -10,6 +10,7 @@ import pytest
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from chargeback.access.caller import Caller, TenantAccess
 from chargeback.access.rights import Right, rights_of
 from chargeback.api import app as application
 from chargeback.api.app import create_app
@@ -30,6 +31,8 @@ CALLERS = Callers.of(
         *(caller(f"scoped {right}", right, scope=SCOPE) for right in Right),
         caller("stranger"),
         caller("elsewhere", Right.ADMIN, tenants=["other"]),
+        # A token without a right, for example.
+        Caller("rightless", "token", (), {"acme": TenantAccess(frozenset())}.get),
     ]
 )
 OF_TENANTS = [endpoint for endpoint in ENDPOINTS if "{tenant_name}" in endpoint.path]
@@ -71,7 +74,14 @@ def test_nobody_gets_nothing(callers: httpx.Client, endpoint: Endpoint) -> None:
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)
 def test_other_tenants_are_not_there(callers: httpx.Client, endpoint: Endpoint) -> None:
     """Who may do nothing with a tenant is told the same as of one that does not exist."""
-    for name, tenant in (("stranger", "acme"), ("elsewhere", "acme"), ("admin", "nobody"), ("elsewhere", "other")):
+    asked = (
+        ("stranger", "acme"),
+        ("elsewhere", "acme"),
+        ("admin", "nobody"),
+        ("elsewhere", "other"),
+        ("rightless", "acme"),
+    )
+    for name, tenant in asked:
         assert ask(callers, endpoint, name, tenant) == (404, "not-found")
 
 
