@@ -91,6 +91,13 @@ def test_a_name_that_no_group_gives_a_value() -> None:
     assert scope_of(roles, "team-a", "guests") == {CENTER: ["a"]}
 
 
+@pytest.mark.parametrize("name", ["UNASSIGNED", "UNTAGGED", "UNALLOCATED"])
+def test_a_group_that_is_called_like_rows_without_a_value(name: str) -> None:
+    """Only a scope that says so itself shows what is assigned to no one."""
+    assert scope_of([role(groups=[TEAM], scope={CENTER: ["${team}"]})], f"team-{name}", "team-a") == {CENTER: ["a"]}
+    assert scope_of([role(groups=[TEAM], scope={CENTER: [name]})], "team-a") == {CENTER: [name]}
+
+
 def test_parts_of_one_group_belong_together() -> None:
     """Two names in one value come from the same group."""
     roles = [role(groups=["(?P<unit>.+)/(?P<stage>.+)"], scope={"tag:app": ["${unit}-${stage}"]})]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from chargeback.cli.export import period_of
 from chargeback.model.days import ONE_DAY
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables
 from tests.cli.conftest import Demo, Run
@@ -115,3 +117,9 @@ def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
     said = chargeback("export", "--config", str(demo.file), "--tenant", "acme", "--to", "rows.csv")
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
     assert not (demo.file.parent / "acme.db").exists()
+
+
+def test_the_last_month_there_can_be() -> None:
+    """A month has its days although none follow."""
+    assert period_of(datetime(9999, 12, 1, tzinfo=UTC), None, None) == (date(9999, 12, 1), date(9999, 12, 31))
+    assert period_of(datetime(2028, 2, 1, tzinfo=UTC), None, None) == (date(2028, 2, 1), date(2028, 2, 29))

@@ -349,7 +349,9 @@ def _everything(app: FastAPI, rows: Sequence[Any], topics: Sequence[Any], most: 
         if route.methods == {"GET"}:
             for filled in _filled(path, rows):
                 queries = _about_rows(route.path.removeprefix(ACME), rows, topics)
-                for query in queries or QUERIES.get(route.path.removeprefix(ACME), [{}])[:most]:
+                if not path.endswith("/explain"):
+                    queries = queries or QUERIES.get(route.path.removeprefix(ACME), [{}])[:most]
+                for query in queries:
                     yield Asked("GET", filled, query, whole=reach.whole)
         elif route.path in READING:
             for body in READING[route.path][:most]:

@@ -14,6 +14,7 @@ from typing import Final
 from chargeback.access.caller import Caller, TenantAccess
 from chargeback.access.rights import Right, rights_of
 from chargeback.access.scope import RowScope
+from chargeback.model.inventory import NO_VALUES
 
 _REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)\})?")
 
@@ -59,10 +60,10 @@ class Role:
                 if not names:
                     found.add(_filled(value, {}))
                 for part in parts:
-                    # Another expression of the role may have matched, which does not have the names. No row is of
-                    # nobody: a name that matched an empty text allows nothing.
+                    # Another expression of the role may have matched, which does not have the names. A group that is
+                    # called like the rows without a value is not given these rows: nor is one with an empty name.
                     if names and all(part.get(each) for each in names):
-                        found.add(_filled(value, part))
+                        found |= {_filled(value, part)} - NO_VALUES
             conditions[name] = found
         return RowScope.of(conditions)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from chargeback.categories.document import NO_VALUES, Assignment, Constant, CostCategory, FromTag, Rule, Split, Template
+from chargeback.categories.document import Assignment, Constant, CostCategory, FromTag, Rule, Split, Template
 from chargeback.categories.matching import (
     COLUMNS_OF_SUBJECT,
     All,
@@ -29,6 +29,7 @@ from chargeback.categories.matching import (
 from chargeback.categories.timeline import UNTAGGED, Span, TagsOn, common, overlaid, span_of, tags_by_span
 from chargeback.categories.weights import Outcome, weights_of
 from chargeback.model.dated import DatedValue
+from chargeback.model.inventory import NO_VALUES
 
 _T = TypeVar("_T")
 #: A subject: the texts of its columns, by the columns' names.

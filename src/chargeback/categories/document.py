@@ -15,14 +15,10 @@ from typing import Final, Literal, TypeAlias
 
 from chargeback.categories.matching import Match
 from chargeback.model.dated import FOREVER, Period
-from chargeback.model.inventory import UNALLOCATED, UNTAGGED
+from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 
-#: The value of what no rule matches, unless a category names another; no other value can have this name.
-UNASSIGNED: Final = "UNASSIGNED"
 #: What no value can be called, and what it stands for: costs that have none would be added to those of the value.
 RESERVED: Final[Mapping[str, str]] = {UNALLOCATED: "costs without an identity", UNTAGGED: "rows without a tag"}
-#: What tags and names say where there is no value; rules do not take values from them.
-NO_VALUES: Final = frozenset({UNASSIGNED, *RESERVED})
 #: The targets of a step that are not listed: every other value with cost.
 EVERY_VALUE: Final = "*"
 

@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
-from chargeback.categories.document import UNASSIGNED, CostCategory
+from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
 from chargeback.cli.demo_tags import KEY as TEAM
 from chargeback.demo.categories import COST_CENTER, CategoryFacts, UndecidedCost
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.inventory import UNTAGGED
+from chargeback.model.inventory import UNASSIGNED, UNTAGGED
 from chargeback.service.cost_categories import save_categories
 from chargeback.store.control.cost_categories import last_version
 from chargeback.store.control.inventory import read_inventory

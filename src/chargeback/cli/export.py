@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -138,13 +139,11 @@ def period_of(month: datetime | None, start: datetime | None, end: datetime | No
     Raises:
         BadParameter: a month and days are given together, or the days are in the wrong order.
     """
-    from chargeback.model.days import ONE_DAY, month_of
-
     if month is not None:
         if start is not None or end is not None:
             raise typer.BadParameter("name either a month or days", param_hint="--month / --from / --through")
-        days = month_of(month.date())
-        return days.start, days.end - ONE_DAY
+        _, last_day = monthrange(month.year, month.month)
+        return date(month.year, month.month, 1), date(month.year, month.month, last_day)
     first, last = to_day(start) or date.min, to_day(end) or date.max
     if last < first:
         raise typer.BadParameter(f"should not be before the first day, {first}", param_hint="--through")

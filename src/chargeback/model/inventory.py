@@ -11,6 +11,10 @@ UNALLOCATED = "UNALLOCATED"
 SYSTEM_IDENTITY = "system"
 #: How rows without a tag are named in filters and groups.
 UNTAGGED = "UNTAGGED"
+#: The value of what no rule of a cost category matches, unless the category names another.
+UNASSIGNED = "UNASSIGNED"
+#: What tags, names and groups say where there is no value: no rule and no scope takes a value from them.
+NO_VALUES = frozenset({UNALLOCATED, UNTAGGED, UNASSIGNED})
 
 Metadata = Mapping[str, str | int | bool | None]
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from chargeback.categories.document import UNASSIGNED
-from chargeback.model.inventory import UNALLOCATED, UNTAGGED
+from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 from chargeback.model.money import render
 from chargeback.service.statements.content import Heading, Line
 from chargeback.store.control.day_revisions import Revision
