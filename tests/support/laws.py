@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import pytest
@@ -23,12 +23,11 @@ def examples(number: int) -> int:
     return min(number, max(_FEWEST, number // _PART))
 
 
-def one_first(values: Iterable[object]) -> Iterator[object]:
-    """Yield the values of a parameter: the everyday run has only the first one."""
+def one_first(values: Iterable[object]) -> list[object]:
+    """Return the values of a parameter: the everyday run has only the first one."""
     return first_of(*((value,) for value in values))
 
 
-def first_of(*cases: Iterable[object]) -> Iterator[object]:
-    """Yield the parameters of cases of one law: the everyday run has only the first one."""
-    for number, case in enumerate(cases):
-        yield pytest.param(*case, marks=[pytest.mark.extensive] if number else [])
+def first_of(*cases: Iterable[object]) -> list[object]:
+    """Return the parameters of cases of one law: the everyday run has only the first one."""
+    return [pytest.param(*case, marks=[pytest.mark.extensive] if number else []) for number, case in enumerate(cases)]

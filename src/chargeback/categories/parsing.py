@@ -15,7 +15,6 @@ from chargeback.categories.cycles import arrow_path, cycles
 from chargeback.categories.document import (
     EVERY_VALUE,
     RESERVED,
-    UNASSIGNED,
     Assignment,
     CategoryValue,
     Constant,
@@ -30,6 +29,7 @@ from chargeback.categories.matching import Match, capturing_tests, tests_of
 from chargeback.categories.reading import Reader, shown
 from chargeback.categories.reading_matches import read_match
 from chargeback.errors import CategoryError, CategoryProblem
+from chargeback.model.inventory import UNASSIGNED
 
 __all__ = ["MAX_RULES", "MAX_VALUES", "parse_category", "to_document", "warnings_of"]
 
