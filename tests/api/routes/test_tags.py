@@ -12,6 +12,7 @@ from chargeback.api.parameters import MAX_ID_LENGTH
 from chargeback.api.routes.tags import TagItem
 from chargeback.api.schemas.common import PageOf
 from chargeback.store.control import schema
+from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, known, parameters_of
 
@@ -249,3 +250,31 @@ def test_a_period_ends_after_it_begins(own_client: httpx.Client) -> None:
     assert wrong.json()["errors"] == [{"parameter": "valid_to", "message": "should be after valid_from, 2026-03-01"}]
     item = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team", "tag_value": "z"} | dates
     assert parameters_of(own_client.post(f"{ACME}/tags/bulk", json={"items": [item]})) == ["items[0].valid_to"]
+
+
+@pytest.mark.parametrize(
+    ("value", "of"), [("UNTAGGED", "rows without a tag"), ("UNALLOCATED", "costs without an identity")]
+)
+def test_values_that_say_that_there_is_none(
+    own_client: httpx.Client, own_store: TenantStore, value: str, of: str
+) -> None:
+    """They are refused wherever a value is written; a stored one stays, and can be changed."""
+    url = f"{ACME}/entities/identity/sa-1/tags"
+    known(own_store, identities=["sa-1"])
+    with own_store.control.write() as connection:
+        create(connection, own_store.tenant_id, TagWrite("identity", "sa-1", "team", value), "ann", who="ann")
+    item = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "stage", "tag_value": value}
+    for place, answer in (
+        ("tag_value", own_client.post(url, json={"tag_key": "stage", "tag_value": value})),
+        ("tag_value", own_client.put(f"{url}/team", json={"tag_value": value})),
+        ("tag_value", own_client.patch(f"{url}/team", json={"tag_value": value})),
+        ("items[0].tag_value", own_client.post(f"{ACME}/tags/bulk", json={"items": [item]})),
+        (
+            "display_name",
+            own_client.post(f"{ACME}/tags/bulk-by-filter", json={"tag_key": "stage", "display_name": value}),
+        ),
+    ):
+        message = f"{value} stands for {of}; choose another value"
+        assert (answer.status_code, answer.json()["errors"]) == (400, [{"parameter": place, "message": message}])
+    assert _tags(own_client, "identity", "sa-1") == {"team": value}
+    assert own_client.put(f"{url}/team", json={"tag_value": "a"}).status_code == 200

@@ -7919,7 +7919,7 @@ export interface components {
             tag_key: string;
             /**
              * Display Name
-             * @description The tag's value.
+             * @description The tag's value. Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             display_name: string;
@@ -7977,7 +7977,11 @@ export interface components {
             entity_id: string;
             /** Tag Key */
             tag_key: string;
-            /** Tag Value */
+            /**
+             * Tag Value
+             * @description Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
+             * @example payments
+             */
             tag_value: string;
         };
         /**
@@ -8589,7 +8593,7 @@ export interface components {
             tag_key: string;
             /**
              * Tag Value
-             * @description Any text of 1 to 255 characters.
+             * @description Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             tag_value: string;
@@ -8625,7 +8629,7 @@ export interface components {
             valid_to: string | null;
             /**
              * Tag Value
-             * @description Any text of 1 to 255 characters.
+             * @description Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             tag_value: string;

@@ -33,6 +33,7 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Change, ChangeRequest, Entities
+from chargeback.categories.document import RESERVED
 from chargeback.model.dated import Period
 from chargeback.model.days import render_instant
 from chargeback.store.control import tags as tag_store
@@ -53,7 +54,7 @@ KEY = "A letter or a digit, then at most 62 more of them or of `_.:-`; once per 
 DRY_RUN = "Only tell what would change, and change nothing."
 #: Stands for the value of a tag that has no first day.
 NO_FIRST_DAY = "none"
-VALUE = "Any text of 1 to 255 characters."
+VALUE = "Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value."
 REPLACE = "Remove all other values of the key, whatever their dates; what is given here is then its only one."
 OVERRIDE = (
     "Update tags whose key the entity already has, as PUT does; otherwise they are skipped, and a value with dates is "
@@ -63,6 +64,15 @@ REPLACE_MANY = "With `override_existing`: remove all other values of these keys,
 
 #: Who created it; informational, because the service has no users.
 Author = Annotated[Note, Field(description="Who created the tag.", examples=["alice"])]
+
+
+def _not_reserved(value: str) -> str:
+    if value in RESERVED:
+        raise ValueError(f"{value} stands for {RESERVED[value]}; choose another value")
+    return value
+
+
+TagValue = Annotated[Text, AfterValidator(_not_reserved), Field(description=VALUE, examples=["payments"])]
 
 
 class TagsQuery(CommonParameters):
@@ -108,7 +118,7 @@ class NewTag(DatedBody):
     """A tag to create. The values of a key of an entity must not overlap in time."""
 
     tag_key: TagKey = Field(description=KEY, examples=["team"])
-    tag_value: Text = Field(description=VALUE, examples=["payments"])
+    tag_value: TagValue
     created_by: Author = "api"
 
 
@@ -119,7 +129,7 @@ class NewValue(DatedBody):
     same day changes, or a new one begins there and the former ends.
     """
 
-    tag_value: Text = Field(description=VALUE, examples=["payments"])
+    tag_value: TagValue
     replace_periods: bool = Field(default=False, strict=True, description=REPLACE)
 
 
@@ -154,7 +164,7 @@ class BulkItem(DatedBody):
     entity_type: EntityType
     entity_id: Id
     tag_key: TagKey
-    tag_value: Text
+    tag_value: TagValue
 
     def write(self) -> TagWrite:
         """Return the tag as a write to the store."""
@@ -200,7 +210,7 @@ class BulkByFilter(DateRangeParameters, DatedBody):
 
     identity_id: Text | None = Field(default=None, description="Only chargebacks of this identity.")
     tag_key: TagKey = Field(description=KEY, examples=["team"])
-    display_name: Text = Field(description="The tag's value.", examples=["payments"])
+    display_name: TagValue = Field(description=f"The tag's value. {VALUE}")
     created_by: Author = "api"
     override_existing: bool = Field(default=False, strict=True, description=OVERRIDE)
     replace_periods: bool = Field(default=False, strict=True, description=REPLACE_MANY)
