@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chargeback.categories import reading
+from chargeback.categories import parsing, reading
 from chargeback.categories.document import (
     CategoryValue,
     Constant,
@@ -353,6 +353,22 @@ def test_all_regexes_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
     assert _problems(document) == [
         "rules[0].match.topic.regex[4]: the regexes of the document are too large in all: with their repetitions "
         "unfolded they have more than 4,000 parts; the rest was not read"
+    ]
+
+
+def test_stored_regexes_may_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was stored before there were limits is used, with a warning; a changed document is refused."""
+    monkeypatch.setattr(parsing, "MAX_REGEXES_SIZE", 6_000)
+    document = _match({"any": [{"topic": {"regex": ["pay", r"^[\pL\d_-]{1,63}$"]}}, {"identity": "x"}]})
+    one = (
+        "is too large a regex: with its repetitions unfolded it has about 6,427 parts, at most 1,300 are allowed; "
+        "repeat less often, or use * or +: '^[\\\\pL\\\\d_-]{1,63}$'"
+    )
+    assert _problems(document) == [f"rules[0].match.any[0].topic.regex[1]: {one}"]
+    warnings = warnings_of(parse_category("team", document, is_stored=True))
+    assert [(each.path, each.message) for each in warnings] == [
+        ("rules[0].match", one),
+        ("rules", reading.too_large_in_all()),
     ]
 
 

@@ -63,6 +63,7 @@ def test_a_mistake_has_its_position(regex: str, mistake: str) -> None:
         (r"^pay-[a-z0-9-]+\.(prod|dev)$", 17),
         (r"[A-Za-z0-9_.-]{1,255}", 509),
         (".{1,255}", 1274),
+        ("[^-_.]{1,255}", 1274),
         ("(?:ab){3}c{2,}", 10),
         ("(?P<x>a{2}){3}", 6),
         ("a{2}{3}", 6),

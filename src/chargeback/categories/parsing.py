@@ -26,8 +26,9 @@ from chargeback.categories.document import (
     Template,
 )
 from chargeback.categories.matching import Match, capturing_tests, tests_of
-from chargeback.categories.reading import Reader, shown
-from chargeback.categories.reading_matches import read_match
+from chargeback.categories.reading import MAX_REGEXES_SIZE, Reader, shown, too_large_in_all
+from chargeback.categories.reading_matches import read_match, too_large
+from chargeback.categories.regex import compiled_size
 from chargeback.errors import CategoryError, CategoryProblem
 from chargeback.model.inventory import UNASSIGNED
 
@@ -45,23 +46,24 @@ _BY: Final = "proportional, even, usage(metric) such as usage(bytes_in), or fixe
 
 def parse_category(key: str, document: object, *, is_stored: bool = False) -> CostCategory:
     """Return the category ``key`` as its document describes it. One that ``is_stored`` may have values with reserved
-    names, which were allowed once; :func:`warnings_of` tells them.
+    names, and regexes of any size, which were allowed once; :func:`warnings_of` tells them.
 
     Raises:
         CategoryError: the document is not valid; it has every problem.
     """
-    reader = Reader()
+    reader = Reader(is_stored=is_stored)
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         message = "should start with a letter and have at most 64 letters, digits, _ or -"
         reader.problem("", f"the key {shown(key)} {message}")
-    category = _Parser(reader, is_stored=is_stored).category(key, document)
+    category = _Parser(reader).category(key, document)
     if reader.problems:
         raise CategoryError(tuple(dict.fromkeys(reader.problems)))
     return category
 
 
 def warnings_of(category: CostCategory) -> list[CategoryProblem]:
-    """Return what is allowed but probably not meant: values that differ only in case, and reserved names."""
+    """Return what is allowed but probably not meant: values that differ only in case, reserved names, and
+    regexes that are too large."""
     first: dict[str, str] = {}
     warnings: dict[str, CategoryProblem] = {}
     for value, path in _written_values(category):
@@ -70,7 +72,19 @@ def warnings_of(category: CostCategory) -> list[CategoryProblem]:
             warnings[value] = CategoryProblem(path, f"the values {known} and {value} differ only in case")
         if value in RESERVED:
             warnings.setdefault(value, CategoryProblem(path, _reserved(value)))
-    return list(warnings.values())
+    return [*warnings.values(), *_large_regexes(category)]
+
+
+def _large_regexes(category: CostCategory) -> Iterator[CategoryProblem]:
+    whole = 0
+    for place, rule in enumerate(category.rules):
+        patterns = [test.pattern for test in tests_of(rule.match) if test.pattern is not None]
+        regexes = [text for each in patterns for kind, text in each.alternatives if kind == "regex"]
+        whole += sum(map(compiled_size, regexes))
+        if wrong := next(filter(None, map(too_large, regexes)), None):
+            yield CategoryProblem(f"rules[{place}].match", wrong)
+    if whole > MAX_REGEXES_SIZE:
+        yield CategoryProblem("rules", too_large_in_all())
 
 
 def _reserved(value: str) -> str:
@@ -95,9 +109,8 @@ def _written_values(category: CostCategory) -> Iterator[tuple[str, str]]:
 class _Parser:
     """Reads the parts of a document, top down; needs the default and the register to judge what follows."""
 
-    def __init__(self, reader: Reader, *, is_stored: bool) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._read = reader
-        self._is_stored = is_stored
         self._default = UNASSIGNED
         self._register: frozenset[str] = frozenset()
         self._known_values: list[str] = []
@@ -304,7 +317,7 @@ class _Parser:
             return None
         if name == UNASSIGNED != self._default and path != "default":
             self._read.problem(path, f"{UNASSIGNED} can only be the default, which is {self._default} here")
-        elif name in RESERVED and not self._is_stored:
+        elif name in RESERVED and not self._read.is_stored:
             self._read.problem(path, _reserved(name))
         elif name == EVERY_VALUE or "${" in name:
             self._read.problem(path, f"{shown(name)} cannot be the name of a value")

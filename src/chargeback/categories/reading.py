@@ -29,10 +29,14 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Reader:
-    """Reads one document; ``problems`` are in the order in which they were found."""
+    """Reads one document; ``problems`` are in the order in which they were found.
 
-    def __init__(self) -> None:
+    One that ``is_stored`` may have regexes of any size.
+    """
+
+    def __init__(self, *, is_stored: bool = False) -> None:
         self.problems: list[CategoryProblem] = []
+        self.is_stored = is_stored
         self._suggestions_left = _MAX_SUGGESTIONS
         self._entries_left = MAX_ENTRIES
         self._regex_size_left = MAX_REGEXES_SIZE
@@ -99,11 +103,7 @@ class Reader:
             return False
         self._regex_size_left -= size
         if self._regex_size_left < 0:
-            self.problem(
-                path,
-                "the regexes of the document are too large in all: with their repetitions unfolded they have more than "
-                f"{MAX_REGEXES_SIZE:,} parts; the rest was not read",
-            )
+            self.problem(path, f"{too_large_in_all()}; the rest was not read")
         return self._regex_size_left >= 0
 
     def text(
@@ -169,6 +169,14 @@ class Reader:
             return None
         self.problem(path, "should be a date such as 2026-03-01")
         return None
+
+
+def too_large_in_all() -> str:
+    """Return what is wrong with a document whose regexes are too large together."""
+    return (
+        "the regexes of the document are too large in all: with their repetitions unfolded they have more than "
+        f"{MAX_REGEXES_SIZE:,} parts"
+    )
 
 
 def below(path: str, key: object) -> str:

@@ -104,19 +104,26 @@ def _alternative(reader: Reader, kind: Kind, value: object, path: str) -> tuple[
 
 
 def _is_sound(reader: Reader, regex: str, path: str) -> bool:
-    """Return whether a regex is small enough and without a mistake."""
-    if (size := compiled_size(regex)) > MAX_COMPILED_SIZE:
-        reader.problem(
-            path,
-            f"is too large a regex: with its repetitions unfolded it has about {size:,} parts, at most "
-            f"{MAX_COMPILED_SIZE:,} are allowed; repeat less often, or use * or +: {shown(regex)}",
-        )
-        return False
-    if not reader.allows_regex(size, path):
-        return False
+    """Return whether a regex has no mistake and, unless the document is stored, is small enough."""
+    if not reader.is_stored:
+        if wrong := too_large(regex):
+            reader.problem(path, wrong)
+            return False
+        if not reader.allows_regex(compiled_size(regex), path):
+            return False
     if mistake := mistake_in(regex):
         reader.problem(path, f"is not a regex of RE2: {mistake} in {shown(regex)}")
     return mistake is None
+
+
+def too_large(regex: str) -> str | None:
+    """Return what is wrong with a regex that is too large, or None if it is not."""
+    if (size := compiled_size(regex)) <= MAX_COMPILED_SIZE:
+        return None
+    return (
+        f"is too large a regex: with its repetitions unfolded it has about {size:,} parts, at most "
+        f"{MAX_COMPILED_SIZE:,} are allowed; repeat less often, or use * or +: {shown(regex)}"
+    )
 
 
 def is_wild(text: str) -> bool:

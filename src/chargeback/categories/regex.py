@@ -31,7 +31,8 @@ _PART = re.compile(
 )
 _PROPERTY = re.compile(r"\\[pP]")
 
-#: The largest compiled size of a regex. It allows ``[a-z0-9-]{1,255}`` and ``.{1,255}``.
+#: The largest compiled size of a regex. It allows ``[a-z0-9-]{1,255}``, ``[^-]{1,255}`` and
+#: ``.{1,255}``.
 MAX_COMPILED_SIZE: Final = 1_300
 #: About so many parts represent a Unicode property, and a character that can have several bytes.
 _PROPERTY_SIZE: Final = 100
@@ -102,8 +103,9 @@ def _size(part: re.Match[str]) -> int:
         return _PROPERTY_SIZE
     if part["set"]:
         within: str = part["set"]
-        wide = sum(not sign.isascii() for sign in within) + (within[1:2] == "^")
-        return 1 + _WIDE_SIZE * wide + _PROPERTY_SIZE * len(_PROPERTY.findall(within))
+        wide = sum(not sign.isascii() for sign in within)
+        least = _WIDE_SIZE if within[1:2] == "^" else 1
+        return least + _WIDE_SIZE * wide + _PROPERTY_SIZE * len(_PROPERTY.findall(within))
     sign: str = part["escape"] or part["sign"]
     return _WIDE_SIZE if sign == "." or sign in {r"\W", r"\D", r"\S"} or not sign.isascii() else 1
 

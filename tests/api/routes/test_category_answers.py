@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from chargeback.errors import PluginError
 from chargeback.model.inventory import Resource
 from chargeback.model.usage import USAGE
 from chargeback.recompute.rules import AllocationRules
+from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import USAGE_TABLE
 from chargeback.store.tenant import TenantStore
@@ -55,6 +57,21 @@ def largest(own_client: httpx.Client) -> str:
     """The identity with the largest cost."""
     sums, _ = aggregate(own_client, "identity_id")
     return max(sums, key=lambda each: sums[each])[0]
+
+
+def test_what_was_stored_before_regexes_had_a_size(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """The category is answered for as before, with a warning; to write it again is refused."""
+    before, _ = aggregate(own_client, "identity_id")
+    document = {"rules": [{"match": {"identity": {"regex": [r"^(?P<who>[\pL\d_-]{1,63})$"]}}, "assign": "${who}"}]}
+    with own_store.control.write() as connection:
+        write_category(connection, CategoryWrite("cost_center", json.dumps(document)), expected=None)
+    sums, _ = aggregate(own_client, "category:cost_center")
+    unallocated = before.pop(("UNALLOCATED",))
+    assert sums == before | {("UNASSIGNED",): unallocated}
+    found = own_client.get(ONE)
+    assert [each["path"] for each in found.json()["warnings"]] == ["rules[0].match"]
+    again = own_client.put(ONE, json={"document": document}, headers={"If-Match": found.headers["etag"]})
+    assert parameters_of(again) == ["document.rules[0].match.identity.regex[0]"]
 
 
 def test_a_rule_shows_in_the_next_answer(own_client: httpx.Client, largest: str) -> None:
