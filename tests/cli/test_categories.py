@@ -91,6 +91,8 @@ def test_a_file_in_version_control(chargeback: Run, tenant: TenantStore, tmp_pat
     ]
     assert said(chargeback("categories", "diff", *words), 1) == new
     assert said(chargeback("categories", "apply", *words, "--dry-run"), 0) == new
+    blank = chargeback("categories", "apply", *words, "--reason", " ")
+    assert (blank.returncode, "should not be blank" in blank.stderr) == (2, True)
     assert versions(tenant) == []
     done = said(chargeback("categories", "apply", *words, "--reason", "CHG-1"), 0)
     assert done == [line.replace("would be ", "") for line in new]

@@ -27,6 +27,7 @@ from pydantic_core import ErrorDetails, from_json
 
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.model.days import InstantRange, instants, parse_instant, utc_now, zone_named
+from chargeback.model.texts import VISIBLE, is_visible
 from chargeback.store.queries.paging import Page
 
 JSON_TYPE = "application/json"
@@ -98,12 +99,13 @@ def _plain(text: str) -> str:
     return text
 
 
-# Spaces of every width, and characters without a width, cannot be seen.
-_VISIBLE = r"^[^\u0000]*[^\u0000\s\u200b-\u200f\u2060\ufeff][^\u0000]*$"
+def visible(text: str) -> str:
+    """Return a text of which something can be seen.
 
-
-def _visible(text: str) -> str:
-    if re.fullmatch(_VISIBLE, _plain(text), re.DOTALL) is None:
+    Raises:
+        ValueError: nothing can.
+    """
+    if not is_visible(_plain(text)):
         raise ValueError("should not be blank")
     return text
 
@@ -128,8 +130,8 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterVali
 Note = Annotated[
     str,
     StringConstraints(min_length=1, max_length=255),
-    AfterValidator(_visible),
-    Field(json_schema_extra={"pattern": _VISIBLE}),
+    AfterValidator(visible),
+    Field(json_schema_extra={"pattern": VISIBLE}),
 ]
 #: A text that may be empty, which stands for no value at all.
 OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]

@@ -33,7 +33,20 @@ FileArgument = Annotated[
         help="The YAML file, with `cost_categories:` and a document below each key.",
     ),
 ]
-ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept with the version.")]
+
+
+def _visible(reason: str | None) -> str | None:
+    from chargeback.model.texts import is_visible
+
+    if reason and not is_visible(reason):
+        raise typer.BadParameter("should not be blank")
+    return reason
+
+
+ReasonOption = Annotated[
+    str | None,
+    typer.Option("--reason", metavar="TEXT", help="Why; kept with the version.", callback=_visible),
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 
 _STDOUT = Path("-")

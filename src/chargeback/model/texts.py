@@ -23,6 +23,9 @@ MAX_TOPIC_LENGTH: Final = 249
 #: The most characters of a name, a description or any other free text.
 MAX_TEXT_LENGTH: Final = 2000
 
+#: A text of which something can be seen: spaces of every width, and characters without a width, cannot.
+VISIBLE: Final = r"^[^\u0000]*[^\u0000\s\u200b-\u200f\u2060\ufeff][^\u0000]*$"
+
 _HASH_DIGITS: Final = 16
 _ESCAPED: Final = ("\\\\", "\\,")
 _PIECES = re.compile(r"\\[\\,]|[^\\,]+|[\\,]")
@@ -54,6 +57,15 @@ def separated_values(texts: Iterable[str]) -> frozenset[str]:
                 value += piece[1:] if piece in _ESCAPED else piece
         found.add(value)
     return frozenset(found)
+
+
+def is_visible(text: str) -> bool:
+    """Return whether something can be seen of a text.
+
+    >>> is_visible("CHG-42"), is_visible(" \\t\\u200b"), is_visible("")
+    (True, False, False)
+    """
+    return re.fullmatch(VISIBLE, text, re.DOTALL) is not None
 
 
 def clean_text(text: str) -> str:

@@ -276,6 +276,23 @@ def test_a_file_replaces_what_a_file_can_say(own_client: httpx.Client) -> None:
     assert own_client.put(f"{ONE}/rules.csv", json=body).status_code == 428
 
 
+def test_a_reason_that_cannot_be_seen_is_refused(own_client: httpx.Client) -> None:
+    """Wherever one is given; an empty one stands for none."""
+    made = put(own_client, reason="")
+    assert (made.status_code, made.json()["reason"]) == (201, None)
+    headers = {"If-Match": made.headers["etag"]}
+    for answer in (
+        put(own_client, reason=" \t\u200b", **{"If-Match": headers["If-Match"]}),
+        own_client.put(f"{ONE}/rules.csv", json={"csv": HEAD, "reason": " "}, headers=headers),
+        own_client.delete(ONE, params={"reason": " "}, headers=headers),
+    ):
+        assert (answer.status_code, answer.json()["errors"]) == (
+            400,
+            [{"parameter": "reason", "message": "should not be blank"}],
+        )
+    assert own_client.get(ONE).json()["version"] == 1
+
+
 def test_what_an_earlier_service_wrote(own_client: httpx.Client, own_store: TenantStore) -> None:
     """A document that is refused now can be read and replaced, but is not made a file."""
     with own_store.control.write() as connection:

@@ -253,11 +253,14 @@ def test_a_period_ends_after_it_begins(own_client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "of"), [("UNTAGGED", "rows without a tag"), ("UNALLOCATED", "costs without an identity")]
+    ("value", "wrong"),
+    [
+        ("UNTAGGED", "UNTAGGED stands for rows without a tag; choose another value"),
+        ("UNALLOCATED", "UNALLOCATED stands for costs without an identity; choose another value"),
+        (" \u200b", "should not be blank"),
+    ],
 )
-def test_values_that_say_that_there_is_none(
-    own_client: httpx.Client, own_store: TenantStore, value: str, of: str
-) -> None:
+def test_values_that_say_nothing(own_client: httpx.Client, own_store: TenantStore, value: str, wrong: str) -> None:
     """They are refused wherever a value is written; a stored one stays, and can be changed."""
     url = f"{ACME}/entities/identity/sa-1/tags"
     known(own_store, identities=["sa-1"])
@@ -274,7 +277,6 @@ def test_values_that_say_that_there_is_none(
             own_client.post(f"{ACME}/tags/bulk-by-filter", json={"tag_key": "stage", "display_name": value}),
         ),
     ):
-        message = f"{value} stands for {of}; choose another value"
-        assert (answer.status_code, answer.json()["errors"]) == (400, [{"parameter": place, "message": message}])
+        assert (answer.status_code, answer.json()["errors"]) == (400, [{"parameter": place, "message": wrong}])
     assert _tags(own_client, "identity", "sa-1") == {"team": value}
     assert own_client.put(f"{url}/team", json={"tag_value": "a"}).status_code == 200

@@ -69,6 +69,7 @@ def test_what_is_not_there(client: httpx.Client, view_id: str) -> None:
     ("more", "wrong"),
     [
         ({"name": ""}, ["name"]),
+        ({"name": " \u200b"}, ["name"]),
         ({"name": "x" * 256}, ["name"]),
         ({"name": "a\x00"}, ["name"]),
         ({"page": ""}, ["page"]),

@@ -7919,7 +7919,7 @@ export interface components {
             tag_key: string;
             /**
              * Display Name
-             * @description The tag's value. Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
+             * @description The tag's value. A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             display_name: string;
@@ -7979,7 +7979,7 @@ export interface components {
             tag_key: string;
             /**
              * Tag Value
-             * @description Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
+             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             tag_value: string;
@@ -8593,7 +8593,7 @@ export interface components {
             tag_key: string;
             /**
              * Tag Value
-             * @description Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
+             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             tag_value: string;
@@ -8629,7 +8629,7 @@ export interface components {
             valid_to: string | null;
             /**
              * Tag Value
-             * @description Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value.
+             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
              * @example payments
              */
             tag_value: string;

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import ALWAYS, csv_answer
-from chargeback.api.parameters import CSV_TYPE, CommonParameters, StrictModel
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, StrictModel, visible
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, PreconditionFailed
 from chargeback.api.responses import attachment, json_response, page_response
@@ -27,6 +27,7 @@ from chargeback.category_sources.contract import SourceContent
 from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
+from chargeback.model.texts import VISIBLE
 from chargeback.service.category_answers import preview
 from chargeback.service.category_entries import category_csv, with_csv
 from chargeback.service.cost_categories import (
@@ -46,19 +47,14 @@ from chargeback.store.control.cost_categories import CategoryVersion, CategoryWr
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.queries.selection import Selection
 
-
-def _plain(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("must not contain the character NUL")
-    return text
-
-
 Reason = Annotated[
     str | None,
     StringConstraints(max_length=2000),
-    AfterValidator(lambda text: text and _plain(text)),
+    AfterValidator(lambda text: text and visible(text)),
     Field(
-        description="Why; kept with the version.", examples=["CHG-42"], json_schema_extra={"pattern": r"^[^\u0000]*$"}
+        description="Why; kept with the version.",
+        examples=["CHG-42"],
+        json_schema_extra={"pattern": f"^$|{VISIBLE}"},
     ),
 ]
 

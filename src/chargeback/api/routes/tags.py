@@ -54,7 +54,7 @@ KEY = "A letter or a digit, then at most 62 more of them or of `_.:-`; once per 
 DRY_RUN = "Only tell what would change, and change nothing."
 #: Stands for the value of a tag that has no first day.
 NO_FIRST_DAY = "none"
-VALUE = "Any text of 1 to 255 characters but `UNTAGGED` and `UNALLOCATED`, which say that there is no value."
+VALUE = "A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value."
 REPLACE = "Remove all other values of the key, whatever their dates; what is given here is then its only one."
 OVERRIDE = (
     "Update tags whose key the entity already has, as PUT does; otherwise they are skipped, and a value with dates is "
@@ -72,7 +72,7 @@ def _not_reserved(value: str) -> str:
     return value
 
 
-TagValue = Annotated[Text, AfterValidator(_not_reserved), Field(description=VALUE, examples=["payments"])]
+TagValue = Annotated[Note, AfterValidator(_not_reserved), Field(description=VALUE, examples=["payments"])]
 
 
 class TagsQuery(CommonParameters):

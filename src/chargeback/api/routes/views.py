@@ -11,7 +11,7 @@ from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import ALWAYS
-from chargeback.api.parameters import StrictModel, Text
+from chargeback.api.parameters import Note, StrictModel
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tags import Author
@@ -43,7 +43,7 @@ QueryText = Annotated[
 class ViewBody(StrictModel):
     """What a view shall be."""
 
-    name: Text = Field(
+    name: Note = Field(
         description="What the view is called; not as another one that the caller sees.", examples=["Payments"]
     )
     page: PageName = Field(description="The page that it shows.", examples=["costs"])
