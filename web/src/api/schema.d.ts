@@ -6434,7 +6434,7 @@ export interface components {
             number: string;
             /**
              * Supersedes
-             * @description The number of the revision before; null in the first.
+             * @description The number of the revision before; null in the first, and in one that a version of the cost category began: its values may be others.
              */
             supersedes: string | null;
             /**

@@ -342,7 +342,10 @@ class StatementAnswer(StatementHeading, StatedAmount):
     """One statement. Its lines add up to it, exactly and in cents."""
 
     number: str
-    supersedes: str | None = Field(description="The number of the revision before; null in the first.")
+    supersedes: str | None = Field(
+        description="The number of the revision before; null in the first, and in one that a version of the cost "
+        "category began: its values may be others."
+    )
     digest: Digest
     recipient: StatementRecipient
     lines: list[StatementLine]
