@@ -158,6 +158,18 @@ def test_a_part_of_the_bill_says_so() -> None:
     assert "Against the provider" not in page
 
 
+def test_a_part_of_the_bill_takes_little_room() -> None:
+    """Of the many values that a caller may see, twenty are named, shortened, and the others counted."""
+    found = statement()
+    for count, others in ((20, ""), (21, " … and 1 other"), (1000, " … and 980 others")):
+        values = [f"team-{number:03}" for number in range(count)]
+        scoped = replace(found, heading=replace(found.heading, scope={"tag:team": values, "env_id": ["e" * 200]}))
+        page = statement_html(scoped, scoped.items[0])
+        assert f"tag:team: {', '.join(values[:20])}{others}; env_id: <span" in page
+        assert "team-020" not in page
+        assert f">{'e' * 59}…</span>" in page
+
+
 def test_words_and_amounts() -> None:
     """Codes in words, and amounts as finance writes them."""
     assert words("KAFKA_NUM_CKUS") == "Kafka CKUs"

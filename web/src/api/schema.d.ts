@@ -17390,7 +17390,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number or content by now than the request names. */
+            /** @description The statement has another number or content by now than the request names, or as many replies as it may have. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17505,7 +17505,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number or content by now than the request names. */
+            /** @description The statement has another number or content by now than the request names, or as many replies as it may have. */
             409: {
                 headers: {
                     [name: string]: unknown;
