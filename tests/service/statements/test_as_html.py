@@ -145,6 +145,7 @@ def test_a_page_has_what_the_statement_says() -> None:
         "4 November 2026, 03:02 UTC",
         "difference",
         "+234.56 since September 2026",
+        "Another share of the usage",
     ):
         assert text in page
 
