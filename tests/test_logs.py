@@ -48,6 +48,19 @@ def test_a_format_may_name_the_context(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err.splitlines() == ["[] one", "[acme] two"]
 
 
+@pytest.mark.parametrize("name", ["distributed", "distributed.scheduler", "distributed.nanny"])
+def test_dask_tells_what_went_wrong_only(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its steps are of no use, whatever the level of the rest; who wants them names it in the configuration."""
+    configure_logging(LoggingSettings(level="DEBUG"))
+    logging.getLogger(name).info("started a worker")
+    logging.getLogger(name).warning("lost a worker")
+    said = capsys.readouterr().err
+    assert ("started a worker" in said, "lost a worker" in said) == (False, True)
+    configure_logging(LoggingSettings(per_module_levels={"distributed": "INFO"}))
+    logging.getLogger(name).info("started a worker")
+    assert "started a worker" in capsys.readouterr().err
+
+
 def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
     """The level holds for everything but the modules that have one of their own."""
     configure_logging(LoggingSettings(level="WARNING", per_module_levels={"quiet": "ERROR", "loud": "DEBUG"}))

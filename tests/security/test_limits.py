@@ -9,6 +9,7 @@ import pytest
 from chargeback.api import identity, parameters, signing_keys
 from chargeback.api.limits import MAX_BODY_BYTES
 from chargeback.api.routes.external_costs import _MAX_MAPPING_LENGTH
+from chargeback.api.routes.statements import MOST_REPLIES
 from chargeback.api.routes.tags import MAX_ITEMS
 from chargeback.api.routes.views import MOST_VIEWS
 from chargeback.categories import parsing, reading, reading_matches, regex
@@ -32,6 +33,7 @@ ROWS = {
     "ids and search texts": f"{parameters.MAX_ID_LENGTH} characters",
     "saved views": f"{MOST_VIEWS:,} of a tenant",
     "cost categories": f"{MOST_CATEGORIES} of a tenant",
+    "replies to a statement": f"{MOST_REPLIES} of each month, grouping and value",
     "document of a category": f"{reading.MAX_ENTRIES:,} entries, {parsing.MAX_RULES:,} rules, "
     f"{parsing.MAX_VALUES:,} values, {reading_matches.MAX_DEPTH} levels",
     "regex of a category": f"{reading_matches.MAX_REGEX} characters; {regex.MAX_COMPILED_SIZE:,} parts once "

@@ -23,7 +23,7 @@ from chargeback.service.topic_explanation import topic_explanation_json, topic_s
 from chargeback.store.queries.paging import Page
 from tests.allocation.bills import DAY, bill, usage
 from tests.allocation.test_topics import PLAN, SKIPPING
-from tests.support.explained import check_topic_explanation
+from tests.support.explained import check_topic_explanation, check_topic_sentence
 from tests.support.laws import examples
 
 _TOPICS = [f"t{number:02}" for number in range(30)] + ["UNALLOCATED", "_internal"]
@@ -63,7 +63,8 @@ def _days(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
 
 
 def test_amounts_follow_from_the_answers_alone() -> None:
-    """For every row of random days, and for topics without one, an independent checker derives the stored amount."""
+    """For every row of random days, and for topics without one, an independent checker derives the stored amount, and
+    reads the sentence."""
     checked = 0
 
     # Engines take longer to start than to attribute a day.
@@ -82,6 +83,7 @@ def test_amounts_follow_from_the_answers_alone() -> None:
                 found = explained(billed, line, evidence, plan, topic)
                 answer = topic_explanation_json(found, {}, "USD", Page(0, listed))
                 assert check_topic_explanation(answer) == amounts.get((line["line_id"], topic), 0)
+                check_topic_sentence(answer["sentence"], answer)
                 checked += 1
 
     while checked < 500:

@@ -109,6 +109,47 @@ def check_sentence(sentence: str, answer: dict[str, Any], names: dict[str, str])
         assert evidence["contenders_total"] == 1, sentence
 
 
+def check_topic_sentence(sentence: str, answer: dict[str, Any]) -> None:
+    """Check the numbers and claims of a sentence about an amount of the explanation of a topic row."""
+    arithmetic, evidence, name = answer["arithmetic"], answer["evidence"], answer["topic_name"]
+    topic = "No topic" if name == "__UNATTRIBUTED__" else f"Topic {name}"
+    assert sentence.startswith(f"{topic} "), sentence
+    if arithmetic is None:
+        assert sentence.startswith(f"{topic} has nothing of "), sentence
+        assert sentence.endswith(f": {answer['why_nothing']}."), sentence
+        return
+    applied = next(each for each in answer["methods"] if each["applied"])
+    split = re.search(rf"\. The (\S+) line of {_AMOUNT} USD (.*): ({_AMOUNT} USD|nothing) for (.*)\.$", sentence)
+    assert split, sentence
+    product, cost, how, amount, _, payer = split.groups()
+    assert (product, payer) == (answer["line"]["product_type"], name), sentence
+    assert _is_rounded(cost, Fraction(answer["line"]["total_cost"])), sentence
+    charged = Fraction(arithmetic["amount"])
+    assert (amount == "nothing") == (charged == 0), sentence
+    assert amount == "nothing" or _is_rounded(amount.removesuffix(" USD"), charged), sentence
+    kind = applied["method"].partition("(")[0]
+    words = {"usage": "follows ", "even": "is shared evenly", "unattributed": "is attributed to no topic"}
+    assert how.startswith(words[kind]), sentence
+    # Where another method was to be used first, the sentence says why it was not.
+    earlier = [each["why_not"] for each in answer["methods"] if each["position"] < applied["position"]]
+    assert all(reason in sentence for reason in earlier), sentence
+    used = re.match(rf"{re.escape(topic)} [a-z ]+ ([\d.,]+) of ([\d.,]+) ", sentence)
+    among = re.match(rf"{re.escape(topic)} was one of (\d+) topics ", sentence)
+    only = sentence.startswith(f"{topic} was the only topic ")
+    assert (used is not None) == (kind == "usage"), sentence
+    assert (among is not None or only) == (kind == "even"), sentence
+    if used:
+        mine = next(each for each in evidence["contenders"] if each["topic_name"] == name)
+        part, total = (Fraction(each.replace(",", "")) for each in used.groups())
+        assert abs(part / (total or 1) - Fraction(mine["value"]) / Fraction(evidence["total"])) < Fraction(2, 100), (
+            sentence
+        )
+    if among:
+        assert int(among[1]) == evidence["contenders_total"] > 1, sentence
+    if only:
+        assert evidence["contenders_total"] == 1, sentence
+
+
 def _is_rounded(text: str, amount: Fraction) -> bool:
     places = len(text.partition(".")[2])
     return abs(Fraction(text.replace(",", "")) - amount) <= Fraction(1, 2) * Fraction(f"1e-{places}")

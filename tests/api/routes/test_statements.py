@@ -9,7 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from chargeback.api.routes.statements import MOST_REPLIES
 from chargeback.model.days import month_of
+from chargeback.store.control.statement_replies import ACKNOWLEDGED, StatementKey, add_reply
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, fill
 from tests.support.days import set_chargebacks
@@ -63,6 +65,29 @@ def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None
         late = replying(client, number=before["number"], digest=before["digest"])
         assert (late.status_code, "says something else by now" in late.json()["detail"]) == (409, True)
         assert replying(client, "dispute", digest=after["digest"]).json()["is_current"] is True
+
+
+def test_replies_to_a_statement_have_a_limit(own_store: TenantStore) -> None:
+    """One more is refused with 409, whatever it says; other statements of the month still take replies."""
+    with client_of(services_for(own_store)) as client:
+        found = client.get(f"{ACME}/statement", params=ASKED).json()
+        key = StatementKey(found["number"], found["period"], found["by"], found["recipient"]["value"], 1, "earlier")
+        with own_store.control.write() as connection:
+            for _ in range(MOST_REPLIES - 1):
+                add_reply(connection, key, ACKNOWLEDGED, "Booked", LAST, "ann")
+        assert replying(client).status_code == 200
+        for said in ("acknowledge", "dispute"):
+            answer = replying(client, said)
+            assert answer.status_code == 409
+            assert answer.json()["detail"] == (
+                f"The statement {found['number']} has 100 replies already, and takes no more."
+            )
+        assert len(client.get(f"{ACME}/statement", params=ASKED).json()["replies"]) == MOST_REPLIES
+        asked = {"period": found["period"], "by": found["by"]}
+        values = [each["recipient"]["value"] for each in client.get(f"{ACME}/statements", params=asked).json()["items"]]
+        other = next(value for value in values if value != key.value)
+        answer = client.post(f"{ACME}/statement/acknowledge", params=asked | {"value": other}, json={"note": "Booked"})
+        assert answer.status_code == 200
 
 
 def test_a_month_without_a_calculated_day_has_no_statements(client: httpx.Client) -> None:

@@ -145,6 +145,7 @@ def test_a_page_has_what_the_statement_says() -> None:
         "4 November 2026, 03:02 UTC",
         "difference",
         "+234.56 since September 2026",
+        "Another share of the usage",
     ):
         assert text in page
 
@@ -156,6 +157,18 @@ def test_a_part_of_the_bill_says_so() -> None:
     page = statement_html(scoped, scoped.items[0])
     assert "As far as you may see" in page
     assert "Against the provider" not in page
+
+
+def test_a_part_of_the_bill_takes_little_room() -> None:
+    """Of the many values that a caller may see, twenty are named, shortened, and the others counted."""
+    found = statement()
+    for count, others in ((20, ""), (21, " … and 1 other"), (1000, " … and 980 others")):
+        values = [f"team-{number:03}" for number in range(count)]
+        scoped = replace(found, heading=replace(found.heading, scope={"tag:team": values, "env_id": ["e" * 200]}))
+        page = statement_html(scoped, scoped.items[0])
+        assert f"tag:team: {', '.join(values[:20])}{others}; env_id: <span" in page
+        assert "team-020" not in page
+        assert f">{'e' * 59}…</span>" in page
 
 
 def test_words_and_amounts() -> None:

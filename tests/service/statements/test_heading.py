@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import Statements
 from chargeback.service.statements.journal import journal_json, journal_of
 from chargeback.service.tenant_view import TenantView
+from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.statement_replies import ACKNOWLEDGED, StatementKey, add_reply
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -32,15 +34,20 @@ from tests.support.sources import DAY, RECALCULATE, Laboratory, line
 
 
 def statements_of(
-    laboratory: Laboratory, as_of: datetime | None = None, *, month: date = DAY, currency: str = "USD"
+    laboratory: Laboratory,
+    as_of: datetime | None = None,
+    *,
+    month: date = DAY,
+    currency: str = "USD",
+    by: str = "identity_id",
 ) -> Statements:
-    """The statements by identity of the month of a day."""
+    """The statements of the month of a day."""
     tenant = TenantView(
         "acme", "t", "eco", 30, laboratory.store, currency=currency, rules=AllocationRules.of(laboratory.tenant)
     )
     known = (laboratory.store, CancellationToken(), LookupCaches())
     with QueryEngine() as engine, open_reader(engine, *known, as_of=as_of) as reader:
-        return compile_statements(tenant, reader, month, "identity_id")
+        return compile_statements(tenant, reader, month, by)
 
 
 def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
@@ -66,6 +73,32 @@ def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
             assert (found.tie_out.state, found.tie_out.difference) == ("equal", Decimal(0))
         again = statements_of(laboratory, as_of=NOW + timedelta(minutes=30))
         assert statements_json(again) == statements_json(first)
+
+
+def test_a_renamed_value_supersedes_nothing(tmp_path: Path) -> None:
+    """No statement had the new name before: a number that never existed is not named. Another bill is a revision of
+    what the category has by then."""
+    with Laboratory(tmp_path) as laboratory:
+        laboratory.sources.lines[DAY] = [line("100")]
+        laboratory.run()
+        told: list[tuple[str, str | None]] = []
+        for hour, value in enumerate(("old", "new"), start=1):
+            laboratory.clock = FixedClock(NOW + timedelta(hours=hour))
+            document = json.dumps({"default": value, "rules": []})
+            with laboratory.store.control.write() as connection:
+                write_category(
+                    connection, CategoryWrite("cc", document), expected=hour - 1 or None, clock=laboratory.clock
+                )
+            told += [(each.number, each.supersedes) for each in statements_of(laboratory, by="category:cc").items]
+        laboratory.clock = FixedClock(NOW + timedelta(hours=3))
+        laboratory.sources.lines[DAY] = [line("120")]
+        laboratory.run(RECALCULATE)
+        told += [(each.number, each.supersedes) for each in statements_of(laboratory, by="category:cc").items]
+        assert [
+            (number.rpartition(".")[2], supersedes and supersedes.rpartition(".")[2])
+            for number, supersedes in told
+            if not number.rpartition(".")[2].startswith("UNALLOCATED")
+        ] == [("old-r1", None), ("new-r2", None), ("new-r3", "new-r2")]
 
 
 def test_a_bill_that_is_not_calculated_is_pending(tmp_path: Path) -> None:

@@ -64,11 +64,11 @@ def calculated(minute: int, *numbers: int, run: int = 1) -> list[Revision]:
 
 def test_a_revision_is_a_transaction() -> None:
     """However many days it replaces; new days do not count, and what happens later in the same run does."""
-    assert revision_of([], None) == revision_of(calculated(1, 1, 1), None) == 1
+    assert revision_of([], None) == revision_of(calculated(1, 1, 1), None) == (1, None)
     first = [*calculated(1, 1, 1), *calculated(2, 1, 1)]
-    assert revision_of(first, None) == 1
-    assert revision_of([*first, *calculated(3, 2, 2, 2)], None) == 2
-    assert revision_of([*first, *calculated(3, 2, 2), *calculated(4, 2), *calculated(4, 3, run=2)], None) == 4
+    assert revision_of(first, None) == (1, None)
+    assert revision_of([*first, *calculated(3, 2, 2, 2)], None) == (2, 1)
+    assert revision_of([*first, *calculated(3, 2, 2), *calculated(4, 2), *calculated(4, 3, run=2)], None) == (4, 3)
 
 
 def test_versions_of_the_category_count_where_there_were_statements() -> None:
@@ -76,11 +76,20 @@ def test_versions_of_the_category_count_where_there_were_statements() -> None:
     number is left out."""
     days = [*calculated(3, 1, 1), *calculated(5, 2), *calculated(7, 2)]
     before = [(at(1), True), (at(2), True)]
-    assert revision_of(days, before) == 3
-    assert revision_of(days, [*before, (at(4), True)]) == 4
-    assert revision_of(days, [*before, (at(4), False), (at(6), True)]) == 3
-    assert revision_of(days, [(at(6), True)]) == 2
-    assert revision_of([], before) == 1
+    assert revision_of(days, before) == (3, 2)
+    assert revision_of(days, [*before, (at(4), True)]) == (4, 3)
+    assert revision_of(days, [*before, (at(4), False), (at(6), True)]) == (3, 2)
+    assert revision_of(days, [(at(6), True)]) == (2, 1)
+    assert revision_of([], before) == (1, None)
+
+
+def test_a_version_of_the_category_supersedes_nothing() -> None:
+    """Its values may be others: a number that never existed is not named. Days that are replaced later have the same
+    values again."""
+    days, first = [*calculated(3, 1, 1), *calculated(5, 2)], (at(1), True)
+    assert revision_of(days, [first, (at(6), True)]) == (3, None)
+    assert revision_of(days, [first, (at(6), False), (at(7), True)]) == (3, None)
+    assert revision_of([*days, *calculated(8, 3)], [first, (at(6), True)]) == (4, 3)
 
 
 def test_a_digest_is_that_of_the_content() -> None:

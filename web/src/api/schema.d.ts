@@ -6434,7 +6434,7 @@ export interface components {
             number: string;
             /**
              * Supersedes
-             * @description The number of the revision before; null in the first.
+             * @description The number of the revision before; null in the first, and in one that a version of the cost category began: its values may be others.
              */
             supersedes: string | null;
             /**
@@ -17394,7 +17394,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number or content by now than the request names. */
+            /** @description The statement has another number or content by now than the request names, or as many replies as it may have. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17509,7 +17509,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number or content by now than the request names. */
+            /** @description The statement has another number or content by now than the request names, or as many replies as it may have. */
             409: {
                 headers: {
                     [name: string]: unknown;

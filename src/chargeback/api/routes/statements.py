@@ -35,7 +35,17 @@ from chargeback.service.statements.as_json import reply_json, statement_json, st
 from chargeback.service.statements.as_pdf import to_pdf
 from chargeback.service.statements.compile import compile_statements
 from chargeback.service.statements.content import Statement, Statements
-from chargeback.store.control.statement_replies import ACKNOWLEDGED, DISPUTED, StatementKey, add_reply, last_reply
+from chargeback.store.control.statement_replies import (
+    ACKNOWLEDGED,
+    DISPUTED,
+    StatementKey,
+    add_reply,
+    count_replies,
+    last_reply,
+)
+
+#: Replies to the statement of a value of a month, to all of its contents together.
+MOST_REPLIES = 100
 
 _BY = "|".join(["identity_id", TAG_PARAMETER.strip("^$"), CATEGORY_PARAMETER.strip("^$")])
 Verdict = Literal["acknowledged", "disputed"]
@@ -342,7 +352,10 @@ class StatementAnswer(StatementHeading, StatedAmount):
     """One statement. Its lines add up to it, exactly and in cents."""
 
     number: str
-    supersedes: str | None = Field(description="The number of the revision before; null in the first.")
+    supersedes: str | None = Field(
+        description="The number of the revision before; null in the first, and in one that a version of the cost "
+        "category began: its values may be others."
+    )
     digest: Digest
     recipient: StatementRecipient
     lines: list[StatementLine]
@@ -401,7 +414,8 @@ _NO_STATEMENT = {404: "There is no such tenant, cost category or statement."}
 _NO_REPLY = _NO_STATEMENT | {
     403: "The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of "
     "another origin sent the request.",
-    409: "The statement has another number or content by now than the request names.",
+    409: "The statement has another number or content by now than the request names, or as many replies as it may "
+    "have.",
 }
 _NO_PDF = {501: "What makes PDF files is not installed; `detail` says what to install."}
 _LINES = "CSV (RFC 4180, UTF-8), with texts written as by the export"
@@ -531,7 +545,7 @@ def _reply(request: CalculationRequest, caller: Caller, address: ReplyQuery, sai
     """Record a verdict and its note about the statement at an address.
 
     Raises:
-        Conflict: the statement has another number or content by now.
+        Conflict: the statement has another number or content by now, or as many replies as it may have.
         Forbidden: the caller sees a part of it.
         NotFound: there is none.
     """
@@ -552,6 +566,8 @@ def _reply(request: CalculationRequest, caller: Caller, address: ReplyQuery, sai
     )
     through, author = found.heading.data_through, caller.signature(new.created_by)
     with request.writing() as connection:
+        if count_replies(connection, address.period, address.by, address.value) >= MOST_REPLIES:
+            raise Conflict(f"The statement {statement.number} has {MOST_REPLIES} replies already, and takes no more.")
         reply = add_reply(connection, key, verdict, new.note, through, author, who=caller.name)
     return json_response(reply_json(reply, is_current=True))
 

@@ -41,7 +41,7 @@ _EFFECTS: Final = {
     "quantity": "Larger or smaller quantities",
     "price": "Higher or lower prices",
     "policy": "Split in another way",
-    "share": "Another part of the usage",
+    "share": "Another share of the usage",
     "ownership": "Another part as an owner or member",
     "correction": "Charges and refunds that offset each other",
     "new": "Not billed before",

@@ -142,12 +142,12 @@ class _StatementMaker:
         per_unit: Sequence[CostPerUnit],
     ) -> Statement:
         """Return the statement of a value."""
-        heading, revision = self.heading, self.heading.revision
+        heading = self.heading
         numbered = (heading.tenant, heading.period, heading.by, value)
         lines = lines_of(rows, amount, heading.currency)
         return Statement(
-            statement_number(*numbered, revision),
-            statement_number(*numbered, revision - 1) if revision > 1 else None,
+            statement_number(*numbered, heading.revision),
+            None if heading.supersedes is None else statement_number(*numbered, heading.supersedes),
             content_digest(heading, value, lines),
             self._recipient(value),
             amount,

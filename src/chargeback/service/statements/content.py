@@ -194,6 +194,7 @@ class Heading:
         revision: see :func:`~chargeback.service.statements.numbering.revision_of`.
         category_version: the version of the cost category; None for other groupings.
         scope: what the reader may see, by name; None if that is everything.
+        supersedes: the revision that this one replaces, with the same values; None if there is none.
     """
 
     tenant: str
@@ -209,6 +210,7 @@ class Heading:
     scope: Mapping[str, Sequence[str]] | None
     basis: str = ACCRUAL
     status: str = PROVISIONAL
+    supersedes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def heading_of(
         versions = read_changes(connection, grouping.category.key, grouping.version)
     instants = [each.calculated_at for each in revisions]
     instants += [versions[-1][0]] if instants and versions else []
+    revision, superseded = revision_of(revisions, versions)
     return Heading(
         tenant.tenant_name,
         grouping.by,
@@ -46,9 +47,10 @@ def heading_of(
         calculated[-1] if calculated else None,
         max(instants, default=None),
         tenant.currency,
-        revision_of(revisions, versions),
+        revision,
         grouping.version,
         None if reader.scope is None else reader.scope.as_json(),
+        supersedes=superseded,
     )
 
 

@@ -23,9 +23,11 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _CAPITALS: Final = frozenset({UNALLOCATED, UNASSIGNED, UNTAGGED})
 
 
-def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, bool]] | None) -> int:
+def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, bool]] | None) -> tuple[int, int | None]:
     """Return the revision of a month's statements: 1 when its first day is calculated, and one more for each
-    transaction that replaces days of it, and for each version of the cost category.
+    transaction that replaces days of it, and for each version of the cost category. Return with it the revision that it
+    supersedes: the one before; None if there is none, or if a version of the cost category came in between, which may
+    have other values.
 
     What happens while there are no statements does not count: before the first day is calculated, and while the
     category does not exist. So every number up to this one was in force.
@@ -42,14 +44,16 @@ def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, boo
     # When, in which run, whether something is replaced, and of a version whether it has a document.
     moments: list[tuple[datetime, int, bool, bool | None]] = [(*key, each, None) for key, each in replaced.items()]
     moments += [(at, -1, True, is_there) for at, is_there in versions or ()]
-    number, is_calculated, has_category = 0, False, versions is None
+    number, is_calculated, has_category, superseded = 0, False, versions is None, None
     for _, _, replaces, is_there in sorted(moments, key=lambda moment: moment[:2]):
         if is_there is None:
             is_calculated = True
         else:
             has_category = is_there
-        number += is_calculated and has_category and (replaces or not number)
-    return max(number, 1)
+        if is_calculated and has_category and (replaces or not number):
+            superseded = number if number and is_there is None else None
+            number += 1
+    return max(number, 1), superseded
 
 
 def statement_number(tenant: str, period: str, by: str, value: str, revision: int) -> str:

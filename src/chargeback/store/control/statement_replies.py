@@ -85,6 +85,13 @@ def last_reply(connection: Connection, period: str, grouping: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
+def count_replies(connection: Connection, period: str, grouping: str, value: str) -> int:
+    """Return how many replies the statement of a value of a month has, to all of its contents."""
+    its = statement_replies.c
+    query = select(func.count()).where(its.period == period, its.grouping == grouping, its.value == value)
+    return int(connection.execute(query).scalar_one())
+
+
 def add_reply(
     connection: Connection,
     key: StatementKey,

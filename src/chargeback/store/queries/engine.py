@@ -276,9 +276,5 @@ def errors_of_queries() -> Iterator[None]:
         raise _unreadable(error) from error
 
 
-def _too_large() -> SumTooLarge:
-    return SumTooLarge("a sum has more than 26 digits before the decimal point: an amount must be wrong")
-
-
 def _unreadable(error: Exception) -> StorageError:
     return damage_named_in(str(error)) or StorageError(f"the facts cannot be read: {error}")

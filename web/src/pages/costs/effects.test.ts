@@ -21,4 +21,8 @@ describe("effects", () => {
     expect(found[0]?.difference).toBe(read("-2.000000000001"));
     expect(effectsOf(NONE)).toEqual([]);
   });
+
+  test("the share is called as in the sentences", () => {
+    expect(effectsOf({ ...NONE, share: "1.00" }).map((each) => each.name)).toEqual(["Share of the usage"]);
+  });
 });

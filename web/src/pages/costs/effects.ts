@@ -9,7 +9,7 @@ const NAMES: Record<keyof Effects, string> = {
   quantity: "Quantity billed",
   price: "Price",
   policy: "Way of splitting",
-  share: "Part of the usage",
+  share: "Share of the usage",
   ownership: "Owners and members",
   correction: "Charges and refunds",
   new: "New",
