@@ -138,3 +138,15 @@ def test_rows_that_move_in_both_directions(previewing: Any) -> None:
     with previewing(bill, SomeTags({}), SomeNames({})) as edit:
         found = edit(_document("a", "b"), _document("b", "a"))
     assert {(each.before, each.after): to_units(each.amount) for each in found.moved} == {("a", "b"): 7, ("b", "a"): 7}
+
+
+def test_rules_with_the_same_sum_keep_their_order(previewing: Any) -> None:
+    """Whatever the order in which the sums are read, rules with one sum come by value, and as in the document."""
+    bill = [
+        in_table(BillRow(DAYS[0], f"sa-{number}", "lkc-1", None, None, "KAFKA_STORAGE", "KAFKA", 10**12))
+        for number in range(9)
+    ]
+    rules = [{"id": f"rule-{number}", "match": {"identity": f"sa-{number}"}, "assign": "x"} for number in range(8)]
+    with previewing(bill, SomeTags({}), SomeNames({})) as edit:
+        found = edit({"rules": rules[::-1]}, {"rules": rules[::-1]}).coverage_after
+    assert [each.rule and each.rule.id for each in found.by_rule] == [None, *(f"rule-{n}" for n in range(7, -1, -1))]

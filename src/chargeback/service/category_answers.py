@@ -104,7 +104,7 @@ def coverage(reader: TenantReader, key: str, selection: Selection) -> Coverage:
             identities.setdefault(identity, []).append(amount)
     by_rule = [
         RuleSum(None if of_rule is None else rule_name(category, of_rule), of_value, total(amounts))
-        for (of_value, of_rule), amounts in rules.items()
+        for (of_value, of_rule), amounts in sorted(rules.items(), key=lambda each: _place_of(*each[0]))
     ]
     named = [(identity, total(amounts)) for identity, amounts in identities.items()]
     return Coverage(
@@ -113,6 +113,11 @@ def coverage(reader: TenantReader, key: str, selection: Selection) -> Coverage:
         tuple(sorted(by_rule, key=lambda each: (-each.amount, each.value))),
         tuple(sorted((each for each in named if each[1]), key=lambda each: (-each[1], each[0]))[:MOST_NAMED]),
     )
+
+
+def _place_of(value: str, rule: int | None) -> tuple[str, bool, int]:
+    """Return the place of a rule among those of one value with the same sum: as in the document, no rule last."""
+    return value, rule is None, rule or 0
 
 
 def assignment_of(reader: TenantReader, key: str, subject: Mapping[str, str | None], day: date) -> Assignment:
