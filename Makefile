@@ -60,7 +60,7 @@ DOCS_MISSING  := $(DOCS_VENV)/.cannot-be-had
 NOT_CHECKED   := touch $(FOCUS_MISSING); echo "The packages of the official validator cannot be had: the bill in FOCUS was NOT CHECKED by it." >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page page-or-not demo test test-all mutants check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill lock clean servers container-test
+.PHONY: help setup page page-or-not demo test test-all mutants recorded shape check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill lock clean servers container-test
 
 help:  ## What there is (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,14 @@ test-all: setup servers $(WEB_READY)  ## All tests but the drills: also every se
 
 mutants: setup servers  ## Put some sixty faults into a copy of the code, one after the other: which tests notice (half an hour)
 	@$(BIN)/python -m tests.mutants
+
+recorded: setup  ## Record what the service answers, to compare it after a refactoring: STORAGE=folder OUT=new.json
+	@test -n "$(STORAGE)" -a -n "$(OUT)" || { echo "usage: make recorded STORAGE=/tmp/storage OUT=/tmp/before.json" >&2; exit 1; }
+	@test -e "$(STORAGE)/questions.json" || $(BIN)/python -m tests.recorded --prepare "$(STORAGE)"
+	@$(BIN)/python -m tests.recorded "$(STORAGE)" "$(OUT)"
+
+shape: setup  ## The shape of the code as a table: its size, the way of two requests, how modules depend on each other
+	@$(BIN)/python -m tests.shape
 
 check: setup $(WEB_READY)  ## Style, types, layers, dependencies, and that the documentation matches the code
 	@$(BIN)/ruff check
