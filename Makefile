@@ -28,6 +28,9 @@ PACKAGES_VENV ?= .venv-packages
 PYTHONS       ?=
 DIST          ?= dist
 
+# Compiled modules are kept even where the environment says otherwise: hundreds of processes import them.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 
