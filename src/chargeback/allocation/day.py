@@ -160,6 +160,10 @@ class DayCalculator:
         self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
         self._row_builder = RowBuilder(self._db, threads)
 
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """Return another connection to the engine, with tables of its own; the caller closes it."""
+        return self._db.cursor()
+
     def close(self) -> None:
         """Release the engine's memory."""
         self._db.close()

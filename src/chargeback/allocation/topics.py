@@ -14,7 +14,6 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -49,13 +48,14 @@ class TopicAttributor:
     def __init__(self, plan: TopicPlan, *, threads: int = 2, memory_limit: str = "1GB") -> None:
         self._plan = plan
         policies = {name: topic_policy(method, plan) for name, method in plan.methods.items()}
-        self._calculator = DayCalculator(PolicyCatalogue(policies, plan.aliases), threads=threads)
-        self._db = duckdb.connect(config={"threads": threads, "memory_limit": memory_limit})
+        catalogue = PolicyCatalogue(policies, plan.aliases)
+        self._calculator = DayCalculator(catalogue, threads=threads, memory_limit=memory_limit)
+        self._db = self._calculator.connect()
 
     def close(self) -> None:
-        """Release the engines' memory."""
-        self._calculator.close()
+        """Release the engine's memory."""
         self._db.close()
+        self._calculator.close()
 
     def attribute(self, day: date, lines: pa.Table, evidence: pa.Table) -> pa.Table:
         """Return the topic rows of a day (schema TOPIC_ATTRIBUTIONS, in list order).
