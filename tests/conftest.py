@@ -2,8 +2,9 @@
 failure drills, which the processes of pytest-xdist put together at the end.
 
 ``make test`` is the everyday run (``--everyday``): it leaves out tests that ask for a program or a server outside of
-this process, and tries fewer examples of each law. A test asks for one by a fixture or by a parameter
-(``tests/support/outside.py``); the few that the everyday run keeps nevertheless are marked ``everyday``.
+this process, and tries fewer examples of each law and fewer cases of each slow test. A test says what it asks for by a
+fixture or by a parameter (``tests/support/outside.py``); the few that the everyday run keeps nevertheless are marked
+``everyday``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -27,7 +29,7 @@ from hypothesis import HealthCheck, settings
 from tests.drills.ledger import Ledger
 from tests.support import outside
 from tests.support.databases import postgres_server
-from tests.support.laws import EVERYDAY, EXTENSIVE
+from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, evenly_spread
 from tests.support.objects import ObjectServer, object_server
 
 # The machine may be busy, so that no example has a time limit. Fixtures of a function serve all examples of a law.
@@ -82,13 +84,24 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out of the everyday run the tests that need a program or a server."""
+    """Leave out of the everyday run the tests that need a program or a server, and most cases of slow tests."""
     if not config.getoption("--everyday"):
         return
-    kept = [item for item in items if is_everyday(item)]
+    kept = sampled([item for item in items if is_everyday(item)])
     left_out = set(items) - set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = kept
+
+
+def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the items without most cases of parametrised tests that ask for storage or the service: a few of each,
+    evenly spread. Tests of pure functions keep all their cases."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        name = item.nodeid.partition("[")[0] if outside.is_slow(item) else item.nodeid
+        cases[name].append(item)
+    chosen = {item for each in cases.values() for item in evenly_spread(each, EVERYDAY_CASES)}
+    return [item for item in items if item in chosen]
 
 
 def is_everyday(item: pytest.Item) -> bool:

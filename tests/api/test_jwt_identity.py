@@ -215,6 +215,7 @@ def test_other_claims(store: TenantStore, tmp_path: Path) -> None:
         assert (found["user"], found["groups"]) == ("1234", ["platform"])
 
 
+@pytest.mark.extensive
 def test_keys_rotate_without_a_restart(store: TenantStore, tmp_path: Path) -> None:
     """A new key is known as soon as the file has it, and one that is removed is not accepted any more."""
     file, old, new = tmp_path / "jwks.json", Issuer(key_id="old"), Issuer(key_id="new")

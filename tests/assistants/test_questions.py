@@ -136,6 +136,7 @@ def test_what_is_wasted(assistant: Assistant, rest: Client) -> None:
     ]
 
 
+@pytest.mark.extensive
 def test_what_finance_books(assistant: Assistant, rest: Client, last: str) -> None:
     """9. What does finance book for a month, and for the largest cost centre?"""
     asked = {"period": last[:7], "by": "category:cost_center"}

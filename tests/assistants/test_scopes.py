@@ -40,6 +40,7 @@ def scopes(rest: Client) -> dict[str, Scoped]:
     return scopes_of(rest.all_items(f"{ACME}/chargebacks"), rest.all_items(f"{ACME}/topic-attributions"))
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(
     ("transport", "name"),
     first_of(("http", "category"), ("http", "identity"), ("http", "environment"), ("stdio", "category")),

@@ -123,6 +123,7 @@ def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
     assert demo.server.secret not in wrong.stdout + wrong.stderr
 
 
+@pytest.mark.extensive
 def test_online_asks_the_workers(chargeback: Run, demo: Demo) -> None:
     """Days that workers calculate need workers: how many there are is listed."""
     demo.file.write_text("features: {compute: {type: dask, workers: 1}}\n" + demo.file.read_text())

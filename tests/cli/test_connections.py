@@ -79,6 +79,7 @@ def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch, sent: bytes)
         assert healthy(port)
 
 
+@pytest.mark.extensive
 def test_requests_may_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is for headers: a body may come later, and a connection is used again."""
     monkeypatch.setattr(LimitedProtocol, "header_seconds", 0.5)

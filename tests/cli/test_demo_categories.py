@@ -73,6 +73,7 @@ def summed(reader: TenantReader, by: str) -> tuple[Sums, Decimal]:
     return sums, Decimal(found.totals["total_amount"])
 
 
+@pytest.mark.extensive
 def test_about_eight_percent_are_unassigned(reader: TenantReader) -> None:
     """There is something to fix, and not too much."""
     sums, total = summed(reader, "category:cost_center")
@@ -133,6 +134,7 @@ def test_they_are_written_once(tenant: Tenant) -> None:
             assert [each.key for each in list_categories(connection)] == ["stage"]
 
 
+@pytest.mark.extensive
 def test_one_that_somebody_made_stays(tmp_path: Path) -> None:
     """Only what is missing is written."""
     file = tmp_path / "chargeback.yaml"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from chargeback.cli.explain import WIDTH
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables, read_day
@@ -19,6 +21,7 @@ def a_row(demo: Demo) -> dict[str, Any]:
     return next(row for row in rows if row["identity_id"] != UNALLOCATED)
 
 
+@pytest.mark.extensive
 def test_a_readable_page(chargeback: Run, calculated: Demo) -> None:
     """A sentence, then each step, in lines of at most 80 characters; and a calculation with the stored result."""
     row = a_row(calculated)

@@ -31,6 +31,7 @@ def test_a_first_run_and_a_second(chargeback: Run, demo: Demo) -> None:
     assert (second.returncode, report(second.stdout)) == (0, ["completed", "3", "0", "0"])
 
 
+@pytest.mark.extensive
 def test_recalculating_one_day(chargeback: Run, calculated: Demo) -> None:
     """--from, --through and --recalculate calculate just those days again."""
     day = (TODAY - timedelta(days=7)).isoformat()

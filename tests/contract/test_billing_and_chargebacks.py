@@ -236,6 +236,7 @@ def test_lines_and_rows_agree_line_by_line(everything: Everything) -> None:
 LISTS: list[Callable[[Everything], list[Record]]] = [lambda all_: all_.billing, lambda all_: all_.chargebacks]
 
 
+@pytest.mark.extensive
 def test_pages_are_stable(client: Client, everything: Everything) -> None:
     """The same list, whatever the size of the pages and however often it is read."""
     for name, whole in (("billing", everything.billing), ("chargebacks", everything.chargebacks)):

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from tests.contract import shapes
 from tests.contract.documentation import DOCUMENT, PAGE, REST, Asker, document_text
 from tests.contract.endpoints import BY_NAME
@@ -29,6 +31,7 @@ def without_rest(value: Any) -> Any:
     return value
 
 
+@pytest.mark.extensive
 def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
     """Each documented request is on the page and succeeds; the documented answer and the one of now have one shape."""
     asker, documented = Asker(scratch, "scratch"), sections(PAGE.read_text(encoding="utf-8"))

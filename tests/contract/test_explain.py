@@ -26,6 +26,7 @@ def explained(client: Client, everything: Everything, row: Record, **more: objec
     return found
 
 
+@pytest.mark.extensive
 def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
     """The calculation gives the stored amount, the line's rows sum to it, and the checker derives the same."""
     kinds: dict[tuple[str, ...], list[Record]] = {}

@@ -6,6 +6,8 @@ from datetime import timedelta
 from decimal import Decimal
 from urllib.parse import urljoin
 
+import pytest
+
 from tests.contract import page_shapes, shapes
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything, Record, those, topic_key_of
@@ -24,6 +26,7 @@ def explained(client: Client, everything: Everything, row: Record, **more: objec
     return found
 
 
+@pytest.mark.extensive
 def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
     """The calculation gives the stored amount, the line's rows sum to it, and the checker derives the same."""
     kinds: dict[tuple[str, ...], list[Record]] = {}

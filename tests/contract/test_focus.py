@@ -57,6 +57,7 @@ def test_every_dataset_has_the_whole_bill(client: Client, everything: Everything
     assert {row["ChargePeriodStart"][:10] for row in rows} <= complete
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("layout", one_first(layouts()), ids=lambda layout: f"{layout.version}-{layout.split}")
 def test_every_rule_holds(deployment: Deployment, everything: Everything, layout: FocusLayout) -> None:
     """What no validator looks at: sums, prices, texts, and rules from row to row."""

@@ -56,6 +56,7 @@ def test_readiness_in_mode_api(api_only: httpx.Client) -> None:
     assert (answer["mode"], answer["status"]) == ("api", "ready")
 
 
+@pytest.mark.extensive
 def test_readiness_is_remembered_for_two_seconds(client: Client) -> None:
     """Within two seconds the answer is the same, byte for byte; it is asked anew afterwards without failing."""
     first = client.get("/api/v1/readiness").content

@@ -12,6 +12,7 @@ from tests.contract.records import Client
 COUNT = 600
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("seed", [1, 2])
 def test_rubbish_is_refused_not_fallen_over(scratch: Client, deployment: Deployment, seed: int) -> None:
     """No random request is answered by 5xx other than 504, none breaks its connection, and the service lives on."""

@@ -133,6 +133,7 @@ def test_rows_and_sums_are_those_of_the_filters(client: Client, callers: Client,
     assert callers.answer(f"{ACME}/flow", **flow) == client.answer(f"{ACME}/flow", **flow, **scoped.chargebacks)
 
 
+@pytest.mark.extensive
 def test_explanations_have_the_amounts_of_lists(everything: Everything, callers: Client, scoped: Scoped) -> None:
     """Of a row that a category splits, the visible part; what others have of it is the rest of the row."""
     callers.headers.update(asked_by(scoped.name))
@@ -209,6 +210,7 @@ def test_an_empty_scope_sees_nothing(callers: Client) -> None:
     assert callers.answer(f"{ACME}/search", q="a")["items"] == []
 
 
+@pytest.mark.extensive
 def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> None:
     """An ETag of somebody who sees more is none of this caller's, and a kept answer is for the same scope."""
     for path in ("chargebacks/aggregate", "costs", "series", "resources", "search?q=a", "flow"):

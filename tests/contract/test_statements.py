@@ -110,6 +110,7 @@ def test_costs_per_unit_are_those_of_the_month(client: Client, everything: Every
     assert statement_of(client, month, "identity_id", "UNALLOCATED")["unit_costs"] == []
 
 
+@pytest.mark.extensive
 def test_files_are_the_statement(client: Client, month: str) -> None:
     """The list and the lines as CSV have the amounts of the JSON, and so have the page and the PDF."""
     listed = statements_of(client, month, PAYMENTS["by"])
@@ -202,6 +203,7 @@ TEMPLATES = {
 }
 
 
+@pytest.mark.extensive
 def test_templates_write_journals(deployment: Deployment, month: str) -> None:
     """In the form of the template; one that fails says why."""
     profile = JournalProfile(templates=TEMPLATES, by="category:cost_center")
@@ -228,6 +230,7 @@ def callers(deployment: Deployment) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.extensive
 def test_a_scope_gets_its_own_statement(client: Client, callers: Client, month: str) -> None:
     """The same document, without the bill and without the rules of the category; no other statement is there."""
     whole = statement_of(client, month, **PAYMENTS)
@@ -265,6 +268,7 @@ def replying(client: Client, month: str, said: str, **body: str) -> httpx.Respon
     return client.post(f"/api/v1/tenants/acme/statement/{said}", params=asked, json=body)
 
 
+@pytest.mark.extensive
 def test_recipients_reply(client: Client, month: str) -> None:
     """They dispute and acknowledge; the last one counts, all are shown, and the statement is another answer then."""
     asked = {"period": month, **PAYMENTS}

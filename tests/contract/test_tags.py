@@ -235,6 +235,7 @@ def test_bulk_counts(scratch: Client) -> None:
     assert put_tags(scratch, *second, override_existing=False) == counts(skipped=3)
 
 
+@pytest.mark.extensive
 def test_bulk_of_many(scratch: Client) -> None:
     """Hundreds at once, exactly counted."""
     many = [("resource", f"many-{number}", "batch", str(number)) for number in range(500)]

@@ -102,6 +102,7 @@ def test_templates_that_are_refused(template: str, reason: str) -> None:
         check_template(template, KNOWN, required=("date",))
 
 
+@pytest.mark.extensive
 @given(st.text(min_size=1), st.sampled_from(["{tenant_id}{date}", "{date}{tenant_id}", "x-{tenant_id}-{date}.csv"]))
 def test_no_value_leaves_the_folder(value: str, template: str) -> None:
     """Whatever an id contains, the name is one name, visible, and no other folder's."""

@@ -132,6 +132,7 @@ def test_a_line_that_is_billed_late_is_measured(laboratory: Laboratory) -> None:
         assert first.stored(USAGE_TABLE).equals(laboratory.stored(USAGE_TABLE))
 
 
+@pytest.mark.extensive
 def test_a_late_line_without_metrics_keeps_what_was_measured(laboratory: Laboratory) -> None:
     """What was measured is split as it was; the day is marked, and done again when the metrics answer."""
     laboratory.run()
@@ -151,6 +152,7 @@ def test_a_late_line_without_metrics_keeps_what_was_measured(laboratory: Laborat
     assert laboratory.state().incomplete == {}
 
 
+@pytest.mark.extensive
 def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laboratory) -> None:
     """What an earlier version stored of a partial answer is made good while the metrics know better; equal evidence
     is not written again."""

@@ -159,6 +159,7 @@ def test_the_lookback_of_an_emitter(deployment: Emitting) -> None:
     assert deployment.ended("all") == dict.fromkeys(WINDOW, "emitted")
 
 
+@pytest.mark.extensive
 def test_weeks_are_written_again_while_they_grow(fresh: Emitting) -> None:
     """A day that comes later is in the file of its week."""
     fresh.emitters(finance(aggregation="weekly"))

@@ -264,6 +264,7 @@ def heal(laboratory: Laboratory) -> None:
     sources.lines[DAY], sources.totals, sources.fault, sources.unlisted = _LINES, nested(WHOLE), None, {}
 
 
+@pytest.mark.extensive
 @given(steps_of_sources)
 @settings(max_examples=examples(5), suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 def test_once_the_sources_are_whole_a_day_is_as_if_they_had_always_been(steps: list[Step]) -> None:

@@ -51,6 +51,7 @@ def test_a_run_makes_them_of_all_that_it_writes(deployment: Deployment) -> None:
     assert _files(facts) == made
 
 
+@pytest.mark.extensive
 def test_a_run_makes_what_is_missing(deployment: Deployment) -> None:
     """After an upgrade, a restored backup or a lost folder, also of days that the run does not touch."""
     deployment.run()
@@ -61,6 +62,7 @@ def test_a_run_makes_what_is_missing(deployment: Deployment) -> None:
     assert _files(facts) == made
 
 
+@pytest.mark.extensive
 def test_upkeep_removes_what_belongs_to_nothing(deployment: Deployment) -> None:
     """Sums of other versions, and of data files that have left the disk, go once a day."""
     deployment.run()

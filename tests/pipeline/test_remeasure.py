@@ -99,6 +99,7 @@ def test_a_recalculation_does_not_halve_a_bill(laboratory: Laboratory) -> None:
     assert sum(map(Decimal, laboratory.charged().values())) == 150
 
 
+@pytest.mark.extensive
 def test_a_bill_that_was_measured_in_part_is_measured_again(laboratory: Laboratory) -> None:
     """The day is marked; a later run that sees more of it bills that, with usage asked for once more; one that sees
     less, or nothing, changes nothing."""

@@ -174,6 +174,7 @@ def test_the_same_file_is_kept(laboratory: Laboratory) -> None:
     assert not facts.snapshot(HISTORY_TABLES[USAGE_TABLE]).files
 
 
+@pytest.mark.extensive
 def test_before_the_first_revision_there_is_nothing(laboratory: Laboratory, clock: Ticking) -> None:
     """A day has no rows as of an instant at which it was not calculated yet; neither has its bill."""
     earlier = clock.tick()
@@ -256,6 +257,7 @@ def _kill_at(laboratory: Laboratory, step: int, *, after: bool) -> Callable[[], 
     return _revive
 
 
+@pytest.mark.extensive
 def test_the_bill_of_a_first_revision_that_was_not_confirmed_is_kept(
     laboratory: Laboratory, clock: Ticking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +289,7 @@ _SCHEDULES, _RUNS = 6, 13
 _DRILLED_SCHEDULES, _DRILLED_RUNS = 68, 24
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(
     ("seed", "runs"),
     [

@@ -144,6 +144,7 @@ def test_a_required_listing_that_fails_fails_the_gathering(deployment: Deploymen
     assert deployment.run().dates_calculated == len(WINDOW)
 
 
+@pytest.mark.extensive
 def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment) -> None:
     """One failure a run counts; a success before the threshold forgets them; at the threshold it is over."""
     deployment.configure(gather_failure_threshold=2)
@@ -255,6 +256,7 @@ def test_runs_are_recorded(calculated: Deployment) -> None:
     assert (tenant.lease_owner, tenant.stage) == (None, None)
 
 
+@pytest.mark.extensive
 def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deployment) -> None:
     """Recent days are gathered in every run; a day that is 35 days past the cut-off once in 24 hours."""
     deployment.configure(lookback_days=42)
@@ -264,6 +266,7 @@ def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deploymen
     assert second.dates_gathered == 35
 
 
+@pytest.mark.extensive
 def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
     """The day on which a run begins is its day to the end: for what is gathered, for what the provider is asked, and
     for what is past retention. What is recorded is recorded at its time."""

@@ -63,6 +63,7 @@ def test_an_error_of_one_day_names_the_day() -> None:
     assert tally.described_errors() == ["2026-11-01: x", "listing failed"]
 
 
+@pytest.mark.extensive
 def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
     """No number of the account falls from one message to the next."""
     deployment.run()

@@ -15,6 +15,7 @@ from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.pipeline.stage import MAX_DAYS, MAX_ROWS, Batch
 from chargeback.store.facts.history import content_key
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables, PreparedDay
+from tests.support.laws import one_first
 from tests.support.sources import DAY, RECALCULATE, Laboratory, line
 
 DAYS = [DAY - timedelta(days=number) for number in range(4)]
@@ -149,7 +150,7 @@ def _dying(facts: FactTables, step: int) -> Callable[[], None]:
     return undo
 
 
-@pytest.mark.parametrize("step", range(1, 6))
+@pytest.mark.parametrize("step", one_first(range(1, 6)))
 def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, undisturbed: list[str], step: int) -> None:
     """Wherever a run ends in a batch, the next one has the files of a run that nothing disturbed, each once."""
     undo = _dying(laboratory.store.facts, step)
@@ -161,6 +162,7 @@ def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, und
     assert {laboratory.state(day).chargebacks.revision for day in DAYS} == {1}
 
 
+@pytest.mark.extensive
 def test_an_error_of_the_storage_is_one_of_each_day(laboratory: Laboratory) -> None:
     """A commit that will not go in is an error of the days of its batch, named once."""
 

@@ -63,6 +63,7 @@ def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, cap
         assert sum(said in record.getMessage() for record in caplog.records if record.levelno == logging.INFO) == 1
 
 
+@pytest.mark.extensive
 def test_progress_of_the_stage(deployment: Attributed) -> None:
     """The listener hears of the overlay, until all of its days are done."""
     deployment.run()
@@ -111,6 +112,7 @@ def test_recalculation_fetches_anew_and_gives_the_same(attributed: Attributed) -
     assert attributed.flags() == (True, True)
 
 
+@pytest.mark.extensive
 def test_without_metrics_three_runs_end_in_sentinels(deployment: Attributed) -> None:
     """Days stay pending while the metrics are unreachable; in the third run each line has one sentinel row."""
     deployment.lose_metrics()
@@ -142,6 +144,7 @@ def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> N
     assert deployment.flags() == (True, True)
 
 
+@pytest.mark.extensive
 def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attributed) -> None:
     """Where only the topics failed, the day says so, and is attributed as soon as the metrics answer."""
     deployment.reload(enabled=False)
@@ -195,6 +198,7 @@ def shares(laboratory: Laboratory) -> dict[str, dict[str, int]]:
     return found
 
 
+@pytest.mark.extensive
 def test_metrics_that_come_back_in_time(deployment: Attributed) -> None:
     """A day that failed once is attributed in the next run, and its count is forgotten."""
     deployment.lose_metrics()
@@ -215,6 +219,7 @@ def test_kept_measurements_are_not_given_up_for_a_sentinel(attributed: Attribute
     assert attributed.flags() == (True, True)
 
 
+@pytest.mark.extensive
 def test_days_from_before_the_overlay_wait_for_a_recalculation(deployment: Attributed) -> None:
     """Switched on later, it attributes what is calculated from then on, and the rest when asked to."""
     deployment.reload(enabled=False)

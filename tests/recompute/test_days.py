@@ -108,6 +108,7 @@ def test_members_are_had_from_the_inventory_where_none_are_given(laboratory: Lab
     assert "sa-c" in evidence.usage["subject"].to_pylist()
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])
 def test_lost_evidence_is_not_guessed(laboratory: Laboratory, name: str) -> None:
     """A day of which a file is lost is not calculated from the rest."""

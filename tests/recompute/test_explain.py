@@ -130,6 +130,7 @@ def test_the_evidence_is_that_of_the_revision(laboratory: Laboratory) -> None:
         explained(laboratory, as_of=NOW - timedelta(days=1))
 
 
+@pytest.mark.extensive
 def test_a_bill_that_changed_since_the_calculation(laboratory: Laboratory) -> None:
     """The rows are explained by the bill that they were calculated from."""
     laboratory.sources.lines[DAY] = [line("200"), line("30", product="SUPPORT", resource="org")]
@@ -195,6 +196,7 @@ def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
     assert (found.line is None) == (name == BILLING_TABLE)
 
 
+@pytest.mark.extensive
 def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
     """Superseded evidence that is no longer kept is told; without the rows of then, what is known of them is."""
     recalculated(laboratory)
@@ -222,6 +224,7 @@ def test_what_is_not_there(laboratory: Laboratory) -> None:
             explain(laboratory.store, rules, wrong)
 
 
+@pytest.mark.extensive
 def test_rows_of_several_portions(laboratory: Laboratory) -> None:
     """One of them must be named."""
     laboratory.sources.lines[DAY] = [line("100", product="KAFKA_NUM_CKUS")]

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from chargeback.cli.display import aligned
 from chargeback.model.billing import MONEY
@@ -108,6 +109,7 @@ def test_skipped_and_disabled_lines_are_listed_as_left_out(deployment: Attribute
     assert check.left_out > skipped > 0
 
 
+@pytest.mark.extensive
 def test_pending_earlier_and_expired_days_are_no_failures(deployment: Attributed) -> None:
     """Each is listed as what it is."""
     deployment.reload(enabled=False)

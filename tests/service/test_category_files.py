@@ -65,6 +65,7 @@ def test_every_problem_has_a_place(text: str, problems: list[str]) -> None:
     assert [str(each) for each in error.value.problems] == problems
 
 
+@pytest.mark.extensive
 def test_large_files() -> None:
     """A category may be larger than a configuration is."""
     rules = "".join(f"      - {{match: {{identity: [sa-{n}, sb-{n}]}}, assign: v{n}}}\n" for n in range(4999))

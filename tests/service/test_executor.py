@@ -126,6 +126,7 @@ def test_a_question_called_off_does_not_start(tmp_path: Path) -> None:
         asyncio.run(_ask(TenantView("acme", "a", "e", 200, store)))
 
 
+@pytest.mark.extensive
 def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
     """However many tenants hang with however much work, in their database or on their disk, a healthy one is served at
     once, and what is asked of every tenant is answered in time, with a word about those that hang."""

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
 from chargeback.pipeline.run_messages import RunRequest
@@ -27,6 +29,7 @@ BY = ("identity_id", "product_type")
 ZERO = Decimal(0)
 
 
+@pytest.mark.extensive
 def test_items_are_the_sums_of_both_moments(tmp_path: Path) -> None:
     """Whatever the days and the moments are: amounts before and after, totals, and nothing that is the same."""
     chance = random.Random(5)

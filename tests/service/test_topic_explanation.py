@@ -62,6 +62,7 @@ def _days(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
     return billed, pa.Table.from_pylist(evidence, schema=USAGE)
 
 
+@pytest.mark.extensive
 def test_amounts_follow_from_the_answers_alone() -> None:
     """For every row of random days, and for topics without one, an independent checker derives the stored amount, and
     reads the sentence."""

@@ -69,6 +69,7 @@ def test_waiting_ends_with_the_run() -> None:
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_a_cluster_without_sasl_does_not_learn_the_password(
     cluster: MockCluster, mechanism: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]

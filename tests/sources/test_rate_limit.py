@@ -91,6 +91,7 @@ def _reserve(folder: str, turns: int) -> None:
         limiter.reserve()
 
 
+@pytest.mark.extensive
 def test_no_turn_is_lost_between_processes(tmp_path: Path) -> None:
     """Processes that take turns as fast as they can use up exactly what there is."""
     spawn = multiprocessing.get_context("spawn")

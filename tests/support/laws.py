@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -12,6 +12,10 @@ from hypothesis import settings
 EVERYDAY: Final = "everyday"
 #: The name of the marker of cases that only the whole run has.
 EXTENSIVE: Final = "extensive"
+#: How many cases of a slow test the everyday run has.
+EVERYDAY_CASES: Final = 4
+
+_Case = TypeVar("_Case")
 _PART: Final = 8
 _FEWEST: Final = 2
 
@@ -31,3 +35,14 @@ def one_first(values: Iterable[object]) -> list[object]:
 def first_of(*cases: Iterable[object]) -> list[object]:
     """Return the parameters of cases of one law: the everyday run has only the first one."""
     return [pytest.param(*case, marks=[pytest.mark.extensive] if number else []) for number, case in enumerate(cases)]
+
+
+def evenly_spread(cases: Sequence[_Case], number: int) -> list[_Case]:
+    """Return at most ``number`` of the cases, the first one among them.
+
+    >>> evenly_spread(range(10), 4)
+    [0, 2, 5, 7]
+    """
+    if len(cases) <= number:
+        return list(cases)
+    return [cases[position * len(cases) // number] for position in range(number)]

@@ -31,6 +31,9 @@ OUTSIDE: Final = frozenset(
     }
 )
 
+#: Fixtures of what makes a case slow within the test's process: the whole service, a run, an engine, a database.
+SLOW: Final = frozenset({"ask", "connection_string", "deployment", "edges", "laboratory", "read", "served"})
+
 _SERVICE: Final = str(Path(chargeback.__file__).parent)
 #: The test that runs now.
 running: Final[list[pytest.Item]] = []
@@ -41,6 +44,11 @@ def needs_outside(item: pytest.Item) -> bool:
     callspec = getattr(item, "callspec", None)
     values = {each for each in callspec.params.values() if isinstance(each, str)} if callspec else set()
     return not OUTSIDE.isdisjoint({*getattr(item, "fixturenames", ()), *values})
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Return whether a test asks for what makes each of its cases slow."""
+    return not SLOW.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def declared(what: str) -> None:

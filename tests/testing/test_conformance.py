@@ -114,6 +114,7 @@ def test_it_needs_no_test_framework() -> None:
     assert said.stdout.strip() == "['Report', 'check_ecosystem']", said.stderr
 
 
+@pytest.mark.extensive
 def test_confluent_cloud_keeps_the_contract(deployment: Deployment) -> None:
     """The ecosystem that we ship, topics included, against a served organisation."""
     document = yaml.safe_load(deployment.config_file.read_text())

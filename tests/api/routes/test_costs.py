@@ -133,6 +133,7 @@ def test_what_is_wrong_is_refused(client: httpx.Client, parameters: dict[str, st
     assert parameters_of(client.get(URL, params=parameters)) == wrong
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("compare", ["previous", "year", "0001-01-01..0001-01-02"])
 def test_extreme_periods_are_harmless(client: httpx.Client, compare: str) -> None:
     """What would be before all time is compared with nothing, or refused."""

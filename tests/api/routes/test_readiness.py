@@ -102,6 +102,7 @@ def test_a_suspended_tenant_is_told_with_its_reason(tmp_path: Path, store: Tenan
     assert alone["status"] == "error"
 
 
+@pytest.mark.extensive
 def test_the_answer_is_remembered_for_two_seconds(tmp_path: Path) -> None:
     """A change shows after the memory has expired, not before."""
     with tenant_store(tmp_path) as store, client_of(services_for(store)) as client:

@@ -177,6 +177,7 @@ def test_words_and_amounts() -> None:
     assert (plain(Decimal("-0.004"), "USD"), plain(Decimal("-1234567.891"), "USD")) == ("0.00", "\u22121,234,567.89")
 
 
+@pytest.mark.extensive
 def test_a_pdf_of_several_pages() -> None:
     """Every page has the number of the statement and its own; the total comes once, and the same bytes come again."""
     found = statement(HOSTILE, products=90)

@@ -50,6 +50,7 @@ def statements_of(
         return compile_statements(tenant, reader, month, by)
 
 
+@pytest.mark.extensive
 def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
     """Its number grows, and it supersedes the one before, which can still be had as it was."""
     with Laboratory(tmp_path) as laboratory:
@@ -75,6 +76,7 @@ def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
         assert statements_json(again) == statements_json(first)
 
 
+@pytest.mark.extensive
 def test_a_renamed_value_supersedes_nothing(tmp_path: Path) -> None:
     """No statement had the new name before: a number that never existed is not named. Another bill is a revision of
     what the category has by then."""

@@ -197,6 +197,7 @@ def test_an_unusable_database_is_a_storage_error(tmp_path: Path) -> None:
     assert "hunter2" not in str(raised.value)
 
 
+@pytest.mark.extensive
 def test_several_databases_may_be_migrated_by_threads_of_one_process(tmp_path: Path) -> None:
     """An engine sets up all of its tenants at the same time."""
     databases = [ControlDatabase(f"sqlite:///{tmp_path / f'{number}.db'}") for number in range(8)]

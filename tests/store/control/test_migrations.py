@@ -147,6 +147,7 @@ def tag(entity: str, value: str) -> dict[str, object]:
     return names | {"tag_value": value, "created_by": "me", "created_at": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
+@pytest.mark.extensive
 def test_days_without_metrics_are_incomplete_days(connection_string: str) -> None:
     """What an earlier version knew of days without metrics is one of the reasons why a day is incomplete."""
     with ControlDatabase(connection_string) as database:

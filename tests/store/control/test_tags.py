@@ -71,6 +71,7 @@ def test_bulk_writes_count_entry_by_entry(database: ControlDatabase) -> None:
     assert _values(database) == {tag.place: tag.tag_value for tag in new} | {("identity", "sa", "team"): "2"}
 
 
+@pytest.mark.extensive
 def test_many_thousands_at_once(database: ControlDatabase) -> None:
     """A bulk write may be larger than the number of values a statement can have."""
     wanted = [TagWrite("resource", f"r-{number}", "k", "v") for number in range(40_000)]

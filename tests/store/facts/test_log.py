@@ -81,6 +81,7 @@ def test_an_empty_entry_changes_nothing(table: Path) -> None:
     assert days(table) == all_days[:-1]
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("tear", [empty, half, zeros, Path.unlink])
 def test_a_torn_checkpoint_is_done_without(table: Path, tear: Callable[[Path], None]) -> None:
     """The entries are all there; they are read from the checkpoint before."""

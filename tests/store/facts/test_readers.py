@@ -45,6 +45,7 @@ def datafusion_sums(facts: FactTables) -> Sums:
     return found
 
 
+@pytest.mark.extensive
 def test_polars_reads_the_same(facts: FactTables) -> None:
     """To the last digit, on each day."""
     assert polars_sums(facts) == own_sums(facts)

@@ -180,6 +180,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[World], FactT
     return _write
 
 
+@pytest.mark.extensive
 @settings(max_examples=examples(BILLS))
 @given(bills(), tags(), names(), st.lists(documents(), min_size=CATEGORIES, max_size=CATEGORIES))
 def test_the_sums_of_500_categories_are_exact(

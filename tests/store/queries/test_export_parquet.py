@@ -143,6 +143,7 @@ def test_an_unfinished_file_cannot_be_read(read: Read, facts: FactTables) -> Non
         pq.read_table(io.BytesIO(b"".join(pieces[:-1])))
 
 
+@pytest.mark.extensive
 def test_memory_does_not_grow_with_the_rows(read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen times the rows are sixteen times the row groups; no more of them are held at the same time."""
     monkeypatch.setattr(export, "_BATCH", 2048)

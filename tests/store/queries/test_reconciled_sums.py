@@ -152,6 +152,7 @@ def engine() -> Iterator[QueryEngine]:
         yield engine
 
 
+@pytest.mark.extensive
 def test_every_grouping_is_the_sum_of_its_lines_and_rows(tmp_path: Path, engine: QueryEngine) -> None:
     """For 600 random choices of days, of their states and of a grouping; all groupings have the same sum."""
     random_ = random.Random(11)
