@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from queue import SimpleQueue
 
 from tests.mutants.faults import FAULTS, Fault
@@ -58,7 +60,7 @@ def noticed(copy: Path, fault: Fault, *options: str) -> str | None:
 
 
 def copied(folder: Path) -> Path:
-    """Copy what the tests need."""
+    """Copy what the tests need, and compile the code: a compiled module counts while its source is the same text."""
     for name in _COPIED:
         source = ROOT / name
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +68,7 @@ def copied(folder: Path) -> Path:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
         else:
             shutil.copy(source, folder / name)
+    compile_dir(folder / "src", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     return folder
 
 
