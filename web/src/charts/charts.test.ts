@@ -52,17 +52,31 @@ describe("stacked areas", () => {
 });
 
 describe("colours", () => {
-  test("a value keeps its colour, two never share one, and nobody is grey", () => {
-    const [a, b, nobody] = colours("identity_id", ["a", "b", "UNALLOCATED"]);
-    expect(nobody).toBe("k-nobody");
-    const later = colours("identity_id", ["c", "b", "a"]);
-    expect(later.slice(1)).toEqual([b, a]);
-    expect(new Set(later).size).toBe(3);
+  test("they follow from the values alone, and nobody is grey", () => {
+    const shown = ["orders", "UNALLOCATED", "payments", "search"];
+    const seen = colours("identity_id", shown);
+    expect(seen[1]).toBe("k-nobody");
+    expect(new Set(seen).size).toBe(4);
+    colours("identity_id", ["stock", "search", "billing"]);
+    expect(colours("identity_id", shown)).toEqual(seen);
   });
 
-  test("eight values at once have eight colours, whoever came before", () => {
-    colours("many", ["1", "2", "3", "4", "5", "6", "7", "8"]);
-    expect(new Set(colours("many", ["9", "2", "3", "10", "5", "6", "7", "8"])).size).toBe(8);
+  test("the larger of two values keeps its colour", () => {
+    const many = Array.from({ length: 9 }, (_, number) => `team ${number}`);
+    const alone = new Map(many.map((each) => [each, colours("tag:team", [each])[0]]));
+    const [first, second] =
+      many
+        .flatMap((one) => many.filter((two) => one < two && alone.get(one) === alone.get(two)).map((two) => [one, two]))
+        .at(0) ?? [];
+    expect(first).toBeDefined();
+    expect(colours("tag:team", [String(first), String(second)])[0]).toBe(alone.get(String(first)));
+    expect(colours("tag:team", [String(second), String(first)])[0]).toBe(alone.get(String(second)));
+  });
+
+  test("eight values have eight colours, a ninth has one of them", () => {
+    const nine = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    expect(new Set(colours("many", nine.slice(0, 8))).size).toBe(8);
+    expect(colours("many", nine)[8]).toMatch(/^k[1-8]$/);
   });
 });
 
