@@ -58,6 +58,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
             yield opened
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(("path", "shown"), [pytest.param(*each, id=each[0][:80]) for each in questions(PAGE)])
 def test_the_page_shows_what_is_answered(client: httpx.Client, path: str, shown: object) -> None:
     """Every answer on the page is that of the service, as far as it is shown."""

@@ -76,6 +76,7 @@ def test_a_server_that_asks_for_a_password(chargeback: Run, demo: Demo, tmp_path
         assert chargeback("db", "check", "--config", "chargeback.yaml").returncode == 0
 
 
+@pytest.mark.extensive
 def test_a_run_in_progress_is_waited_for(chargeback: Run, demo: Demo) -> None:
     """Nothing is copied while somebody writes; after the time to wait that is an error."""
     assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0

@@ -35,6 +35,7 @@ def test_an_address_of_somebody_else(host: str) -> None:
         listen(host, 0)
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("moment", ["before", "while serving"])
 def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
     """A server that is to end before it serves ends at once; so does one whose end something else asks for."""

@@ -7,6 +7,8 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import TODAY, Demo, Run
 
 PERIOD = f"{TODAY:%Y-%m}"
@@ -18,6 +20,7 @@ def words_for(demo: Demo, folder: Path, *more: str) -> list[str]:
     return ["statements", *given, *more]
 
 
+@pytest.mark.extensive
 def test_files_and_an_index(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
     """A file for each statement and format, which are named in an index and add up to the bill; the same bytes again,
     PDF files as well."""

@@ -257,6 +257,7 @@ def test_malformed_parts_say_so(client: Client, everything: Everything) -> None:
 COLUMNS = ("identity_id", "resource_id", "product_type", "product_category", "cost_type", "allocation_detail")
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("name", COLUMNS)
 def test_filters_have_several_values_and_exclude(client: Client, everything: Everything, name: str) -> None:
     """Repeated, a filter lets through any of its values; with ``not.`` it leaves these out. Both are as exact as one
@@ -281,6 +282,7 @@ def test_filters_by_environment(client: Client, everything: Everything) -> None:
     assert client.all_items(f"{everything.base}/billing", environment_id="") == lines
 
 
+@pytest.mark.extensive
 def test_filters_by_tags(client: Client, everything: Everything) -> None:
     """Rows are filtered by the tags that they show; `UNTAGGED` means those without."""
     path = f"{everything.base}/chargebacks"

@@ -55,6 +55,7 @@ def test_groups(client: Client, everything: Everything, clusters: dict[str, str 
     assert {node["value"]: node["amount"] for node in flow["nodes"] if node["column"] == 0} == expected
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("excludes", [False, True])
 def test_filters(client: Client, everything: Everything, clusters: dict[str, str | None], excludes: bool) -> None:
     """One cluster, several, and no cluster at all: of rows, costs, issues, files and bills."""

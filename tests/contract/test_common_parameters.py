@@ -77,6 +77,7 @@ def test_every_get_refuses_what_is_wrong_with_them(client: Client, endpoint: End
         assert complaints(response) == named, parameters
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("name", PAGED)
 def test_pages(client: Client, everything: Everything, name: str) -> None:
     """Page 1 of 100 unless asked otherwise; sizes 1 to 1000; any page is the same part of the same list."""
@@ -112,6 +113,7 @@ def test_an_empty_list_has_no_pages(client: Client, everything: Everything) -> N
 DATED = ["billing", "chargebacks", "chargebacks/allocation-issues", "topic-attributions"]
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("name", DATED)
 def test_the_default_range_is_the_lookback(client: Client, everything: Everything, name: str) -> None:
     """Without dates the tenant's lookback window applies: the end is today, the start lies the lookback before it."""

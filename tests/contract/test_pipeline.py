@@ -38,6 +38,7 @@ def started(client: Client, body: object = None) -> Client:
     return client
 
 
+@pytest.mark.extensive
 def test_runs(client: Client) -> None:
     """Nothing before the first; 409 during one; what it did afterwards. A recalculation changes no digit."""
     rows = "/api/v1/tenants/plain/chargebacks"

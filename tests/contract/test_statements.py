@@ -20,6 +20,7 @@ from tests.contract.deployment import Deployment
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything, Record, shown, total
 from tests.support.callers import Callers, asked_by, caller
+from tests.support.laws import one_first
 
 BY = ("category:cost_center", "tag:team", "identity_id")
 PAYMENTS = {"by": "category:cost_center", "value": "payments"}
@@ -50,7 +51,7 @@ def rounded(items: list[Record]) -> Decimal:
     return sum((Decimal(item["rounded"]) for item in items), Decimal(0))
 
 
-@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("by", one_first(BY))
 def test_statements_are_the_bill(client: Client, everything: Everything, month: str, by: str) -> None:
     """To the last digit and in cents: all of a month are what was billed, and each is the sum of its lines."""
     found = statements_of(client, month, by)
@@ -162,6 +163,7 @@ def test_what_is_wrong_is_named(client: Client, month: str) -> None:
     assert statements_of(client, "2001-01", "identity_id")["items"] == []
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("by", BY)
 def test_the_journal_is_the_statements(client: Client, month: str, by: str) -> None:
     """Every statement is booked with its own cents, and the clearing account with all of them; the file has the same
@@ -295,6 +297,7 @@ def test_recipients_reply(client: Client, month: str) -> None:
     assert (log["target"], log["after"]["note"]) == (f"statement/{number}", "<b>Too much</b>")
 
 
+@pytest.mark.extensive
 def test_replies_that_are_refused(client: Client, callers: Client, month: str) -> None:
     """Without a note, to an earlier number, to a statement that is not there or not visible, and to one that is visible
     in part; whoever sees all of it may reply."""

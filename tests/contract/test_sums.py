@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.contract.records import Client, Everything, shown, total
 from tests.contract.test_aggregation import COLUMNS, UNITS
-from tests.support.laws import examples
+from tests.support.laws import examples, one_first
 
 ZONES = sorted(available_timezones() - {"localtime", "Factory"})
 WHOLE = {"start_date": "2000-01-01", "end_date": "2999-12-30"}
@@ -63,7 +63,7 @@ def test_sums_agree(
 
 
 @pytest.mark.parametrize(
-    "zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago", "America/St_Johns", "Antarctica/Troll"]
+    "zone", one_first(["Pacific/Kiritimati", "UTC", "Pacific/Pago_Pago", "America/St_Johns", "Antarctica/Troll"])
 )
 def test_the_whole_is_the_same_in_every_zone(client: Client, everything: Everything, zone: str) -> None:
     """A range that holds everything has the same sum wherever its midnights lie."""

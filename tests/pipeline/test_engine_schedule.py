@@ -23,7 +23,7 @@ from chargeback.pipeline.run_messages import RunOutcome, RunRequest
 from chargeback.store.control import runs, schema
 from chargeback.store.tenant import TenantStore, open_store
 from tests.config.conftest import tenant
-from tests.support.databases import own_postgres_server
+from tests.support.databases import open_migrated, own_postgres_server
 from tests.support.executors import HeldRuns
 from tests.support.processes import eventually
 
@@ -65,8 +65,7 @@ def start() -> Iterator[Callable[..., Engine]]:
 @pytest.fixture
 def store(configuration: Configuration) -> Iterator[TenantStore]:
     """The storage of acme, set up."""
-    with closing(open_store(configuration.tenants["acme"])) as store:
-        store.control.upgrade()
+    with closing(open_migrated(configuration.tenants["acme"])) as store:
         yield store
 
 

@@ -79,6 +79,7 @@ def test_upkeep_removes_what_belongs_to_nothing(deployment: Deployment) -> None:
     assert _files(facts) == made
 
 
+@pytest.mark.extensive
 def test_a_run_does_without_them(deployment: Deployment) -> None:
     """Where they cannot be written, the run ends as it would have."""
     deployment.store.facts.root.mkdir(parents=True, exist_ok=True)

@@ -119,7 +119,6 @@ def test_topics_that_lost_their_evidence_too_are_measured_anew(calculated: Deplo
 
 
 @pytest.mark.extensive
-@pytest.mark.everyday
 def test_lost_evidence_does_not_cost_the_other_days(calculated: Deployment) -> None:
     """One day whose usage can neither be read nor measured waits with its error; the days beside it are done."""
     other = DAY + timedelta(days=1)

@@ -197,6 +197,7 @@ def test_a_bill_is_that_of_the_revision_in_force(laboratory: Laboratory, clock: 
     assert sums(laboratory, clock.now) == (Decimal(300), Decimal(300))
 
 
+@pytest.mark.extensive
 def test_history_that_has_gone_is_said(laboratory: Laboratory, clock: Ticking) -> None:
     """What is older than the history is an error that says what is still known; the present rows are there."""
     laboratory.run()

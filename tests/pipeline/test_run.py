@@ -216,6 +216,7 @@ def test_a_poorer_answer_does_not_replace_evidence(calculated: Deployment, caplo
     assert calculated.all_rows().equals(before)
 
 
+@pytest.mark.extensive
 def test_a_request_narrows_what_is_calculated(deployment: Deployment) -> None:
     """Only days of the requested range are calculated; the others stay due."""
     assert deployment.run(RunRequest(start=WINDOW[2], end=WINDOW[3])).dates_calculated == 2

@@ -55,6 +55,7 @@ def test_topics_become_resources(attributed: Attributed) -> None:
         assert topic.created_at is None or topic.created_at.date() <= DAY
 
 
+@pytest.mark.extensive
 def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, caplog: pytest.LogCaptureFixture) -> None:
     """Both operational messages are logged at level INFO, once for all days of a run."""
     with caplog.at_level(logging.INFO, "chargeback"):
@@ -304,6 +305,7 @@ def test_disabled_means_nothing_is_done(deployment: Attributed) -> None:
     assert all(not state.topics.is_queued for state in deployment.states())
 
 
+@pytest.mark.extensive
 def test_a_run_that_is_stopped_in_the_stage_is_finished_by_the_next(deployment: Attributed) -> None:
     """What was attributed stays, the rest follows, nothing is lost or doubled."""
     stop = StopSignal()

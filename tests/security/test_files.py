@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cli.conftest import Demo, Run, chargeback, demo
@@ -13,6 +14,7 @@ from tests.cli.conftest import Demo, Run, chargeback, demo
 __all__ = ["chargeback", "demo"]
 
 
+@pytest.mark.extensive
 def test_files_are_private(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
     """Whatever the umask: every file of the storage is 0600 and every folder 0700, emitted files included."""
     written = yaml.safe_load(demo.file.read_text())

@@ -56,6 +56,7 @@ def previewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..
         yield _previewing
 
 
+@pytest.mark.extensive
 @settings(suppress_health_check=_made_once, max_examples=4, deadline=None)
 @given(bills(), tags(), names(), documents(), documents())
 def test_what_an_edit_moves(

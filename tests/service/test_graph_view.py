@@ -113,6 +113,7 @@ def graph(
     return read_graph(reader, tenant, GraphRequest(selection, BEFORE_DAYS, focus, leaves))
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(
     ("leaves", "selection"),
     [

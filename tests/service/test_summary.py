@@ -19,6 +19,7 @@ def test_a_tenant_that_never_ran(deployment: Deployment) -> None:
     assert (summary.days, summary.by_identity, summary.by_product) == ((), (), ())
 
 
+@pytest.mark.extensive
 @pytest.mark.usefixtures("server")
 def test_everything_billed_is_charged_to_someone_for_something(deployment: Deployment) -> None:
     """The bill, the chargebacks, and the sums by identity and by product type are the same; the largest come first."""

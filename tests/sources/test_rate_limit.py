@@ -70,6 +70,7 @@ def _take(folder: str, turns: int) -> None:
         limiter.acquire(threading.Event(), FAR)
 
 
+@pytest.mark.extensive
 def test_processes_share_it(tmp_path: Path) -> None:
     """Two processes together are no faster than one may be."""
     spawn = multiprocessing.get_context("spawn")

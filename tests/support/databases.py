@@ -23,8 +23,10 @@ import psycopg
 import pytest
 from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 
+from chargeback.config import Tenant
 from chargeback.config.storage import in_schema
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.tenant import TenantStore, open_store
 from tests.support.hosts import THIS_HOST, Host
 from tests.support.outside import declared
 from tests.support.processes import free_port
@@ -74,6 +76,14 @@ def place_migrated(connection_string: str) -> None:
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(_migrated_file(), url.database)
+
+
+def open_migrated(tenant: Tenant) -> TenantStore:
+    """Open a tenant's storage, with a control database of this version."""
+    place_migrated(tenant.storage.connection_string.get_secret_value())
+    store = open_store(tenant)
+    store.control.upgrade()
+    return store
 
 
 @contextmanager

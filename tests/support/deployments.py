@@ -24,9 +24,9 @@ from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, R
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
-from chargeback.store.tenant import TenantStore, open_store
+from chargeback.store.tenant import TenantStore
 from tests.support.clock import TODAY, DayClock
-from tests.support.databases import place_migrated
+from tests.support.databases import open_migrated
 from tests.support.objects import ObjectServer
 
 DAYS = 12
@@ -64,9 +64,7 @@ class Deployment:
 
     def _open(self) -> None:
         self.tenant = load_configuration(self.config_file).tenants["acme"]
-        place_migrated(self.tenant.storage.connection_string.get_secret_value())
-        self.store = open_store(self.tenant)
-        self.store.control.upgrade()
+        self.store = open_migrated(self.tenant)
 
     def reopen(self) -> None:
         """Load the changed configuration file, which may name another storage."""

@@ -15,8 +15,9 @@ from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day
-from chargeback.store.tenant import TenantStore, open_store
+from chargeback.store.tenant import TenantStore
 from tests.support.clock import FixedClock
+from tests.support.databases import open_migrated
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ class Ran:
 def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) -> Iterator[Ran]:  # noqa: B008 - frozen
     """Run a tenant of a configuration file once, on the day of the tests, in this process."""
     configured = load_configuration(file).tenants[tenant]
-    with closing(open_store(configured)) as store:
-        store.control.upgrade()
+    with closing(open_migrated(configured)) as store:
         lease = store.acquire(LeaseOwner.this_process())
         result = run_tenant(
             configured, store, lease, request, stop=StopSignal(), listener=lambda _: None, clock=FixedClock()

@@ -26,8 +26,8 @@ from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_day_state
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
-from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, FixedClock
+from tests.support.databases import open_migrated
 
 #: The newest day of the window.
 DAY = TODAY - timedelta(days=6)
@@ -158,8 +158,7 @@ class Laboratory:
         tenant = load_configuration(file).tenants["acme"]
         capabilities = replace(tenant.ecosystem.capabilities, constructs_costs=measured)
         self.tenant = replace(tenant, ecosystem=Scripted(capabilities=capabilities, sources=self.sources))
-        self.store = open_store(self.tenant)
-        self.store.control.upgrade()
+        self.store = open_migrated(self.tenant)
         self.clock: Clock = FixedClock()
 
     def __enter__(self) -> Laboratory:

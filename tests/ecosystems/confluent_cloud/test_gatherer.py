@@ -69,6 +69,7 @@ def _resolved(parameter: dict[str, Any], document: dict[str, Any]) -> dict[str, 
     return document if "$ref" in parameter else parameter
 
 
+@pytest.mark.extensive
 def test_every_request_exists_at_the_provider(server: DemoServer, gatherer: ConfluentCloudGatherer) -> None:
     """Path, method and parameters of all that is asked for are in the provider's OpenAPI documents."""
     documented = _templates()

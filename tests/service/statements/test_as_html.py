@@ -238,6 +238,7 @@ def test_numbers_of_things_are_grammatical() -> None:
     assert "All 2 statements of October 2026" in statement_html(replace(found, items=[one, one]), one)
 
 
+@pytest.mark.extensive
 def test_the_policies_of_all_products_fit_on_one_page() -> None:
     """Without what all have in common, together and after everything else."""
     policies = [ProductPolicy(product, policy) for product, policy in sorted(catalogue().policies.items())]

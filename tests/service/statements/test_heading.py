@@ -153,6 +153,7 @@ def test_without_a_calculated_day_there_are_no_statements(tmp_path: Path) -> Non
         assert (after.tie_out.state, after.tie_out.difference) == ("none", Decimal(0))
 
 
+@pytest.mark.extensive
 def test_a_reply_belongs_to_what_was_said(tmp_path: Path) -> None:
     """Another bill lapses it; the content that it was to brings it back, also under another number. Every reply says
     whether it is to the present content."""

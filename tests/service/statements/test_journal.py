@@ -131,6 +131,7 @@ def test_templates_write_what_finance_wants() -> None:
     assert written("{{ 'a\\nb' }}{{ lines[1].name }}|\n", "txt") == "a b|\n"
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(
     ("source", "told"),
     [

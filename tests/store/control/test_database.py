@@ -77,6 +77,7 @@ def test_a_schema_ahead_of_the_code_is_a_clear_error(connection_string: str) -> 
     database.close()
 
 
+@pytest.mark.extensive
 def test_nothing_is_read_or_written_at_another_revision(connection_string: str) -> None:
     """A database that is not set up, is behind, or was taken ahead while it is open is refused, in each transaction."""
     with ControlDatabase(connection_string) as database:
