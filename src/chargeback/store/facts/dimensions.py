@@ -92,6 +92,8 @@ class DimensionRegister:
 
 
 def _checks_of(dimensions: pa.Table) -> pa.Array:
+    if dimensions.num_rows == 0:
+        return pa.array([], pa.uint64())  # The first run of a tenant does without another engine.
     with duckdb.connect() as database:
         database.register("dimensions", dimensions)
         found = database.sql(f"SELECT {DIMENSION_CHECK_SQL} AS dimension_check FROM dimensions").to_arrow_table()
