@@ -50,7 +50,7 @@ def spoil(store: TenantStore) -> None:
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Where the browser finds the service, and nginx before it: acme has costs and tags, plain was never run."""
-    assert CHROMIUM is not None, "`make test` installs Debian's chromium"
+    assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     folder = tmp_path_factory.mktemp("service")
     lookbacks = {"spoiled": CUTOFF_DAYS + SPOILED_DAYS}

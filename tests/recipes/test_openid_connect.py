@@ -125,7 +125,7 @@ def test_ids_and_tokens_pass_apache(oidc: Signing) -> None:
 
 def test_people_sign_in_with_their_browser(oidc: Signing, place: Place) -> None:
     """From the page to the provider and back, in a real browser: the page has their part, and nobody else's name."""
-    assert CHROMIUM is not None, "`make test` installs Debian's chromium"
+    assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     places = {
         "BASE": f"{place.deployment.address}/ui/",
