@@ -35,13 +35,13 @@ def test_a_share_of_usage() -> None:
     """The measure, everyone's part of it, and the exact share before it is rounded."""
     found = explained(USED, "CKU", "sa-1", 1)
     assert (found.number, found.share, found.amount) == (1, Decimal("0.70"), Decimal(7))
-    assert found.contest is not None
-    assert (found.contest.measure, found.contest.total) == ("bytes_in + bytes_out", Decimal(7))
-    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [
+    assert found.usage_split is not None
+    assert (found.usage_split.measure, found.usage_split.total) == ("bytes_in + bytes_out", Decimal(7))
+    assert [(each.identity_id, each.value) for each in found.usage_split.participants] == [
         ("sa-1", Decimal(6)),
         ("sa-2", Decimal(1)),
     ]
-    assert (len(found.contest.contenders), found.contest.members) == (2, 3)
+    assert (len(found.usage_split.participants), found.usage_split.members) == (2, 3)
     assert found.arithmetic is not None
     assert found.arithmetic.exact == Fraction(6 * 10**12)
     assert (found.arithmetic.amount, found.why_nothing) == (Decimal(6), None)
@@ -136,23 +136,23 @@ def test_a_share_below_the_smallest_unit() -> None:
 def test_a_line_that_costs_nothing() -> None:
     """Neither a method nor evidence is needed for it."""
     found = explained(evidence("r BASE 0", "", "r active a"), "BASE", "a")
-    assert (found.why_nothing, found.methods, found.contest) == ("the line costs nothing", (), None)
+    assert (found.why_nothing, found.methods, found.usage_split) == ("the line costs nothing", (), None)
 
 
 def test_proportional_lines_follow_the_others() -> None:
-    """The contenders' values are what the other lines charge them; credited identities do not take part."""
+    """The participants' values are what the other lines charge them; credited identities do not take part."""
     day = evidence(
         "lkc-1 BASE 6 \n lkc-2 BASE 2 \n lkc-3 BASE -5 \n org SUPPORT 8",
         "",
         "lkc-1 active a \n lkc-2 active b \n lkc-3 active c",
     )
     found = explained(day, "SUPPORT", "a")
-    assert found.contest is not None
-    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [
+    assert found.usage_split is not None
+    assert [(each.identity_id, each.value) for each in found.usage_split.participants] == [
         ("a", Decimal(6)),
         ("b", Decimal(2)),
     ]
-    assert (found.contest.measure, found.contest.total) == (None, Decimal(8))
+    assert (found.usage_split.measure, found.usage_split.total) == (None, Decimal(8))
     assert found.arithmetic is not None
     assert found.arithmetic.amount == 6
     assert explained(day, "SUPPORT", "c").why_nothing is not None
@@ -162,11 +162,11 @@ def test_all_contenders_the_largest_first() -> None:
     """Everyone who shares a portion is listed by what was measured, equal ones by id."""
     used = "\n".join(f"bytes_in r sa-{number:03} {number // 2}" for number in range(2, 101))
     found = explained(evidence("r WRITE 1", used), "WRITE", "sa-001")
-    assert found.contest is not None
-    listed = [each.identity_id for each in found.contest.contenders]
+    assert found.usage_split is not None
+    listed = [each.identity_id for each in found.usage_split.participants]
     assert listed[:3] == ["sa-100", "sa-098", "sa-099"]
     assert len(listed) == 99
-    assert found.contest.contender("sa-001") is None
+    assert found.usage_split.participant("sa-001") is None
 
 
 def test_the_portion_may_be_left_out() -> None:

@@ -22,10 +22,14 @@ def explained(line: str, topic: str, evidence: pa.Table | None = TRAFFIC, plan: 
 def test_a_share_of_the_bytes() -> None:
     """The measure of the line's type, every topic's part of it, and the share."""
     found = explained("lkc-1 WRITE 9", "orders")
-    assert found.contest is not None
+    assert found.usage_split is not None
     assert found.arithmetic is not None
-    assert (found.contest.measure, found.contest.total, found.contest.members) == ("bytes_in", Decimal(900), 3)
-    assert [(each.identity_id, each.value) for each in found.contest.contenders] == [
+    assert (found.usage_split.measure, found.usage_split.total, found.usage_split.members) == (
+        "bytes_in",
+        Decimal(900),
+        3,
+    )
+    assert [(each.identity_id, each.value) for each in found.usage_split.participants] == [
         ("orders", Decimal(600)),
         ("payments", Decimal(300)),
     ]
@@ -35,10 +39,10 @@ def test_a_share_of_the_bytes() -> None:
 def test_an_even_split() -> None:
     """Every topic that is known has an equal part, also one of the name UNALLOCATED."""
     found = explained("lkc-1 BASE 3", "UNALLOCATED", usage(f"{EXISTED} lkc-1 UNALLOCATED 1\n{EXISTED} lkc-1 a 1"))
-    assert found.contest is not None
+    assert found.usage_split is not None
     assert found.arithmetic is not None
-    assert [each.identity_id for each in found.contest.contenders] == ["UNALLOCATED", "a"]
-    assert (found.contest.total, found.arithmetic.amount) == (None, Decimal("1.5"))
+    assert [each.identity_id for each in found.usage_split.participants] == ["UNALLOCATED", "a"]
+    assert (found.usage_split.total, found.arithmetic.amount) == (None, Decimal("1.5"))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,7 @@ def test_days_without_metrics_and_lines_that_are_left_out() -> None:
     assert failed.arithmetic is not None
     assert failed.arithmetic.amount == 9
     skipped = explained("lkc-2 WRITE 9", UNATTRIBUTED, plan=SKIPPING)
-    assert (skipped.arithmetic, skipped.contest, skipped.why_nothing) == (None, None, SKIPPED)
+    assert (skipped.arithmetic, skipped.usage_split, skipped.why_nothing) == (None, None, SKIPPED)
 
 
 def test_a_type_that_is_not_attributed() -> None:

@@ -23,7 +23,7 @@ from chargeback.access.rights import Right
 from chargeback.api import dependencies, parameters, preconditions, tenant_requests
 from chargeback.api.app import create_app
 from chargeback.api.authentication import authenticated
-from chargeback.api.authorisation import Reach, api_routes
+from chargeback.api.authorisation import RequiredAccess, api_routes
 from chargeback.api.dependencies import ServicesDep, TenantDep
 from chargeback.api.routes import topic_attributions
 from chargeback.api.routing import Routes
@@ -74,10 +74,10 @@ DOORS = {
 
 def ways_around(route: APIRoute) -> Iterator[str]:
     """What a route depends on with which it could read data of a tenant without the scope of the caller."""
-    reach = Reach.of(route)
-    if reach is None:
+    required = RequiredAccess.of(route)
+    if required is None:
         yield "it does not declare what it needs"
-    elif "{tenant_name}" not in route.path or reach.whole:
+    elif "{tenant_name}" not in route.path or required.whole:
         return
     if route.dependant.request_param_name is not None and route.name not in WITH_THE_REQUEST:
         yield "the request"

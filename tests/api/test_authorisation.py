@@ -14,7 +14,7 @@ from chargeback.access.caller import Caller, TenantAccess
 from chargeback.access.rights import Right, rights_of
 from chargeback.api import app as application
 from chargeback.api.app import create_app
-from chargeback.api.authorisation import NEEDS, Needs, Openness, Reach
+from chargeback.api.authorisation import NEEDS, Access, Needs, RequiredAccess
 from chargeback.api.authorisation import WHOLE as WHOLE_BILL
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
@@ -181,18 +181,18 @@ def test_a_route_that_declares_nothing_does_not_start(store: TenantStore, monkey
 def test_the_document_says_what_is_needed(client: httpx.Client, endpoint: Endpoint) -> None:
     """The declaration of each route, a sentence in its description, and the problems that follow from it."""
     operation = client.get("/openapi.json").json()["paths"][endpoint.documented][endpoint.method.lower()]
-    needs: Needs = Openness.OPEN if endpoint.name in OPEN else Openness.KNOWN
+    needs: Needs = Access.PUBLIC if endpoint.name in OPEN else Access.AUTHENTICATED
     if endpoint.is_file:
         assert "that needs the right `export`" in operation["description"]
         needs = Right.READ
     elif endpoint in OF_TENANTS:
         needs = right_for(endpoint)
-    reach = Reach(needs, endpoint.name in WHOLE)
+    required = RequiredAccess(needs, endpoint.name in WHOLE)
     assert {name: operation.get(name) for name in (NEEDS, WHOLE_BILL)} == {
         NEEDS: needs,
-        WHOLE_BILL: reach.whole or None,
+        WHOLE_BILL: required.whole or None,
     }
-    assert reach.sentence() in operation["description"]
+    assert required.sentence() in operation["description"]
     assert ("401" in operation["responses"]) == (endpoint.name not in OPEN)
     assert ("403" in operation["responses"]) == (endpoint in OF_TENANTS)
 

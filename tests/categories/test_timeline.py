@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 
-from chargeback.categories.timeline import ALWAYS, END, FIRST, common, overlaid, span_of, tags_by_span, without
+from chargeback.categories.timeline import ALL_TIME, END, FIRST, common, overlaid, span_of, tags_by_span, without
 from chargeback.model.dated import DatedValue, Period
 
 
 def test_a_period_is_a_span() -> None:
     """Days count from 1970, and a missing limit is the end of the calendar."""
     assert span_of(Period(date(1970, 1, 2), date(1970, 1, 5))) == (1, 4)
-    assert span_of(Period()) == ALWAYS
+    assert span_of(Period()) == ALL_TIME
 
 
 def test_spans_are_cut() -> None:

@@ -28,7 +28,7 @@ from sqlalchemy import update
 from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
 from chargeback.api.app import PREFIX, create_app
-from chargeback.api.authorisation import Reach, api_routes
+from chargeback.api.authorisation import RequiredAccess, api_routes
 from chargeback.api.services import ApiLimits, Services
 from chargeback.assistants.api_client import ApiClient, Sender, ToolError
 from chargeback.assistants.tools import TOOLS
@@ -343,7 +343,7 @@ def _everything(app: FastAPI, rows: Sequence[Any], topics: Sequence[Any], most: 
     """Yield the questions that an application answers, ``most`` of each route, and about every one of the rows those
     that are about one."""
     for route in api_routes(app.routes):
-        reach = Reach.of(route)
+        reach = RequiredAccess.of(route)
         assert reach is not None
         path = route.path if route.path in {"/health", "/metrics/chargebacks"} else f"{PREFIX}{route.path}"
         if route.methods == {"GET"}:

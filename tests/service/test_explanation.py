@@ -71,8 +71,8 @@ def answer(day: Evidence, row: dict[str, Any], found: ExplainedPortion, page: Pa
         "line": {"total_cost": render(line["total_cost"])},
         "policy": {"portions": policy_json(POLICIES.get(line["product_type"], UNKNOWN))},
         **calculation_json(found),
-        "evidence": contest_json(found.contest, row["identity_id"], page, lambda id_: {"identity_id": id_})
-        if found.contest
+        "evidence": contest_json(found.usage_split, row["identity_id"], page, lambda id_: {"identity_id": id_})
+        if found.usage_split
         else None,
     }
 

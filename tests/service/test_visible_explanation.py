@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from chargeback.access.scope import RowScope
-from chargeback.allocation.explain import OTHERS, Contender, Contest
+from chargeback.allocation.explain import OTHERS, Participant, UsageSplit
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import from_units
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
 from chargeback.recompute.stored_day import LineNotFound, RevisionAmount
-from chargeback.service.explanation import contest_json, explanation_json, listed_contenders
+from chargeback.service.explanation import contest_json, explanation_json, listed_participants
 from chargeback.service.visible_explanation import VisiblePart, VisibleShares, as_seen, visible_topics, with_others
 from chargeback.service.wording import Names
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
@@ -41,33 +41,33 @@ DAY = date(2026, 11, 4)
 REVISION = Revision("chargebacks", DAY, 1, datetime(2026, 11, 5, tzinfo=UTC), "first")
 
 
-def _contest(*values: int | None) -> Contest:
+def _usage_split(*values: int | None) -> UsageSplit:
     whole = sum(1 if value is None else value for value in values)
-    contenders = tuple(
-        Contender(f"sa-{place}", None if value is None else from_units(value), Fraction(value or 1, whole))
+    participants = tuple(
+        Participant(f"sa-{place}", None if value is None else from_units(value), Fraction(value or 1, whole))
         for place, value in enumerate(values)
     )
-    return Contest("bytes_in", None, contenders, len(values), metrics_available=True)
+    return UsageSplit("bytes_in", None, participants, len(values), metrics_available=True)
 
 
 def test_others_are_one() -> None:
     """They come last, with the sums of their values and ratios; the whole is still the whole."""
-    contest = _contest(5, 3, 2)
-    found = with_others(contest, {"sa-1", "sa-9"})
-    assert found.contenders[0] == contest.contenders[1]
-    assert found.contenders[1] == Contender(OTHERS, from_units(7), Fraction(7, 10))
-    assert with_others(contest, {"sa-0", "sa-1", "sa-2"}) is contest
-    (mine, others) = with_others(_contest(None, None, None), {"sa-2"}).contenders
+    usage_split = _usage_split(5, 3, 2)
+    found = with_others(usage_split, {"sa-1", "sa-9"})
+    assert found.participants[0] == usage_split.participants[1]
+    assert found.participants[1] == Participant(OTHERS, from_units(7), Fraction(7, 10))
+    assert with_others(usage_split, {"sa-0", "sa-1", "sa-2"}) is usage_split
+    (mine, others) = with_others(_usage_split(None, None, None), {"sa-2"}).participants
     assert mine.value is others.value is None
     assert mine.ratio + others.ratio == 1
 
 
 def test_every_page_has_the_others_and_who_was_asked_for() -> None:
     """And the number of those that are shown: others count as one."""
-    contest = with_others(_contest(5, 3, 2, 1), {"sa-0", "sa-1"})
-    assert [each.identity_id for each in listed_contenders(contest, "sa-1", Page(0, 1))] == ["sa-0", "sa-1", ""]
-    assert [each.identity_id for each in listed_contenders(contest, "sa-1", Page(2, 1))] == ["", "sa-1"]
-    shown = contest_json(contest, "sa-1", Page(0, 20), lambda id_: {"identity_id": id_})
+    usage_split = with_others(_usage_split(5, 3, 2, 1), {"sa-0", "sa-1"})
+    assert [each.identity_id for each in listed_participants(usage_split, "sa-1", Page(0, 1))] == ["sa-0", "sa-1", ""]
+    assert [each.identity_id for each in listed_participants(usage_split, "sa-1", Page(2, 1))] == ["", "sa-1"]
+    shown = contest_json(usage_split, "sa-1", Page(0, 20), lambda id_: {"identity_id": id_})
     assert shown["contenders_total"] == 3
     assert shown["contenders"][2] == {"identity_id": None, "value": "0.000000000003", "ratio": "0.272727"}
 
@@ -124,8 +124,8 @@ def test_only_visible_rows_are_explained(tmp_path: Path, stack: ExitStack) -> No
 
 def test_sums_of_hidden_values_are_exact() -> None:
     """However many digits they have."""
-    contest = _contest(10**37, 1, 1)
-    assert with_others(contest, {"sa-2"}).contenders[1].value == Decimal("10000000000000000000000000.000000000001")
+    split = _usage_split(10**37, 1, 1)
+    assert with_others(split, {"sa-2"}).participants[1].value == Decimal("10000000000000000000000000.000000000001")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Final
 from chargeback.access.rights import ALL_RIGHTS, Right
 from chargeback.access.scope import RowScope
 
-#: The name of everybody, where nobody is told apart.
+#: The name of every caller where authentication is off.
 ANONYMOUS: Final = "api"
 
 
@@ -38,7 +38,7 @@ def _everything(_tenant_name: str) -> TenantAccess | None:
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody whose identity was vouched for, or everybody where nobody has to be.
+    """An authenticated caller, or every caller where authentication is off.
 
     ``kind`` says by what: ``anonymous``, ``proxy``, ``jwt`` or ``token``. ``access`` returns what the caller may do
     with a tenant, or None where there is nothing: then, for this caller, the tenant does not exist.
@@ -51,7 +51,7 @@ class Caller:
 
     @property
     def is_known(self) -> bool:
-        """Whether this is somebody, and not everybody."""
+        """Whether the caller is authenticated."""
         return self.kind != "anonymous"
 
     def signature(self, given: str) -> str:
@@ -59,5 +59,5 @@ class Caller:
         return self.name if self.is_known else given
 
 
-#: Everybody, where the configuration tells nobody apart.
+#: Every caller, where authentication is off.
 EVERYBODY: Final = Caller(ANONYMOUS)

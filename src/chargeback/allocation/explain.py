@@ -29,7 +29,7 @@ from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD
 
 # An explanation of a line that follows the charges of other lines calculates these with few resources.
 _MEMORY: Final = "256MB"
-#: The id of several contenders together.
+#: The id of several participants together.
 OTHERS: Final = ""
 
 
@@ -50,7 +50,7 @@ class TriedMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class Participant:
     """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ratio; or,
     with the id :data:`OTHERS`, others together."""
 
@@ -60,26 +60,26 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class UsageSplit:
     """What decided a portion.
 
     Attributes:
         measure: what was measured, such as ``bytes_in + bytes_out``; None for an even split.
         total: the sum of all values; None for an even split.
-        contenders: all that share the portion, the largest first, equal ones by id.
+        participants: all that share the portion, the largest first, equal ones by id.
         members: how many identities were active on the resource of the line; None: not shown.
         metrics_available: whether the day was calculated with metrics.
     """
 
     measure: str | None
     total: Decimal | None
-    contenders: tuple[Contender, ...]
+    participants: tuple[Participant, ...]
     members: int | None
     metrics_available: bool
 
-    def contender(self, identity_id: str) -> Contender | None:
-        """Return the contender of an id, or None if it does not share the portion."""
-        return next((each for each in self.contenders if each.identity_id == identity_id), None)
+    def participant(self, identity_id: str) -> Participant | None:
+        """Return the participant of an id, or None if it does not share the portion."""
+        return next((each for each in self.participants if each.identity_id == identity_id), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class ExplainedPortion:
         share: the portion's share of the cost.
         amount: its cost, exactly.
         methods: all methods of the chain, in order; empty if the portion costs nothing.
-        contest: what decided it; None if the portion costs nothing.
+        usage_split: what decided it; None if the portion costs nothing.
         arithmetic: None if the identity does not share the portion.
         why_nothing: why the identity gets nothing; None if it gets something.
     """
@@ -122,7 +122,7 @@ class ExplainedPortion:
     share: Decimal
     amount: Decimal
     methods: tuple[TriedMethod, ...] = ()
-    contest: Contest | None = None
+    usage_split: UsageSplit | None = None
     arithmetic: Arithmetic | None = None
     why_nothing: str | None = None
 
@@ -218,7 +218,7 @@ class _LineSplit:
             portion.share,
             from_units(cost.units),
             methods,
-            self._contest(applied.method, group),
+            self._usage_split(applied.method, group),
             arithmetic,
             why_nothing,
         )
@@ -239,7 +239,7 @@ class _LineSplit:
         return tuple(tried)
 
     def _why_not(self, method: AllocationMethod) -> str:
-        """Return why a method found nobody, and so what it would have needed."""
+        """Return why a method found no identity, and so what it would have needed."""
         if method == PROPORTIONAL:
             return "no identity was charged for any line that is split by another method"
         resource, measured = self._resource_name, method.measured
@@ -259,7 +259,7 @@ class _LineSplit:
             return "no identity was active on any resource on this day"
         return f"no identity was active on {resource} on this day"
 
-    def _contest(self, method: AllocationMethod, group: TargetGroup) -> Contest:
+    def _usage_split(self, method: AllocationMethod, group: TargetGroup) -> UsageSplit:
         ids, weights = self._ids(group), _weights(group)
         values: list[Decimal | None] = [None] * len(ids)
         total = None
@@ -270,10 +270,10 @@ class _LineSplit:
             values, total = [from_units(weight) for weight in weights], from_units(group.total)
         order = sorted(range(len(ids)), key=lambda index: (-weights[index], index))
         whole = sum(weights)
-        return Contest(
+        return UsageSplit(
             " + ".join(method.arguments) if method.kind is MethodKind.USAGE else None,
             total,
-            tuple(Contender(ids[index], values[index], Fraction(weights[index], whole)) for index in order),
+            tuple(Participant(ids[index], values[index], Fraction(weights[index], whole)) for index in order),
             len(self._related(ACTIVE)),
             self._metrics_available,
         )

@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from chargeback.allocation.explain import Contest, ExplainedPortion, TriedMethod, explain_line
+from chargeback.allocation.explain import ExplainedPortion, TriedMethod, UsageSplit, explain_line
 from chargeback.allocation.methods import EVEN_ACTIVE, MethodKind
 from chargeback.allocation.policies import Policy
 from chargeback.allocation.topics import MARK, day_of_topics, topic_policy
@@ -39,7 +39,7 @@ def explain_topic(
     Reasons call the cluster of the line by its ``cluster_name``, or by its id.
 
     ``evidence`` has the measurements of topics, see :meth:`TopicAttributor.attribute`; None for a day whose metrics
-    could not be fetched, so that every line was attributed to UNATTRIBUTED. The contenders are topics.
+    could not be fetched, so that every line was attributed to UNATTRIBUTED. The participants are topics.
 
     Raises:
         KeyError: the plan does not attribute lines of this type.
@@ -53,16 +53,16 @@ def explain_topic(
     identity = UNALLOCATED if topic == UNATTRIBUTED else f"{MARK}{topic}"
     found = explain_line(marked, {product_type: policy}, line_id, identity, 1, cluster_name)
     applied = found.applied
-    if applied is None or found.contest is None:
+    if applied is None or found.usage_split is None:
         return found
     cluster = cluster_name or line["resource_id"][0].as_py()
     methods = tuple(_told(each, cluster, is_failed=evidence is None) for each in found.methods)
     if evidence is not None and applied.method.kind is MethodKind.UNALLOCATED and not plan.spreads_missing:
-        return replace(found, methods=methods, contest=None, arithmetic=None, why_nothing=SKIPPED)
+        return replace(found, methods=methods, usage_split=None, arithmetic=None, why_nothing=SKIPPED)
     why_nothing = found.why_nothing
     if found.arithmetic is None:
         why_nothing = _why_not_among(topic, applied, plan)
-    return replace(found, methods=methods, contest=_of_topics(found.contest), why_nothing=why_nothing)
+    return replace(found, methods=methods, usage_split=_of_topics(found.usage_split), why_nothing=why_nothing)
 
 
 def _told(tried: TriedMethod, cluster: str, *, is_failed: bool) -> TriedMethod:
@@ -90,10 +90,10 @@ def _why_not_among(topic: str, applied: TriedMethod, plan: TopicPlan) -> str:
     return "it is not known to have existed on this day"
 
 
-def _of_topics(contest: Contest) -> Contest:
+def _of_topics(usage_split: UsageSplit) -> UsageSplit:
     """Return what decided the line, with the names of topics."""
     named = tuple(
         replace(each, identity_id=UNATTRIBUTED if each.identity_id == UNALLOCATED else each.identity_id[len(MARK) :])
-        for each in contest.contenders
+        for each in usage_split.participants
     )
-    return replace(contest, contenders=named)
+    return replace(usage_split, participants=named)

@@ -36,7 +36,7 @@ async def authenticated(request: Request) -> Caller:
     """Return who sends a request.
 
     Raises:
-        Unauthenticated: nobody trustworthy vouches for the sender.
+        Unauthenticated: the request is not authenticated.
     """
     known: Caller | None = request.scope.get(CALLER)
     if known is not None:
@@ -67,7 +67,7 @@ def authenticate_by(access: AccessSettings) -> Authenticate:
 
 
 def authenticate_tokens() -> Authenticate:
-    """Return what knows the tokens of machines, and nobody else."""
+    """Return an authenticator that knows the tokens of machines only."""
 
     async def _nobody(_request: Request, _bearer: str | None) -> Identity:
         raise Unauthenticated(_REFUSED)
@@ -88,7 +88,7 @@ class Authenticator:
         """Return the caller.
 
         Raises:
-            Unauthenticated: nobody trustworthy vouches for the sender.
+            Unauthenticated: the request is not authenticated.
         """
         bearer = _bearer_of(request)
         if bearer is not None and bearer.startswith(access_tokens.PREFIX):
@@ -114,7 +114,7 @@ class Authenticator:
         return Caller(f"{TOKEN_NAME}{token.name}", "token", (), only.get)
 
     def _note_use(self, executor: RequestExecutor, tenant: TenantView, token: AccessToken, services: Services) -> None:
-        """Keep that a token was used; nobody waits for it."""
+        """Record in the background that a token was used."""
         key = (tenant.tenant_name, token.id)
         if key in self._noting:
             return
@@ -128,7 +128,7 @@ class Authenticator:
 
 
 def _bearer_of(request: Request) -> str | None:
-    """Return the bearer token of a request; None without one. Other credentials are for somebody else.
+    """Return the bearer token of a request; None without one. Other kinds of credentials are not ours.
 
     Raises:
         Unauthenticated: there are several.

@@ -34,18 +34,18 @@ ACCESS: Final = "chargeback.access"
 _TENANT: Final = "tenant_name"
 
 
-class Openness(StrEnum):
-    """To whom routes without a tenant in their path are open: to callers who are known, or to everybody."""
+class Access(StrEnum):
+    """Who may call a route without a tenant in its path: authenticated callers, or everyone."""
 
-    KNOWN = "identity"
-    OPEN = "nothing"
+    AUTHENTICATED = "identity"
+    PUBLIC = "nothing"
 
 
-Needs = Right | Openness
+Needs = Right | Access
 
 
 @dataclass(frozen=True)
-class Reach:
+class RequiredAccess:
     """What a route ``needs``; ``whole`` says that its answer is about the whole bill, so that a caller who sees a part
     of it gets none."""
 
@@ -57,30 +57,30 @@ class Reach:
         return {NEEDS: self.needs.value} | ({WHOLE: True} if self.whole else {})
 
     @classmethod
-    def of(cls, route: BaseRoute) -> Reach | None:
+    def of(cls, route: BaseRoute) -> RequiredAccess | None:
         """Return what a route declares, if it does."""
-        found = getattr(route, "reach", None)
-        return found if isinstance(found, Reach) else None
+        found = getattr(route, "required", None)
+        return found if isinstance(found, RequiredAccess) else None
 
     def sentence(self) -> str:
-        """Return what readers of the documentation are told."""
+        """Return the sentence of the documentation."""
         match self.needs:
-            case Openness.OPEN:
+            case Access.PUBLIC:
                 return "Needs no identity."
-            case Openness.KNOWN:
+            case Access.AUTHENTICATED:
                 return "Needs an identity, and no right."
         scope = ", without a scope: the answer is about the whole bill." if self.whole else "."
         return f"Needs the right `{self.needs}`{scope}"
 
 
 def require_declarations(routes: Sequence[BaseRoute]) -> None:
-    """Check that every route of the API says what it needs: none is open because somebody forgot.
+    """Check that every route of the API says what it needs: none is public by an oversight.
 
     Raises:
         ValueError: one does not.
     """
     for route in api_routes(routes):
-        if Reach.of(route) is None:
+        if RequiredAccess.of(route) is None:
             raise ValueError(f"{route.path} does not declare what it needs: needs=...")
 
 
@@ -97,27 +97,27 @@ async def authorise(request: Request) -> None:
     """Let a request pass to its route, or refuse it; a refusal about a tenant is in its audit log.
 
     Raises:
-        Unauthenticated: the route needs an identity, and nobody vouches for one.
+        Unauthenticated: the route needs an identity, and the request is not authenticated.
         NotFound: there is no such tenant, or none for this caller.
         Forbidden: the caller may not do this.
     """
-    reach = Reach.of(request.scope["route"])
-    if reach is None:
+    required = RequiredAccess.of(request.scope["route"])
+    if required is None:
         raise Forbidden("The route does not say what it needs.")
-    if reach.needs is Openness.OPEN:
+    if required.needs is Access.PUBLIC:
         return
     caller = None
     try:
         caller = await authenticated(request)
         if _TENANT in request.path_params:
-            request.scope[ACCESS] = _access(request, caller, reach)
+            request.scope[ACCESS] = _access(request, caller, required)
     except (Unauthenticated, Forbidden, NotFound) as error:
         _note(request, caller, error)
         raise
 
 
 async def authenticated_or_none(request: Request) -> Caller | None:
-    """Return who sends a request that needs no identity, None if nobody can vouch for one."""
+    """Return the caller of a request that needs no identity, None if it is not authenticated."""
     try:
         return await authenticated(request)
     except ChargebackError:  # an unknown token, or its storage is away
@@ -147,19 +147,19 @@ def accepts_only_csv(request: Request) -> bool:
     return [part.partition(";")[0].strip() for part in accepted] == [CSV_TYPE]
 
 
-def _access(request: Request, caller: Caller, reach: Reach) -> TenantAccess:
+def _access(request: Request, caller: Caller, required: RequiredAccess) -> TenantAccess:
     services: Services = request.app.state.services
     name = request.path_params[_TENANT]
     access = access_to(caller, name) if name in services.tenants else None
     if access is None:
         raise NotFound(f"There is no tenant {name!r}.")
-    exports = reach.needs is Right.READ and not reach.whole and accepts_only_csv(request)
-    needs = Right.EXPORT if exports else Right(reach.needs)
+    exports = required.needs is Right.READ and not required.whole and accepts_only_csv(request)
+    needs = Right.EXPORT if exports else Right(required.needs)
     by = f" ({access.role})" if access.role else ""
     if not access.allows(needs):
         yours = ", ".join(right for right in Right if right in access.rights)
         raise Forbidden(f"This needs the right {needs} in tenant {name}; yours are: {yours}{by}.")
-    if reach.whole and access.scope is not None:
+    if required.whole and access.scope is not None:
         parts = "; ".join(f"{key} {', '.join(values) or 'none'}" for key, values in access.scope.as_json().items())
         raise Forbidden(f"This is about the whole bill of tenant {name}, and you see a part of it: {parts}{by}.")
     return access

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from chargeback.api.authorisation import Openness, Reach
+from chargeback.api.authorisation import Access, RequiredAccess
 from chargeback.api.parameters import (
     CATEGORY_PARAMETER,
     CATEGORY_PREFIX,
@@ -48,18 +48,18 @@ _ETAG = {
 _NOT_MODIFIED = {"description": "The answer is still the one that `If-None-Match` names."}
 
 #: Status codes of every request that accesses a tenant's storage.
-ALWAYS = (400, 404, 409, 500, 503, 504)
+COMMON_STATUSES = (400, 404, 409, 500, 503, 504)
 
 _bodies: dict[str, type[BaseModel]] = {}
 
 
 def described(
-    reach: Reach,
+    required: RequiredAccess,
     *,
     query: type[StrictModel] | None = None,
     body: type[StrictModel] | None = None,
     optional_body: bool = False,
-    only: tuple[int, ...] = ALWAYS,
+    only: tuple[int, ...] = COMMON_STATUSES,
     problems: Mapping[int, str] | None = None,
     extra: Mapping[int, Any] | None = None,
     etag: bool = False,
@@ -67,8 +67,8 @@ def described(
     """Return what a route says of itself in the document: ``only`` are its common problems, ``problems`` adds or
     overrides descriptions, ``extra`` are further responses; with ``etag`` the responses have one."""
     statuses = only if body is None else (*only, 403, 413)
-    meanings = {status: _MEANINGS[status] for status in statuses} | _denials(reach, statuses) | dict(problems or {})
-    more: dict[str, Any] = reach.declaration()
+    meanings = {status: _MEANINGS[status] for status in statuses} | _denials(required, statuses) | dict(problems or {})
+    more: dict[str, Any] = required.declaration()
     if query is not None:
         more["parameters"] = _parameters(query)
     if body is not None:
@@ -84,14 +84,14 @@ def described(
     }
 
 
-def _denials(reach: Reach, statuses: tuple[int, ...]) -> dict[int, str]:
+def _denials(required: RequiredAccess, statuses: tuple[int, ...]) -> dict[int, str]:
     """Return the descriptions of being denied what a route needs."""
-    if reach.needs is Openness.OPEN:
+    if required.needs is Access.PUBLIC:
         return {}
-    if reach.needs is Openness.KNOWN:
+    if required.needs is Access.AUTHENTICATED:
         return {401: _MEANINGS[401]}
-    lacking = f"The caller lacks the right `{reach.needs}` in the tenant"
-    lacking += ", or sees a part of its bill only." if reach.whole else "."
+    lacking = f"The caller lacks the right `{required.needs}` in the tenant"
+    lacking += ", or sees a part of its bill only." if required.whole else "."
     return {401: _MEANINGS[401], 403: f"{lacking} Or: {_MEANINGS[403]}" if 403 in statuses else lacking}
 
 

@@ -23,4 +23,4 @@ class HeadAsGet:
         try:
             await self._app(get_scope, receive, send)
         finally:
-            scope["route"] = get_scope.get("route")  # for whoever measures requests by their route
+            scope["route"] = get_scope.get("route")  # the metrics of requests are by route

@@ -29,7 +29,7 @@ from chargeback.service.tenant_view import TenantView
 from chargeback.store.control.tenant_health import TenantHealth, read_health
 from chargeback.store.queries.cancellation import CancellationToken
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series, and nobody looks at them
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series, without a use
 
 PATH: Final = "/metrics"
 
@@ -116,7 +116,7 @@ async def metrics(request: Request) -> Response:
 
     Raises:
         Forbidden: the caller sees no tenant as a whole.
-        Unauthenticated: nobody vouches for the sender.
+        Unauthenticated: the request is not authenticated.
     """
     services: Services = request.app.state.services
     require_whole_tenant(await authenticated(request), services)

@@ -135,7 +135,7 @@ Note = Annotated[
 ]
 #: A text that may be empty, which stands for no value at all.
 OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
-#: The id of a resource, or of whatever the inventory has.
+#: The id of a resource, an identity or another entity of the inventory.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
@@ -243,7 +243,7 @@ AsOf = Annotated[
 
 
 class FactsParameters(CommonParameters):
-    """The query parameters of whatever reads facts, now or as they were."""
+    """Query parameters of endpoints that read facts, as they are or as of an instant."""
 
     as_of: AsOf = None
 

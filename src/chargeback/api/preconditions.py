@@ -1,4 +1,4 @@
-"""Edits that say which version they replace (``If-Match``), so that nobody's change is lost."""
+"""Edits that say which version they replace (``If-Match``), so that no change is lost."""
 
 from __future__ import annotations
 

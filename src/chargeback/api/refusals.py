@@ -1,7 +1,7 @@
 """Records in a tenant's audit log that a request was refused: by the guard, or because of who sent it.
 
 Anyone can send such requests, and as many as they like. So the same refusal is recorded once a day, and at most
-:data:`MOST_A_DAY` of a tenant and a caller are, of all that have no name together; nobody waits for it.
+:data:`MOST_A_DAY` of a tenant and a caller are, of all that have no name together, in the background.
 """
 
 from __future__ import annotations

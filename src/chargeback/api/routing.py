@@ -25,8 +25,8 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.authorisation import Needs, Reach
-from chargeback.api.documentation import ALWAYS, csv_content, described
+from chargeback.api.authorisation import Needs, RequiredAccess
+from chargeback.api.documentation import COMMON_STATUSES, csv_content, described
 from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader
 from chargeback.api.tenant_requests import Caching, ExportRequest, RowsFile, TenantRequest
 
@@ -50,7 +50,7 @@ CSV: Final = Files()
 
 
 class Endpoint(APIRoute):
-    """A route with a ``reach``: what a caller must be allowed to do."""
+    """A route that says what a caller must be allowed to do."""
 
     def __init__(  # noqa: PLR0913 - everything that an endpoint is
         self,
@@ -61,20 +61,20 @@ class Endpoint(APIRoute):
         whole: bool = False,
         files: Files | None = None,
         caching: Caching,
-        only: tuple[int, ...] = ALWAYS,
+        only: tuple[int, ...] = COMMON_STATUSES,
         problems: Mapping[int, str] | None = None,
         answer: str = "The answer.",
         responses: Mapping[int, Any] | None = None,
         **options: Any,
     ) -> None:
-        self.reach = Reach(needs, whole)
+        self.required = RequiredAccess(needs, whole)
         self._caching = caching
         self._rows = None if files is None else files.rows
         read = {name: found for name, each in _signature(endpoint).items() if (found := _model_of(each)) is not None}
         self._query = next((name for name, (_, kind) in read.items() if isinstance(kind, params.Query)), None)
         self._body = next((name for name, (_, kind) in read.items() if isinstance(kind, params.Body)), None)
         documented = described(
-            self.reach,
+            self.required,
             query=None if self._query is None else read[self._query][0],
             body=None if self._body is None else read[self._body][0],
             optional_body=self._body is not None and not read[self._body][1].is_required(),
@@ -84,7 +84,7 @@ class Endpoint(APIRoute):
             etag=options["methods"] == ["GET"] and _TENANT in path,
         )
         text = inspect.cleandoc(endpoint.__doc__ or "")
-        sentences = [self.reach.sentence(), *([] if files is None else [_FILE_SENTENCE])]
+        sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
         documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
         super().__init__(path, self._called(endpoint), **(options | documented))
 

@@ -18,7 +18,7 @@ Authenticate = Callable[[Request], Awaitable[Caller]]
 
 
 async def everybody(_request: Request) -> Caller:
-    """Return the caller of every request where nobody is told apart."""
+    """Return the caller of every request where authentication is off."""
     return EVERYBODY
 
 

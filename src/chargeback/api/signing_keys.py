@@ -38,7 +38,7 @@ Jwk = Mapping[str, Any]
 
 
 class KeysUnavailable(ApiError):
-    """The keys of the issuer cannot be read now, so nobody can be told apart."""
+    """The keys of the issuer cannot be read now, so that no token can be checked."""
 
     status = 503
     kind = "keys-unavailable"

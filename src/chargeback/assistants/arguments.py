@@ -61,7 +61,7 @@ class Arguments(BaseModel):
 
 
 class TenantArguments(Arguments):
-    """Arguments of whatever is about one tenant."""
+    """Tenant arguments."""
 
     tenant: Tenant
 
@@ -82,7 +82,7 @@ class SearchArguments(TenantArguments):
 
 
 class PeriodArguments(TenantArguments):
-    """Arguments of whatever is about a period."""
+    """Period arguments."""
 
     period: Annotated[str, StringConstraints(pattern=PERIOD)] = Field(
         default="30d",

@@ -35,7 +35,7 @@ class McpEndpoint:
         """Answer one request.
 
         Raises:
-            Unauthenticated: nobody trustworthy vouches for the sender.
+            Unauthenticated: the request is not authenticated.
         """
         await authenticated(Request(scope, receive))
         if self.manager is None:

@@ -18,10 +18,10 @@ FIRST: Final = date.min.toordinal() - _EPOCH
 END: Final = date.max.toordinal() - _EPOCH
 
 Span: TypeAlias = tuple[int, int]
-ALWAYS: Final[Span] = (FIRST, END)
+ALL_TIME: Final[Span] = (FIRST, END)
 #: The tags that an entity has on the days of a span.
 TagsOn: TypeAlias = tuple[int, int, Mapping[str, str]]
-UNTAGGED: Final[Sequence[TagsOn]] = ((*ALWAYS, {}),)
+UNTAGGED: Final[Sequence[TagsOn]] = ((*ALL_TIME, {}),)
 
 
 def day_number(day: date) -> int:

@@ -1,6 +1,6 @@
 """Finds installed sources of cost categories, in the entry-point group ``chargeback.category_sources``.
 
-A source that cannot be loaded does not affect the others: the reason is kept for the error message of whoever asks for
+A source that cannot be loaded does not affect the others: the reason is kept for the error message of a request for
 it.
 """
 

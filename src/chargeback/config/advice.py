@@ -20,7 +20,7 @@ def advice_about(configuration: Configuration) -> Iterator[str]:
 
 
 def _roles_without_effect(access: AccessSettings) -> Iterator[str]:
-    """Find roles that give nobody anything, and callers to whom no role gives anything."""
+    """Find roles that grant nothing, and callers who get no role."""
     if access.mode == "none" and access.roles:
         yield "access.roles has no effect, because access.mode is none: everybody may see and change everything"
     if access.mode != "none" and not access.roles:

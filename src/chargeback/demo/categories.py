@@ -59,8 +59,8 @@ class CategoryFacts:
 
     @classmethod
     def of(cls, inventory: Inventory, first: date, last: date) -> CategoryFacts:
-        """Return the facts of an organisation whose costs are known from ``first`` to ``last``; nobody is asked yet.
-        The reorganisation is in the middle of these days."""
+        """Return the facts of an organisation whose costs are known from ``first`` to ``last``. It was reorganised in
+        the middle of these days."""
         named = {(each.resource_type, each.display_name): each.resource_id for each in inventory.resources}
         middle = first + timedelta(days=((last - first).days + 1) // 2)
         production = sorted(named["environment", name] for name in _PRODUCTION)

@@ -94,7 +94,7 @@ def service_categories() -> tuple[str, ...]:
 _TIMES: Final = {
     name: f"{name.capitalize()}s" for name in ("year", "month", "day", "hour", "minute", "second", "millisecond")
 }
-#: The unit of whatever has none.
+#: The unit of a quantity without one.
 UNITS: Final = "Units"
 
 

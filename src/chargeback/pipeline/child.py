@@ -102,7 +102,7 @@ class ChildProcesses:
             child.kill()
             child.end()
         child = Child()
-        # A process that dies at once is noticed, and described, by whoever waits for its result.
+        # A process that dies at once is noticed, and described, by the caller that waits for its result.
         with suppress(OSError):
             child.assign(assignment)
         return child

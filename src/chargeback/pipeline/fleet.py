@@ -98,7 +98,7 @@ class Fleet(Protocol):
         """Calculate a day now or soon.
 
         Raises:
-            WorkersUnavailable: nobody takes it.
+            WorkersUnavailable: no worker takes it.
         """
 
     def check_files(self, facts: FactTables, prepared: Sequence[PreparedDay]) -> None:
@@ -253,7 +253,7 @@ def connect(compute: ComputeSettings) -> Iterator[Client]:
                         scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                         # What a worker fails at is told by its task; what it says of its end is of no use.
                         silence_logs=logging.CRITICAL,
-                        # Certificates for this cluster alone: nobody else of this machine can use it.
+                        # Certificates for this cluster alone: no other user of this machine can use it.
                         security=True,
                     )
                 )

@@ -1,6 +1,6 @@
 """Partial aggregates are made by the run that writes the days, so that no query has to wait for them.
 
-They are a cache: whatever goes wrong here costs queries some time, and no run its outcome.
+They are a cache: an error here makes queries slower, and never fails a run.
 """
 
 from __future__ import annotations

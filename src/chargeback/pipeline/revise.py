@@ -81,7 +81,7 @@ class DayReviser:
             self._dataset.table: new.prepared,
             **facts.prepare_tables(day, evidence),
         }
-        # A day that somebody asked to recalculate is written again in any case: emitters pass it on again, too.
+        # A day whose recalculation was requested is written again in any case: emitters pass it on again, too.
         same = {
             name
             for name, each in prepared.items()

@@ -74,7 +74,7 @@ def run_tenant(
 
 
 def _requested(run_id: int, request: RunRequest) -> AuditEntry:
-    """Return the entry of the audit log about a run that somebody asked for."""
+    """Return the entry of the audit log about a run that was requested."""
     asked = {
         "start_date": None if request.start is None else request.start.isoformat(),
         "end_date": None if request.end is None else request.end.isoformat(),

@@ -61,7 +61,7 @@ class RunRequest:
     ``start`` and ``end`` (both inclusive UTC days, either may be missing) narrow the days that are calculated; with
     ``recalculate``, usage is fetched again and these days are recalculated although their inputs have not changed; with
     ``accept_less``, responses with less than is stored are accepted too. ``requested_by`` is whom the audit log names;
-    None for a run that nobody asked for.
+    None for a scheduled run.
     """
 
     start: date | None = None

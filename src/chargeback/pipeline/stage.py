@@ -262,7 +262,7 @@ class DayStage(Generic[D]):
             Stopped: the run was told to stop.
             LeaseLost: another process has taken over.
             StorageError: the storage cannot be used for now.
-            WorkersUnavailable: nobody derives days.
+            WorkersUnavailable: no worker derives days.
         """
         derivation, replace = self._derivation, self._run.request.recalculate and self._run.request.accept_less
         requests = [UsageRequest(each.day, each.use_stored, replace and each.is_requested) for each in days]

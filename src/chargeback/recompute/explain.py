@@ -212,17 +212,17 @@ def _row(of_line: pa.Table, key: ExplainKey) -> dict[str, Any] | None:
 
 def _is_same(row: Mapping[str, Any] | None, portion: ExplainedPortion, identity_id: str) -> bool:
     """Return whether a calculation gives the stored row, or that there is none."""
-    contest, arithmetic, applied = portion.contest, portion.arithmetic, portion.applied
+    split, arithmetic, applied = portion.usage_split, portion.arithmetic, portion.applied
     if row is None:
         return portion.why_nothing is not None
-    mine = None if contest is None else contest.contender(identity_id)
-    if portion.why_nothing is not None or contest is None or mine is None or arithmetic is None or applied is None:
+    mine = None if split is None else split.participant(identity_id)
+    if portion.why_nothing is not None or split is None or mine is None or arithmetic is None or applied is None:
         return False
-    measured = contest.measure is not None
+    measured = split.measure is not None
     found = (
         arithmetic.amount,
         mine.value if measured else None,
-        contest.total if measured else None,
+        split.total if measured else None,
         portion.share,
         applied.position,
     )

@@ -151,10 +151,10 @@ def _is_same(row: Mapping[str, Any] | None, portion: ExplainedPortion, topic: st
     """Return whether a calculation gives the stored row, or that there is none."""
     if row is None:
         return portion.why_nothing is not None
-    contest, arithmetic = portion.contest, portion.arithmetic
-    mine = None if contest is None else contest.contender(topic)
-    if portion.why_nothing is not None or contest is None or mine is None or arithmetic is None:
+    split, arithmetic = portion.usage_split, portion.arithmetic
+    mine = None if split is None else split.participant(topic)
+    if portion.why_nothing is not None or split is None or mine is None or arithmetic is None:
         return False
-    found = (arithmetic.amount, method, *((mine.value, contest.total) if contest.measure else (None, None)))
+    found = (arithmetic.amount, method, *((mine.value, split.total) if split.measure else (None, None)))
     names = ("amount", "attribution_method", "topic_usage", "total_usage")
     return all(row[name] == each for name, each in zip(names, found, strict=True))

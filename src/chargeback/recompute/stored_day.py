@@ -87,7 +87,7 @@ class RevisionAmount:
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """What every explanation of an amount has, whoever has it.
+    """What every explanation of an amount has, of chargebacks and topics.
 
     Attributes:
         row: the stored row; None if there is none.

@@ -179,7 +179,7 @@ def save_categories(
 
 
 def preview_categories(connection: Connection, categories: Iterable[CostCategory]) -> list[CategoryEdit]:
-    """Return what :func:`save_categories` would do now, as far as nobody else writes; nothing is written."""
+    """Return what :func:`save_categories` would do now, if no other caller writes; nothing is written."""
     return [_preview(connection, category) for category in categories]
 
 

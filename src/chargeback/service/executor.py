@@ -124,7 +124,7 @@ class RequestExecutor:
     def write_later(
         self, tenant: TenantView, func: Callable[[Connection], object], *, failed: str
     ) -> asyncio.Task[None]:
-        """Let ``func`` write to a tenant's control database in a task for which nobody has to wait; if it cannot, a
+        """Let ``func`` write to a tenant's control database in a background task; if it cannot, a
         warning says what ``failed``."""
 
         async def _write() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from chargeback.allocation.explain import OTHERS, Arithmetic, Contender, Contest, ExplainedPortion
+from chargeback.allocation.explain import OTHERS, Arithmetic, ExplainedPortion, Participant, UsageSplit
 from chargeback.allocation.policies import Policy
 from chargeback.model.days import render_instant
 from chargeback.model.money import render
@@ -30,7 +30,7 @@ _LINE_COLUMNS: Final = (
 )
 
 
-#: The contenders that are listed unless a request says otherwise: the largest.
+#: The participants that are listed unless a request says otherwise: the largest.
 USUAL_CONTENDERS: Final = Page(0, 20)
 
 
@@ -39,9 +39,9 @@ def names_of_explanation(
     found: Explanation,
     page: Page = USUAL_CONTENDERS,
 ) -> Names:
-    """Return the names of everything that an explanation mentions, if it lists a page of its contenders."""
-    contest = found.portion.contest if found.portion else None
-    listed = listed_contenders(contest, found.key.identity_id, page) if contest else ()
+    """Return the names of everything that an explanation mentions, if it lists a page of its participants."""
+    usage_split = found.portion.usage_split if found.portion else None
+    listed = listed_participants(usage_split, found.key.identity_id, page) if usage_split else ()
     identities = {found.key.identity_id, *(each.identity_id for each in listed)}
     resources = {found.billed["resource_id"]} if found.billed else set()
     named = {id_: each.name for id_, each in names_of(connection, RESOURCES, resources).items() if each.name}
@@ -52,10 +52,10 @@ def names_of_explanation(
     )
 
 
-def listed_contenders(contest: Contest, asked: str, page: Page) -> Sequence[Contender]:
-    """Return a page of the contenders, and, if they are not on it, the one that was asked for and others together."""
-    listed = contest.contenders[page.offset : page.offset + page.limit]
-    always = (each for each in contest.contenders if each.identity_id in {asked, OTHERS})
+def listed_participants(usage_split: UsageSplit, asked: str, page: Page) -> Sequence[Participant]:
+    """Return a page of the participants, and, if they are not on it, the one that was asked for and others together."""
+    listed = usage_split.participants[page.offset : page.offset + page.limit]
+    always = (each for each in usage_split.participants if each.identity_id in {asked, OTHERS})
     return (*listed, *(each for each in always if each not in listed))
 
 
@@ -66,10 +66,10 @@ def explanation_json(
     page: Page = USUAL_CONTENDERS,
     part: VisiblePart | None = None,
 ) -> dict[str, Any]:
-    """Return an explanation as the API shows it, with a page of its contenders; ``part`` is what is visible of the row,
-    if not all of it is."""
+    """Return an explanation as the API shows it, with a page of its participants; ``part`` is what is visible of the
+    row, if not all of it is."""
     row, portion, key = found.row, found.portion, found.key
-    contest = None if portion is None else portion.contest
+    usage_split = None if portion is None else portion.usage_split
     return {
         "sentence": f"{sentence(found, names, currency)}{part_sentence(found, part, currency)}",
         "date": found.key.day,
@@ -89,7 +89,7 @@ def explanation_json(
             "portions": policy_json(found.policy.policy),
         },
         **calculation_json(portion),
-        "evidence": None if contest is None else _evidence(contest, key.identity_id, names.identities, page),
+        "evidence": None if usage_split is None else _evidence(usage_split, key.identity_id, names.identities, page),
         "evidence_missing": found.missing,
         **stored_json(found, part),
         "links": links(
@@ -175,30 +175,30 @@ def arithmetic_json(arithmetic: Arithmetic) -> dict[str, Any]:
 
 
 def contest_json(
-    contest: Contest, asked: str, page: Page, named: Callable[[str | None], Mapping[str, str | None]]
+    usage_split: UsageSplit, asked: str, page: Page, named: Callable[[str | None], Mapping[str, str | None]]
 ) -> dict[str, Any]:
-    """Return what decided a portion, with a page of the contenders; ``named`` gives how one, or others together
+    """Return what decided a portion, with a page of the participants; ``named`` gives how one, or others together
     (None), are named in JSON."""
     return {
-        "measure": contest.measure,
-        "total": None if contest.total is None else render(contest.total),
+        "measure": usage_split.measure,
+        "total": None if usage_split.total is None else render(usage_split.total),
         "contenders": [
             {
                 **named(None if each.identity_id == OTHERS else each.identity_id),
                 "value": None if each.value is None else render(each.value),
                 "ratio": render(rounded(each.ratio, 6)),
             }
-            for each in listed_contenders(contest, asked, page)
+            for each in listed_participants(usage_split, asked, page)
         ],
-        "contenders_total": len(contest.contenders),
+        "contenders_total": len(usage_split.participants),
     }
 
 
-def _evidence(contest: Contest, asked: str, names: Mapping[str, str], page: Page) -> dict[str, Any]:
+def _evidence(usage_split: UsageSplit, asked: str, names: Mapping[str, str], page: Page) -> dict[str, Any]:
     return {
-        **contest_json(contest, asked, page, lambda id_: {"identity_id": id_, "name": names.get(id_ or "")}),
-        "members": contest.members,
-        "metrics_available": contest.metrics_available,
+        **contest_json(usage_split, asked, page, lambda id_: {"identity_id": id_, "name": names.get(id_ or "")}),
+        "members": usage_split.members,
+        "metrics_available": usage_split.metrics_available,
     }
 
 

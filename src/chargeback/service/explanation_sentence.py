@@ -79,24 +79,24 @@ class _Teller:
         """Return what was found out, with the day."""
         portion, applied = self.portion, self.portion.applied
         where, day = self.resource, calendar_day(self.found.key.day)
-        if applied is None or portion.contest is None:
+        if applied is None or portion.usage_split is None:
             return f"{self.who} is charged nothing for {where} on {day}, because {portion.why_nothing}."
         if applied.method.kind is MethodKind.UNALLOCATED:
             return f"Nobody could be found to charge for {where} on {day}{self._needed()}."
-        mine = portion.contest.contender(self.found.key.identity_id)
+        mine = portion.usage_split.participant(self.found.key.identity_id)
         if mine is None:
             return f"{self.who} is charged nothing for {where} on {day}: {portion.why_nothing}."
-        if applied.method.kind is MethodKind.USAGE and mine.value is not None and portion.contest.total is not None:
+        if applied.method.kind is MethodKind.USAGE and mine.value is not None and portion.usage_split.total is not None:
             verb = _VERBS.get(tuple(sorted(applied.method.arguments)), "used")
-            did = measured(applied.method, mine.value, portion.contest.total, verb)
+            did = measured(applied.method, mine.value, portion.usage_split.total, verb)
             return f"{self._subject_of_usage()} {did} on {where} on {day}."
-        if applied.method.kind is MethodKind.PROPORTIONAL and mine.value is not None and portion.contest.total:
+        if applied.method.kind is MethodKind.PROPORTIONAL and mine.value is not None and portion.usage_split.total:
             mine_text = money_text(mine.value, self.currency, with_currency=False)
-            parts = f"{mine_text} of {money_text(portion.contest.total, self.currency)}"
+            parts = f"{mine_text} of {money_text(portion.usage_split.total, self.currency)}"
             return f"{self.who} was charged {parts} for other lines on {day}."
-        contenders = portion.contest.contenders
-        count = "several" if portion.contest.contender(OTHERS) else len(contenders)
-        text = _SHARERS[str(applied.method)][len(contenders) > 1].format(count=count, resource=where)
+        participants = portion.usage_split.participants
+        count = "several" if portion.usage_split.participant(OTHERS) else len(participants)
+        text = _SHARERS[str(applied.method)][len(participants) > 1].format(count=count, resource=where)
         return f"{self.who} {text} on {day}."
 
     def split(self) -> str:

@@ -1,4 +1,4 @@
-"""Findings: what costs something without being used, what that proves, and what somebody can do about it."""
+"""Findings: what costs something without being used, what that proves, and what can be done about it."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def forecast(last: date, daily: Sequence[Decimal], currency: str) -> Forecast | 
 
 
 def _past_errors(units: Sequence[int], length: int) -> list[Fraction]:
-    """By how much more each of the latest stretches of ``length`` days cost than the mean of the week before said."""
+    """Return the past forecast errors of ``length``-day windows."""
     errors = []
     for start in range(max(WEEK, len(units) - length - MOST_RECENT + 1), len(units) - length + 1):
         guess = Fraction(sum(units[start - WEEK : start]) * length, WEEK)

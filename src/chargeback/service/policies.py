@@ -22,7 +22,7 @@ class ListedPolicy:
         product_type: the name, or a pattern such as ``CONNECT_*``.
         policy: how it is split.
         source: ``shipped`` with the ecosystem; ``configured`` by the tenant; ``recorded``: it was used, and is not in
-            force any more; ``unknown``: none is known for the product type, so its cost is charged to nobody.
+            force any more; ``unknown``: none is known for the product type, so its cost is unallocated.
         first_used_at: when a day was first calculated by it; None if none was.
     """
 

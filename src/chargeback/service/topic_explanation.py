@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from chargeback.allocation.explain import OTHERS, Contest, ExplainedPortion
+from chargeback.allocation.explain import OTHERS, ExplainedPortion, UsageSplit
 from chargeback.allocation.methods import EVEN_ACTIVE, UNALLOCATED, AllocationMethod, MethodKind
 from chargeback.model.days import render_instant
 from chargeback.model.money import render
@@ -61,7 +61,7 @@ def topic_explanation_json(
     """Return an explanation as the API shows it, with a page of its topics. ``names`` are those of clusters, ``part``
     is what is visible of the row, if not all of it is."""
     row, portion, key = found.row, found.portion, found.key
-    contest = None if portion is None else portion.contest
+    usage_split = None if portion is None else portion.usage_split
     calculated = calculation_json(portion)
     applied = [] if portion is None else [_method(each.method) for each in portion.methods]
     return {
@@ -74,7 +74,7 @@ def topic_explanation_json(
         "line": None if found.line is None else line_json(found.line, names),
         "attribution_method": found.method,
         "methods": [each | {"method": name} for each, name in zip(calculated["methods"], applied, strict=True)],
-        "evidence": None if contest is None else _evidence(contest, key.topic_name, page),
+        "evidence": None if usage_split is None else _evidence(usage_split, key.topic_name, page),
         "evidence_missing": found.missing,
         "arithmetic": calculated["arithmetic"],
         **stored_json(found, part),
@@ -82,8 +82,8 @@ def topic_explanation_json(
     }
 
 
-def _evidence(contest: Contest, asked: str, page: Page) -> dict[str, Any]:
-    return contest_json(contest, asked, page, lambda topic: {"topic_name": topic}) | {"topics": contest.members}
+def _evidence(usage_split: UsageSplit, asked: str, page: Page) -> dict[str, Any]:
+    return contest_json(usage_split, asked, page, lambda topic: {"topic_name": topic}) | {"topics": usage_split.members}
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,21 +116,21 @@ def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: 
             f"Topic {found.key.topic_name} has {has} of {_line_text(found, where)} on {day}. "
             f"How is not known: {found.missing}."
         )
-    applied, contest, mine = portion.applied, portion.contest, None
-    if contest is not None:
-        mine = contest.contender(found.key.topic_name)
-    if applied is None or contest is None or mine is None:
+    applied, usage_split, mine = portion.applied, portion.usage_split, None
+    if usage_split is not None:
+        mine = usage_split.participant(found.key.topic_name)
+    if applied is None or usage_split is None or mine is None:
         return f"{topic} has nothing of {where} on {day}: {portion.why_nothing}."
     if applied.method.kind is MethodKind.UNALLOCATED:
         reasons = "; ".join(dict.fromkeys(each.why_not for each in portion.methods if each.why_not))
         did = f"No topic of {where} could be found on {day}: {reasons}"
-    elif mine.value is not None and contest.total is not None:
+    elif mine.value is not None and usage_split.total is not None:
         verb = _VERBS.get(applied.method.arguments, "used")
-        did = f"{topic} {measured(applied.method, mine.value, contest.total, verb)} on {where} on {day}"
-    elif len(contest.contenders) == 1:
+        did = f"{topic} {measured(applied.method, mine.value, usage_split.total, verb)} on {where} on {day}"
+    elif len(usage_split.participants) == 1:
         did = f"{topic} was the only topic of {where} on {day}"
     else:
-        count = "several" if contest.contender(OTHERS) else len(contest.contenders)
+        count = "several" if usage_split.participant(OTHERS) else len(usage_split.participants)
         did = f"{topic} was one of {count} topics of {where} on {day}"
     return f"{did}. {_split(found, portion, applied.method, currency)}"
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-from chargeback.allocation.explain import OTHERS, Contender, Contest, ExplainedPortion
+from chargeback.allocation.explain import OTHERS, ExplainedPortion, Participant, UsageSplit
 from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
@@ -32,9 +32,9 @@ class VisiblePart:
 
 
 def as_seen(reader: TenantReader, dataset: Dataset, found: E, visible: Collection[str]) -> tuple[E, VisiblePart | None]:
-    """Return the explanation of a row that a reader with a scope sees, with the contenders that are ``visible`` and the
-    others as one sum; with the visible parts of the amounts of the row and of its revisions, and the part; None where
-    the whole row is visible. The calculation stays that of the row.
+    """Return the explanation of a row that a reader with a scope sees, with the participants that are ``visible`` and
+    the others as one sum; with the visible parts of the amounts of the row and of its revisions, and the part; None
+    where the whole row is visible. The calculation stays that of the row.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -101,24 +101,24 @@ def visible_topics(reader: TenantReader, key: TopicKey) -> frozenset[str]:
     return visible
 
 
-def with_others(contest: Contest, visible: Collection[str]) -> Contest:
-    """Return a contest with those of its contenders that are ``visible``, and the others as one, the last."""
-    hidden = [each for each in contest.contenders if each.identity_id not in visible]
+def with_others(usage_split: UsageSplit, visible: Collection[str]) -> UsageSplit:
+    """Return a split with those of its participants that are ``visible``, and the others as one, the last."""
+    hidden = [each for each in usage_split.participants if each.identity_id not in visible]
     if not hidden:
-        return contest
+        return usage_split
     values = [each.value for each in hidden if each.value is not None]
-    others = Contender(OTHERS, total(values) if values else None, sum((each.ratio for each in hidden), Fraction()))
-    seen = (each for each in contest.contenders if each.identity_id in visible)
-    return replace(contest, contenders=(*seen, others))
+    others = Participant(OTHERS, total(values) if values else None, sum((each.ratio for each in hidden), Fraction()))
+    seen = (each for each in usage_split.participants if each.identity_id in visible)
+    return replace(usage_split, participants=(*seen, others))
 
 
 def _without_counts(portion: ExplainedPortion, visible: Collection[str]) -> ExplainedPortion:
-    """Return a portion as a reader sees it who sees the ``visible`` contenders: how many the others are, and how they
+    """Return a portion as a reader sees it who sees the ``visible`` participants: how many the others are, and how they
     are ranked, is not shown."""
-    contest, arithmetic = portion.contest, portion.arithmetic
+    usage_split, arithmetic = portion.usage_split, portion.arithmetic
     return replace(
         portion,
         methods=tuple(replace(each, candidates=None) for each in portion.methods),
-        contest=None if contest is None else replace(with_others(contest, visible), members=None),
+        usage_split=None if usage_split is None else replace(with_others(usage_split, visible), members=None),
         arithmetic=None if arithmetic is None else replace(arithmetic, spare_units=None, remainder_rank=None),
     )

@@ -8,7 +8,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from chargeback.access.scope import RowScope
-from chargeback.api.authorisation import Openness, access_to
+from chargeback.api.authorisation import Access, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.problems import NotFound
 from chargeback.api.routing import Routes
@@ -45,7 +45,7 @@ _OPENMETRICS = {
 @router.get(
     ENDPOINT,
     response_class=Response,
-    needs=Openness.KNOWN,
+    needs=Access.AUTHENTICATED,
     only=(400, 404, 500, 504),
     problems={404: "No tenant has an emitter of the type `prometheus`."},
     responses={200: _OPENMETRICS},

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.documentation import ALWAYS, csv_answer
+from chargeback.api.documentation import COMMON_STATUSES, csv_answer
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, StrictModel, visible
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, PreconditionFailed
@@ -252,7 +252,7 @@ def put_cost_category(
     needs=Right.ADMIN,
     whole=True,
     answer="There is no such category any more.",
-    only=(*ALWAYS, 403),
+    only=(*COMMON_STATUSES, 403),
     problems={**_NO_CATEGORY, 412: _EDITS[412], 428: _EDITS[428]},
 )
 def remove_cost_category(

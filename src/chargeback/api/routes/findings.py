@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.documentation import ALWAYS
+from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import csv_response, json_response
@@ -186,7 +186,11 @@ def snooze_finding(
 
 
 @router.delete(
-    "/{finding_id}/snooze", needs=Right.TAG, answer="The finding is open.", only=(*ALWAYS, 403), problems=_NO_FINDING
+    "/{finding_id}/snooze",
+    needs=Right.TAG,
+    answer="The finding is open.",
+    only=(*COMMON_STATUSES, 403),
+    problems=_NO_FINDING,
 )
 def wake_finding(request: Change, caller: CallerDep, finding_id: FindingId) -> Response:
     """Put a finding off no longer."""

@@ -6,7 +6,7 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.api.authorisation import Openness
+from chargeback.api.authorisation import Access
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery
@@ -51,7 +51,7 @@ class Me(ResponseModel):
 router = Routes(tags=["Access"])
 
 
-@router.get("/me", response_model=Me, needs=Openness.KNOWN, only=(400, 500, 504))
+@router.get("/me", response_model=Me, needs=Access.AUTHENTICATED, only=(400, 500, 504))
 async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return who the caller is, and what the caller may do with which tenant."""
     found = [(name, access) for name in sorted(services.tenants) if (access := caller.access(name)) is not None]

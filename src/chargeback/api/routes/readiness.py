@@ -12,7 +12,7 @@ from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.api.authorisation import Openness, access_to, authenticated_or_none
+from chargeback.api.authorisation import Access, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
@@ -124,7 +124,7 @@ class ReadinessCache:
 router = Routes(tags=["Health"])
 
 
-@router.get("/readiness", response_model=Readiness, needs=Openness.OPEN, only=(400, 500, 504))
+@router.get("/readiness", response_model=Readiness, needs=Access.PUBLIC, only=(400, 500, 504))
 async def readiness(request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
     Cached for two seconds."""
@@ -219,7 +219,7 @@ def _entry(tenant: TenantView, state: PipelineState | None, *, tables_ready: boo
 health_router = Routes(tags=["Health"])
 
 
-@health_router.get("/health", response_model=Health, needs=Openness.OPEN, only=(400,))
+@health_router.get("/health", response_model=Health, needs=Access.PUBLIC, only=(400,))
 async def health(services: ServicesDep) -> Response:
     """Return the status and version of the process."""
     return json_response({"status": "ok", "version": services.version})

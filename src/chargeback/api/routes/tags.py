@@ -12,7 +12,7 @@ from starlette.responses import Response
 from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.documentation import ALWAYS
+from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import (
     MAX_ID_LENGTH,
     TAG_KEY,
@@ -396,7 +396,7 @@ def change_tag(
     return json_response(_item(row))
 
 
-@router.delete(_ONE, needs=Right.TAG, answer="The tag was removed.", only=(*ALWAYS, 403), problems=_NO_TAG)
+@router.delete(_ONE, needs=Right.TAG, answer="The tag was removed.", only=(*COMMON_STATUSES, 403), problems=_NO_TAG)
 def remove_tag(
     request: Change,
     caller: CallerDep,
@@ -466,7 +466,7 @@ def write_by_filter(request: Change, caller: CallerDep, params: Annotated[BulkBy
 @router.post("/tags/bulk-delete", response_model=BulkRemovalResult, needs=Right.TAG)
 def remove_many(request: Change, caller: CallerDep, params: Annotated[BulkRemoval, Body()]) -> Response:
     """Remove many tags with all their values, all or none. Tags that do not exist are counted as missing."""
-    places: set[_Place] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
+    places: set[_TagKey] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
     visible = request.visible_entities()
     seen = {place for place in places if _sees(visible, place)}
     with request.reading() if params.dry_run else request.writing() as connection:
@@ -475,15 +475,15 @@ def remove_many(request: Change, caller: CallerDep, params: Annotated[BulkRemova
     return json_response(counts | ({"entities": _by_entity(places, removed)} if params.dry_run else {}))
 
 
-_Place = tuple[str, str, str]
+_TagKey = tuple[str, str, str]
 
 
-def _removals(places: set[_Place], removed: set[_Place]) -> dict[str, Any]:
+def _removals(places: set[_TagKey], removed: set[_TagKey]) -> dict[str, Any]:
     return {"deleted_count": len(removed), "missing_count": len(places - removed)}
 
 
-def _by_entity(places: set[_Place], removed: set[_Place]) -> list[dict[str, Any]]:
-    named: dict[tuple[str, str], set[_Place]] = {}
+def _by_entity(places: set[_TagKey], removed: set[_TagKey]) -> list[dict[str, Any]]:
+    named: dict[tuple[str, str], set[_TagKey]] = {}
     for place in sorted(places):
         named.setdefault(place[:2], set()).add(place)
     return [
@@ -518,7 +518,7 @@ def _counts(done: tag_store.BulkCounts) -> dict[str, Any]:
     return {"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped}
 
 
-def _sees(visible: EntityIds | None, place: _Place) -> bool:
+def _sees(visible: EntityIds | None, place: _TagKey) -> bool:
     return visible is None or place[1] in visible[place[0]]
 
 

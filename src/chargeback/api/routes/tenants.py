@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
-from chargeback.api.authorisation import Openness, access_to
+from chargeback.api.authorisation import Access, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
@@ -88,7 +88,7 @@ class TenantStatus(TopicSettings):
 router = Routes(tags=["Tenants"])
 
 
-@router.get("/tenants", response_model=list[TenantSummary], needs=Openness.KNOWN, only=(400, 500, 504))
+@router.get("/tenants", response_model=list[TenantSummary], needs=Access.AUTHENTICATED, only=(400, 500, 504))
 async def list_tenants(
     request: Request,
     services: ServicesDep,

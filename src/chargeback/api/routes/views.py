@@ -10,7 +10,7 @@ from starlette.responses import Response
 from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.documentation import ALWAYS
+from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import Note, StrictModel
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response
@@ -135,7 +135,11 @@ def change_view(
 
 
 @router.delete(
-    "/{view_id}", needs=Right.READ, answer="There is no such view any more.", only=(*ALWAYS, 403), problems=_NO_VIEW
+    "/{view_id}",
+    needs=Right.READ,
+    answer="There is no such view any more.",
+    only=(*COMMON_STATUSES, 403),
+    problems=_NO_VIEW,
 )
 def remove_view(request: Change, caller: CallerDep, view_id: ViewId) -> Response:
     """Remove a view."""

@@ -68,7 +68,7 @@ def selected(
 
 
 class PeriodQuery(FactsParameters):
-    """Parameters of whatever is about a period, which may have a name instead of dates."""
+    """Period parameters: a name or dates."""
 
     period: PeriodName | None = Field(
         default=None,
@@ -113,7 +113,7 @@ class DatasetQuery(PeriodQuery):
 
 
 class GroupedQuery(DatasetQuery):
-    """Parameters of whatever sums rows by columns; a subclass declares ``group_by`` with :func:`groups_of`."""
+    """Parameters of sums by columns; a subclass declares ``group_by`` with :func:`groups_of`."""
 
     group_by: list[str] = Field(default=[])
 

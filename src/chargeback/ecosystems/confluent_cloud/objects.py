@@ -79,7 +79,7 @@ def kafka_cluster(each: Object, environment_id: str) -> Resource:
 
 
 def schema_registry(each: Object, environment_id: str) -> Resource:
-    """``srcm.v3.Cluster``: if nobody has a key for it, the identities active in its environment use it."""
+    """``srcm.v3.Cluster``: if no identity has a key for it, the identities active in its environment use it."""
     return _resource(
         each,
         SCHEMA_REGISTRY,

@@ -45,12 +45,12 @@ Sums = Mapping[str, Sequence[StatementSum]]
 @dataclass(frozen=True)
 class Grouping:
     """By what statements are made: a column, ``tag:<key>`` or ``category:<key>``, whose document and version come with
-    it. ``nobody`` is the value of what no rule or tag assigns."""
+    it. ``unassigned`` is the value of what no rule or tag assigns."""
 
     by: str
     category: CostCategory | None = None
     version: int | None = None
-    nobody: str | None = None
+    unassigned: str | None = None
 
     @classmethod
     def of(cls, reader: TenantReader, by: str) -> Grouping:
@@ -60,7 +60,7 @@ class Grouping:
             UnknownCategory: the tenant has no such cost category.
         """
         if by.startswith(TAG_PREFIX):
-            return cls(by, nobody=UNTAGGED)
+            return cls(by, unassigned=UNTAGGED)
         if not by.startswith(CATEGORY_PREFIX):
             return cls(by)
         key = by.removeprefix(CATEGORY_PREFIX)
@@ -70,11 +70,11 @@ class Grouping:
     def value_of(self, value: str | None, identity_id: str | None) -> str:
         """Return whose statement has a cost. What no rule or tag assigns is in two: what nobody is known to have
         caused, and the rest."""
-        return UNALLOCATED if value == self.nobody and identity_id == UNALLOCATED else value or ""
+        return UNALLOCATED if value == self.unassigned and identity_id == UNALLOCATED else value or ""
 
     def order(self, value: str) -> tuple[bool, str]:
-        """Return the place of a statement among others: those that belong to nobody come last."""
-        return value in {self.nobody, UNALLOCATED}, value
+        """Return the place of a statement among others: unassigned and unallocated costs come last."""
+        return value in {self.unassigned, UNALLOCATED}, value
 
 
 def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, list[StatementSum]]:

@@ -218,7 +218,7 @@ def _known_replies(found: Statement, replies: Sequence[Reply], heading: Heading,
 def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:
     """Return what changed since the month before, by the values of statements; nothing if that month has no costs."""
     before = month_of(days.start - ONE_DAY)
-    by = (grouping.by,) if grouping.nobody is None else (grouping.by, IDENTITY)
+    by = (grouping.by,) if grouping.unassigned is None else (grouping.by, IDENTITY)
     found = changes(reader, Selection.of_days(days), Selection.of_days(before).window, by)
     if not found.days[0]:
         return {}
@@ -249,7 +249,7 @@ def _unit_costs(reader: TenantReader, days: DayRange, grouping: Grouping, most: 
         measure = UNIT_MEASURES[per]
         for each in unit_costs(reader, measure, Selection.of_days(days), (grouping.by,), most).items:
             value = each.key[0] or ""
-            if each.usage is not None and each.unit_cost is not None and value != grouping.nobody:
+            if each.usage is not None and each.unit_cost is not None and value != grouping.unassigned:
                 cost = CostPerUnit(per, measure.unit.name, each.amount, each.usage, each.unit_cost)
                 found.setdefault(value, []).append(cost)
     return found

@@ -248,8 +248,8 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """All statements of a month by one grouping, by value; those for costs that belong to nobody come last. ``tie_out``
-    is None for a reader who sees a part of the bill."""
+    """All statements of a month by one grouping, by value; those for unassigned and unallocated costs come last.
+    ``tie_out`` is None for a reader who sees a part of the bill."""
 
     heading: Heading
     items: Sequence[Statement]

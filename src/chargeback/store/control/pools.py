@@ -48,7 +48,7 @@ class SharedPools:
         self._pools: dict[tuple[URL, ServerLimits], ConnectionPool] = {}
 
     def join(self, url: URL, limits: ServerLimits) -> ConnectionPool:
-        """Return the pool of a database, which whoever joined leaves in the end."""
+        """Return the pool of a database, which each user that joined leaves in the end."""
         with self._lock:
             pool = self._pools.get((url, limits))
             if pool is None:

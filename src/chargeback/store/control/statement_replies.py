@@ -102,7 +102,7 @@ def add_reply(
     *,
     who: str = API,
 ) -> Reply:
-    """Record what somebody says of a statement, :data:`ACKNOWLEDGED` or :data:`DISPUTED`, and return it."""
+    """Record the reply to a statement, :data:`ACKNOWLEDGED` or :data:`DISPUTED`, and return it."""
     reply = Reply(key.number, key.revision, key.digest, verdict, note, through, author, utc_now())
     values = {
         "number": key.number,

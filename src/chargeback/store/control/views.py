@@ -87,7 +87,7 @@ def _owned(owner: str | None) -> ColumnElement[bool]:
 
 
 def _written(connection: Connection, view_id: int, owner: str | None) -> ViewWrite | None:
-    """Return what is in a view; nobody else changes it until the transaction ends."""
+    """Return what is in a view, locked until the transaction ends."""
     columns = (views.c.name, views.c.page, views.c.query)
     asked = select(*columns).where(views.c.id == view_id, _owned(owner))
     row = connection.execute(asked.with_for_update()).first()

@@ -42,7 +42,7 @@ _FIRST_WAIT: Final = timedelta(milliseconds=100)
 _LONGEST_WAIT: Final = timedelta(seconds=3)
 #: A request that gets no answer for so long is made again, if it only reads.
 _TIMEOUT: Final = timedelta(seconds=60)
-#: How long a bucket that nobody has told news of is not asked for any.
+#: How long a bucket is not looked at again if no change was announced.
 FRESH_SECONDS: Final = 30.0
 _ONE_SECOND: Final = timedelta(seconds=1)
 _ENTRY: Final = re.compile(r"(\d{20})\.json")

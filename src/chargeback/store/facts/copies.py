@@ -6,7 +6,7 @@ machine share the folder::
     kept/<place>/<table>/date=…/<file>            what is kept, up to a number of bytes: the longest unused go first
     in-use/<process>/<place>/<table>/date=…/<file>   what questions of one process read now
 
-The second is a hard link of the first. So a file can leave what is kept while somebody reads it, and one for which
+The second is a hard link of the first. So a file can leave what is kept while a reader has it open, and one for which
 there is no room is read without being kept. What a killed process has left in use is removed by the next that fetches.
 """
 

@@ -43,8 +43,7 @@ class DayFile:
 
 
 def write_file(place: Place, table: str, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
-    """One Parquet file of all rows, which nobody sees before it is committed; nothing is left of one that could not be
-    written.
+    """Write one Parquet file of all rows, which no reader sees before it is committed. A failed one leaves nothing.
 
     Raises:
         OSError: it could not be written.
@@ -106,7 +105,7 @@ def read_content(file: DayFile) -> bytes:
 
 def check_file(file: DayFile, *, thorough: bool, size_of: Callable[[str], int] | None = None) -> None:
     """Look whether a file is there in its full size; a ``thorough`` look reads it. ``size_of`` is what
-    :meth:`~chargeback.store.facts.places.Place.sizes` has given: whoever looks at many files of a table asks once.
+    :meth:`~chargeback.store.facts.places.Place.sizes` has given, read once for many files.
 
     Raises:
         DamagedFacts: it is missing, or not what was written.
@@ -135,7 +134,7 @@ def damaged(file: DayFile, trouble: str) -> DamagedFacts:
 
 
 def damage_named_in(message: str) -> DamagedFacts | None:
-    """The error about the first file of facts that somebody else's message names, if it names one."""
+    """The error about the first file of facts that the message of a library names, if it names one."""
     named = _PLACE.search(message)
     if named is None:
         return None

@@ -22,7 +22,7 @@ _COLUMNS: Final = ["tenant_id", "ecosystem"]
 
 
 def check_owner(facts: FactTables, owner: StorageOwner) -> None:
-    """Go on only if the folder is the owner's, or nobody's yet.
+    """Go on only if the folder is the owner's, or has no owner yet.
 
     Raises:
         ForeignStorage: it is another tenant's.
@@ -34,7 +34,7 @@ def check_owner(facts: FactTables, owner: StorageOwner) -> None:
 
 
 def claim(facts: FactTables, owner: StorageOwner) -> None:
-    """Record the owner of a folder that has none. Whoever calls this holds the tenant's lease.
+    """Record the owner of a folder that has none. The caller holds the tenant's lease.
 
     Raises:
         ForeignStorage: it is another tenant's.

@@ -79,7 +79,7 @@ class Place(Protocol):
 
     @property
     def fresh_seconds(self) -> float:
-        """For how long what was seen of a log may be taken for what it is, if nobody tells of a change; 0 where looking
+        """For how long what was seen of a log may be taken for what it is, if no change is announced; 0 where looking
         again is as quick."""
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Place(Protocol):
 
     def write(self, folder: str, name: str, suffix: str, fill: Callable[[Path | pa.NativeFile], None]) -> Written:
         """Write a new file ``{name}-{digest}{suffix}`` with what ``fill`` gives it. It is durable when this returns,
-        and nobody sees a part of it; nothing is left of one that could not be written. Its table is there already."""
+        and no reader sees a part of it; nothing is left of a failed one. Its table is there already."""
 
     def put(self, path: str, content: bytes) -> None:
         """Write a file in the place of one that may be there: readers see the one or the other, whole."""
@@ -168,8 +168,8 @@ class Folder:
     """A folder of a local disk, which may lose power.
 
     Delta's writer leaves it to the disk when an entry of the log is really there. A power cut in between would leave an
-    entry cut short or full of zeros, and with it a table that nobody can open. So entries are forced to the disk when
-    they are made, and one that was cut off is set aside: it belongs to a commit that nobody was told of.
+    entry cut short or full of zeros, and with it a table that cannot be opened. So entries are forced to the disk when
+    they are made, and one that was cut off is set aside: it belongs to a commit that was not confirmed.
     """
 
     def __init__(self, root: Path) -> None:

@@ -2,7 +2,7 @@
 
 Delta never deletes a file by itself: what a commit replaces is only marked as removed, and a killed writer leaves files
 that nothing refers to. A file goes when it has been out of the table for longer than the table's own limit (Delta's
-default: 168 hours), because readers hold lists of files. Whoever calls this holds the tenant's lease.
+default: 168 hours), because readers hold lists of files. The caller holds the tenant's lease.
 """
 
 from __future__ import annotations

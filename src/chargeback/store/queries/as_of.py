@@ -46,7 +46,7 @@ class RevisedDataset:
         table: the table with its rows.
         usage: the table with its measurements.
         evidence: all tables that its rows were calculated from.
-        payer: the columns of whoever has an amount.
+        payer: the columns of the identity that is charged.
     """
 
     name: DayDataset

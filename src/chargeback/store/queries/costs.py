@@ -92,7 +92,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Issue:
-    """What was not allocated as intended for one reason, to nobody (``unallocated``) or by the next method."""
+    """What was not allocated as intended for one reason, to no identity (``unallocated``) or by the next method."""
 
     reason: str
     unallocated: bool
@@ -145,7 +145,7 @@ def periods_of(selection: Selection, previous: InstantRange | None) -> tuple[Ins
 
 
 def days_with_rows(reader: TenantReader, window: InstantRange) -> int:
-    """Return how many UTC days have chargebacks inside ``window``, whoever may see them."""
+    """Return how many UTC days have chargebacks inside ``window``, visible ones or not."""
     scan = reader.unscoped().scan(CHARGEBACKS, Selection(window))
     days = {file.day for file in scan.files}
     partial = scan.only(scan.partial_days)
@@ -237,7 +237,7 @@ def _by_day(reader: TenantReader, selection: Selection, query: CostQuery) -> dic
 
 
 def _issues(reader: TenantReader, question: Sums) -> tuple[Issue, ...]:
-    """Sum by reason and by whether nobody was charged."""
+    """Sum by reason and by whether the cost is unallocated."""
     selection = replace(question.selection, columns=(*question.selection.columns, _ISSUES))
     by = keys_of(CHARGEBACKS, ("allocation_detail", "resource_id"))
     sums = reader.sums(replace(question, selection=selection, by=by, periods=question.periods[:1]))

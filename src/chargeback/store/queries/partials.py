@@ -137,7 +137,7 @@ def _at_hand(files: Sequence[DayFile]) -> Iterator[Sequence[DayFile]]:
 
 
 def lacks_partials(partials: PartialFiles, dataset: Dataset, files: Sequence[DayFile]) -> bool:
-    """Return whether :func:`make_partials` would have something to make of ``files``, all that their weeks have."""
+    """Return whether any week of ``files`` lacks partial aggregates; ``files`` has all of each week."""
     weeks = by_week(files)
     for columns in dataset.partials:
         kept = partials.by_week(dataset.table, kind_of(dataset, columns), weeks)

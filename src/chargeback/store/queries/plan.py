@@ -434,7 +434,7 @@ class Plan:
         return CategoryQuery(self.cursor, self.partials, dataset, scan, used)
 
     def measured(self, days: DayRange | None = None) -> Measured:
-        """Return what was measured, whoever may see it, on some days or on all."""
+        """Return what was measured, visible or not, on some days or on all."""
         usage = self.snapshot(USAGE_TABLE)
         return Measured(usage.files if days is None else usage.within(days), self.categories.with_owners)
 

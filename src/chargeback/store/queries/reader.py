@@ -245,11 +245,11 @@ class TenantReader:
         return parts or (f"{SOURCE} AS facts", scan.condition())
 
     def measured(self, days: DayRange | None = None) -> Measured:
-        """Return what was measured, whoever may see it, on some days or on all."""
+        """Return what was measured, visible or not, on some days or on all."""
         return self.plan.measured(days)
 
     def dates(self, dataset: Dataset) -> list[date]:
-        """Return the UTC days that have rows, whoever may see them, ascending; no file of facts is opened."""
+        """Return the UTC days that have rows, visible or not, ascending; no file of facts is opened."""
         return self.snapshot(dataset.table).days
 
     def _entities(self) -> VisibleEntities:

@@ -79,7 +79,7 @@ class ReconciledSums:
     Attributes:
         billed: the sum of ``lines`` billing lines.
         charged: the sum of ``rows`` chargeback rows.
-        unallocated: the part of it that nobody could be charged for.
+        unallocated: the part of it that is charged to no identity.
         pending: what is billed on days that are not calculated yet, or not from their present bill.
         by_topic: what is attributed to topics.
         differs: on some calculated day, another amount was charged than was billed.
