@@ -78,10 +78,10 @@ FAULTS: Final = (
     ),
     # Queries.
     Fault(
-        "store/queries/selection.py",
-        "{dataset.amount} >= $min_amount",
-        "{dataset.amount} > $min_amount",
-        "store/queries/test_selection.py store/queries api/routes",
+        "store/queries/plan.py",
+        "{amount} >= $min_amount",
+        "{amount} > $min_amount",
+        "store/queries/test_selection.py store/queries",
     ),
     Fault(
         "store/queries/selection.py",

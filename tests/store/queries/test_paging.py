@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chargeback.model.days import instants
-from chargeback.store.facts.tables import FactTables
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
@@ -86,6 +86,17 @@ def _matches(row: dict[str, Any], filters: Selection) -> bool:
 def _key(item: dict[str, Any]) -> tuple[Any, ...]:
     line = item.get("line_id") or item["metadata"]["line_id"]
     return item["identity_id"], item["resource_id"], item["dimension_id"], line
+
+
+def test_a_page_reads_its_own_days_only(read: Read, facts: FactTables) -> None:
+    """A page that begins after the last row of a day, or ends with it, does not open the file of the other day."""
+    days = days_from(date(2026, 1, 1), 3)
+    write_shares(facts, [Share(day, "sa-1", "1", line=f"line-{number}") for day in days for number in range(2)])
+    selection = Selection(instants(days[0], days[-1]))
+    for outside in (days[0], days[2]):
+        next((facts.root / CHARGEBACKS_TABLE).glob(f"date={outside}/*.parquet")).unlink()
+    items, total = read(lambda reader: reader.list_rows(CHARGEBACKS, selection, Page(2, 2)))
+    assert ([item["timestamp"][:10] for item in items], total) == ([str(days[1])] * 2, 6)
 
 
 def test_a_page_past_the_end_is_empty(read: Read, facts: FactTables) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from itertools import product
 
 import pytest
@@ -95,6 +96,14 @@ def test_filters_let_through_what_they_say(read: Read, shares: list[Share], excl
         )
     nobody = TagFilter("no such key", frozenset([UNTAGGED]), excludes)
     assert _found(read, Selection(WINDOW, tags=(nobody,))) == (0 if excludes else len(shares))
+
+
+def test_the_least_amount_is_let_through(read: Read, facts: FactTables) -> None:
+    """Rows of less than the least amount are left out; those of just that are not."""
+    amounts = ("-2", "1.999999999999", "2", "2.000000000001")
+    write_shares(facts, [Share(date(2026, 1, 5), "sa-1", each, portion=n) for n, each in enumerate(amounts)])
+    assert _found(read, Selection(WINDOW, min_amount=Decimal(2))) == 2
+    assert _found(read, Selection(WINDOW, min_amount=Decimal(-2))) == 4
 
 
 def test_filters_must_all_match(read: Read, shares: list[Share]) -> None:
