@@ -72,7 +72,7 @@ FAULTS: Final = (
     ),
     Fault("api/authorisation.py", "access.allows(Right.READ) else None", "True else None", _ACCESS),
     Fault("api/authorisation.py", "if not access.allows(needs):", "if False:", _ACCESS),
-    Fault("api/authorisation.py", "if reach.whole and access.scope is not None:", "if False:", _ACCESS),
+    Fault("api/authorisation.py", "if required.whole and access.scope is not None:", "if False:", _ACCESS),
     Fault(
         "api/authorisation.py", "needs = Right.EXPORT if exports else", "needs = Right.READ if exports else", _ACCESS
     ),
