@@ -133,8 +133,8 @@ FAULTS: Final = (
     ),
     Fault(
         "store/queries/paging.py",
-        "offset + page.limit - 1",
-        "offset + page.limit",
+        "condition, offset = condition & first_row, 0",
+        "condition = condition & first_row",
         "store/queries/test_paging.py store/queries",
     ),
     Fault(
