@@ -191,7 +191,7 @@ FAULTS: Final = (
     Fault(
         "pipeline/stage.py",
         "fingerprint=each.due.state.gathered_fingerprint",
-        "fingerprint=each.due.state.of(derivation.dataset.name).fingerprint",
+        "fingerprint=each.due.state.of(derivation.dataset).fingerprint",
         _CALCULATE,
     ),
     Fault(

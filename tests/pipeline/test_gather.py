@@ -17,7 +17,7 @@ from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory, Resource
 from chargeback.model.usage import USAGE
-from chargeback.pipeline.gather import gather
+from chargeback.pipeline.gather import _gather_days, gather
 from chargeback.pipeline.run_context import RunContext, RunRecord
 from chargeback.pipeline.run_messages import RunRequest, StopSignal
 from chargeback.store.control.inventory import read_inventory
@@ -50,8 +50,10 @@ class Bills:
     answers: dict[date, GatheredDay] = field(default_factory=dict)
     fails_after: int | None = None
     listed: ListedInventory = field(default_factory=lambda: ListedInventory(Inventory(), frozenset()))
+    requested: list[DayRange] = field(default_factory=list)
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
+        self.requested.append(days)
         for number, day in enumerate(days):
             if number == self.fails_after:
                 raise SourceUnavailable("the provider hung up")
@@ -134,6 +136,13 @@ def test_a_day_with_an_error_keeps_what_is_stored(run: RunContext, deployment: D
     gather(run, Bills({DAY: GatheredDay(DAY, error="it spans several days")}))
     state = deployment.state(DAY)
     assert (state.billing_gathered, state.billing_lines, state.error) == (True, 1, "it spans several days")
+
+
+def test_consecutive_days_are_one_request() -> None:
+    """Days that need not be gathered again are left out, even where they lie between others."""
+    bills, days = Bills(), [DAY, DAY + timedelta(days=1), DAY + timedelta(days=3)]
+    assert [each.day for each in _gather_days(bills, days)] == days
+    assert bills.requested == [DayRange(DAY, DAY + timedelta(days=2)), DayRange(days[2], DAY + timedelta(days=4))]
 
 
 def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave(

@@ -41,6 +41,7 @@ def test_a_first_run_calculates_the_window_to_the_last_digit(
     assert result.dates_gathered == result.dates_calculated == result.dates_pending == len(WINDOW)
     assert [state.tracking_date for state in deployment.states()] == WINDOW
     assert all(state.chargebacks.is_current for state in deployment.states())
+    assert all(state.chargebacks.fingerprint == state.gathered_fingerprint for state in deployment.states())
     checks = list(verify(deployment.store))
     assert [check.difference for check in checks] == [Decimal(0)] * len(WINDOW)
     assert total(check.billing for check in checks) == organisation.cost_total(
