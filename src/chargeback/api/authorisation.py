@@ -134,7 +134,7 @@ def require_whole_tenant(caller: Caller, services: Services) -> None:
     """Check that a caller may see what is about the service as a whole.
 
     Raises:
-        Forbidden: there is no tenant of which the caller sees everything.
+        Forbidden: the caller sees no tenant as a whole.
     """
     found = [access_to(caller, name) for name in services.tenants]
     if caller.is_known and not any(access is not None and access.scope is None for access in found):

@@ -41,7 +41,7 @@ CATEGORY_PREFIX = "category:"
 CATEGORY_KEY = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 #: The name of a parameter that filters by a cost category.
 CATEGORY_PARAMETER = CATEGORY_KEY.replace("^", f"^{CATEGORY_PREFIX}")
-#: The name of a column that groups by one: by its values, or by those so many levels above them.
+#: The name of a column that groups by one: by its values, or by those some levels above them.
 CATEGORY_COLUMN = CATEGORY_PARAMETER.replace("$", "(@[0-9]{1,2})?$")
 #: What stands before the name of a filter that excludes.
 NOT_PREFIX = "not."
@@ -100,7 +100,7 @@ def _plain(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text of which something can be seen.
+    """Return a text that is not blank.
 
     Raises:
         ValueError: nothing can.
@@ -126,7 +126,7 @@ MAX_ID_LENGTH = 512
 MOST_MISTAKES = 1_000
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
-#: A text for people, of which something can be seen.
+#: A text for people that is not blank.
 Note = Annotated[
     str,
     StringConstraints(min_length=1, max_length=255),

@@ -1,4 +1,4 @@
-"""Reasons of failures, as far as a caller is told them.
+"""Reasons of failures, as a caller may see them.
 
 The text of a failure is about the whole bill: it may quote a provider, a query or a setting, with the clusters and
 products in it. A caller with a scope learns that something failed, because it concerns every figure, but not why.

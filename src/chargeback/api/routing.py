@@ -133,7 +133,7 @@ class Endpoint(APIRoute):
 
 
 class Routes(APIRouter):
-    """FastAPI's router, of which every route declares what it ``needs``.
+    """FastAPI's router; every route declares what it ``needs``.
 
     ``whole`` says that an answer is about the whole bill; ``files`` that it is a CSV file, too; ``keep`` that answers
     are cached for the same request of any client; ``also``, what else decides an answer, called in its thread with the

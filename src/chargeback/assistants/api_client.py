@@ -20,7 +20,7 @@ from chargeback.api.app import PREFIX
 from chargeback.api.authentication import CALLER
 from chargeback.errors import ChargebackError
 
-#: Parameters of a request; several values of a name are sent as so many parameters.
+#: Parameters of a request; several values of a name are sent as several parameters.
 Parameters = Mapping[str, object]
 _NOT_SENT: Final[tuple[object, ...]] = (None, [], ())
 _MAX_LENGTH: Final = 2000

@@ -280,7 +280,7 @@ class CompiledRules:
         return any(test.subject == subject for test in self._bits)
 
     def _tags_of(self, kind: str, tags: Tags) -> dict[str, Sequence[TagsOn]]:
-        """Return the tags of the entities in the subjects, as far as the rules see them."""
+        """Return the tags of the entities in the subjects that rules can see."""
         held: dict[str, dict[str, Sequence[DatedValue]]] = {}
         entities = self._columns.get(ENTITY_COLUMNS[kind], set())
         for key in sorted({test.tag for test in self._bits if test.tag is not None}):

@@ -90,7 +90,7 @@ class CategoryValue:
 
 @dataclass(frozen=True)
 class Handover:
-    """A step of ``share``: the cost of ``source`` is handed on to its targets.
+    """A step of ``share``: the cost of ``source`` is reallocated to its targets.
 
     ``targets`` is None for every other value with cost. ``percentages`` belong to ``fixed``, whose targets they name;
     ``metric`` belongs to ``usage``.

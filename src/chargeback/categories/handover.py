@@ -1,9 +1,9 @@
-"""The ``share`` stage: on every UTC day, the cost of a value is handed on to others.
+"""The ``share`` stage: on every UTC day, the cost of a value is reallocated to others.
 
 The steps of a day follow from what every value holds on that day over the whole bill, and from nothing else: they are
 the same whatever part of the bill is shown. Together they say which part of a value's cost remains with whom, as whole
 weights that sum to :data:`WHOLE`. An amount times a weight is an exact number of 10⁻²⁴, so that nothing is rounded when
-cost is handed on, and every sum of rows is exact.
+cost is reallocated, and every sum of rows is exact.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WHOLE: Final = 10**12
 @dataclass(frozen=True)
 class Step:
     """What one step does on one day: ``parts`` are (value, positive weight), ascending by value, in proportion to which
-    the cost of ``source`` is handed on."""
+    the cost of ``source`` is reallocated."""
 
     source: str
     parts: tuple[tuple[str, int], ...]

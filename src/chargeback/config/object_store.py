@@ -67,7 +67,7 @@ class ObjectLocation:
         return f"{self.scheme}:{account}@{address.hostname}:{port}{address.path}"
 
     def tried_for(self, seconds: float | None) -> ObjectLocation:
-        """Return the same place, where a failed request is made again for no longer than so many seconds."""
+        """Return the same place, where a failed request is made again for that many seconds at most."""
         if seconds is None or seconds >= self.settings.retry_seconds:
             return self
         return replace(self, settings=self.settings.model_copy(update={"retry_seconds": max(int(seconds), 1)}))

@@ -65,7 +65,7 @@ class TenantContext:
 
 @dataclass(frozen=True, slots=True)
 class GatheredDay:
-    """The bill of one UTC day: its lines, or the error because of which they are unknown.
+    """The bill of one UTC day: its lines, or the error that makes them unknown.
 
     A day with an ``error`` keeps the bill that was stored before.
     """

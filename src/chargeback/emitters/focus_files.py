@@ -75,7 +75,7 @@ def _instance_name(metadata: _Metadata) -> str:
 
 
 def merged_recency(before: _Metadata, now: _Metadata) -> dict[str, Any]:
-    """Return the recency of a dataset of which some months were written again: their days are those of ``now``.
+    """Return the recency of a dataset with some months written again: their days are those of ``now``.
 
     >>> old = {"TimeSectorStart": "2026-10-31T00:00:00Z", "TimeSectorLastUpdated": "2026-11-02T00:00:00Z"}
     >>> gone = {"TimeSectorStart": "2026-11-01T00:00:00Z", "TimeSectorLastUpdated": "2026-11-02T00:00:00Z"}

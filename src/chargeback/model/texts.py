@@ -23,7 +23,7 @@ MAX_TOPIC_LENGTH: Final = 249
 #: The most characters of a name, a description or any other free text.
 MAX_TEXT_LENGTH: Final = 2000
 
-#: A text of which something can be seen: spaces of every width, and characters without a width, cannot.
+#: A text that is not blank: spaces of every width, and characters without a width, cannot.
 VISIBLE: Final = r"^[^\u0000]*[^\u0000\s\u200b-\u200f\u2060\ufeff][^\u0000]*$"
 
 _HASH_DIGITS: Final = 16

@@ -78,7 +78,7 @@ class DayUsage:
 
 
 class FetchedUsages:
-    """The usages of days, in order, of which some are fetched ahead. An iterator."""
+    """An iterator over the usages of days, in order; it fetches some ahead."""
 
     def __init__(self, fetches: Iterator[Future[DayUsage]], *, ahead: int) -> None:
         self._fetches = fetches
@@ -202,7 +202,7 @@ def richer_of(stored: pa.Table, fetched: pa.Table) -> pa.Table:
 
 
 def _groups_with_less(table: pa.Table, other: pa.Table) -> set[str]:
-    """Return the groups of ``table`` of which ``other`` has less: a subject is missing, or has a smaller value."""
+    """Return the groups of ``table`` that ``other`` has less of: a subject is missing, or has a smaller value."""
     values = other.select([*_KEYS, "value"]).rename_columns([*_KEYS, "other"])
     joined = table.select([*_KEYS, "value"]).join(values, _KEYS, join_type="left outer")
     enough = pc.multiply(pc.cast(joined["value"], pa.float64()), 1 - _NOISE)

@@ -52,7 +52,7 @@ class SubmittedWork(Protocol[R_co]):
         """Return whether :meth:`result` need not wait."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait no longer than so many seconds; return whether it is done.
+        """Wait for ``seconds`` at most; return whether it is done.
 
         Raises:
             WorkersUnavailable: it will never be.

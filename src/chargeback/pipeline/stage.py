@@ -38,7 +38,7 @@ from chargeback.store.queries.datasets import Dataset
 
 log = logging.getLogger(__name__)
 
-#: A batch is committed when it has so many days or rows, or when its first day has waited for so many seconds.
+#: Limits of a batch: days, rows, and the seconds that its first day waits. It is committed at the first one reached.
 MAX_DAYS: Final = 16
 MAX_ROWS: Final = 1_000_000
 MAX_SECONDS: Final = 2.0
@@ -81,7 +81,7 @@ class Batch(Generic[T]):
         return max(0.0, self._since + MAX_SECONDS - time.monotonic()) if self._days else None
 
     def add(self, day: T, rows: int) -> None:
-        """Add a day that has so many rows; commit the batch if it is full."""
+        """Add a day with its number of rows; commit the batch if it is full."""
         if not self._days:
             self._since = time.monotonic()
         self._days.append(day)

@@ -53,7 +53,7 @@ class DayRecomputer:
         self.calculator.close()
 
     def resolve(self, day: date, usage: pa.Table) -> pa.Table:
-        """Return stored usage with identities as its subjects, as far as the inventory has the owners."""
+        """Return stored usage with identities as its subjects where the inventory has the owners."""
         ecosystem = self._ecosystem
         return ecosystem.resolve_usage(day, usage, self._inventory) if isinstance(ecosystem, UsageResolver) else usage
 

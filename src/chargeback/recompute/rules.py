@@ -72,7 +72,7 @@ class AppliedPolicy:
 
 
 class AppliedPolicies:
-    """The policies by which the chargeback rows of a day were calculated, as far as they are recorded."""
+    """The policies by which the chargeback rows of a day were calculated, if they are recorded."""
 
     def __init__(self, rules: AllocationRules, used: Sequence[UsedPolicy], rows: pa.Table) -> None:
         """Tell the policies of ``rows`` by their hashes; ``used`` are those that were ever used."""

@@ -124,7 +124,7 @@ class _DayTables:
         return pa.concat_tables(parts)
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return some columns of the table's rows of the day, as far as they are not lost."""
+        """Return some columns of the table's rows of the day, without the lost ones."""
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
         parts = [schema.empty_table()]
         for file in self._facts.snapshot(name).within(self._days):

@@ -24,7 +24,7 @@ from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
-#: So many unassigned identities, and so many that an edit moves, are named.
+#: How many unassigned identities, and how many that an edit moves, are named.
 MOST_NAMED: Final = 50
 
 _IDENTITY: Final = ByColumn("identity_id")

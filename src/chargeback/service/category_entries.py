@@ -24,7 +24,7 @@ from chargeback.errors import CategoryError, ConfigProblem, ConfigurationError
 from chargeback.model.dated import Period
 from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
 
-#: A rule names at most so many entities.
+#: The maximum number of entities in a rule.
 _MOST_ENTITIES: Final = 5000
 _MAX_ID_LENGTH: Final = 240
 _PLACE: Final = re.compile(r"rules\[(\d+)\](?:\.match\.\w+(?:\.exact)?\[(\d+)\])?")

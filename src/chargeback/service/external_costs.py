@@ -1,4 +1,4 @@
-"""Costs from elsewhere beside those stored here: who says what of which entity and product type. Nothing is stored."""
+"""Costs from elsewhere beside those stored here: each by entity and product type. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def dataset_of(mapping: CostMapping) -> Dataset:
 
 
 def entity_names(connection: Connection, found: CostComparison, mapping: CostMapping) -> dict[str, str]:
-    """Return the display names of the entities on either side, as far as they have one."""
+    """Return the display names of the entities on either side that have one."""
     # No id has the character NUL, and PostgreSQL refuses it.
     ids = {item.key[0] for item in found.items if item.key[0] is not None and "\x00" not in item.key[0]}
     known = names_of(connection, NAMED_COLUMNS[mapping.entity], ids)

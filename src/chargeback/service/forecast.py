@@ -99,5 +99,5 @@ def _quantile(ordered: Sequence[Fraction], share: Fraction) -> Fraction:
 
 
 def _plus(actual: Decimal, units: Fraction, currency: str) -> Decimal:
-    """Return ``actual`` and so many 10⁻¹², rounded to cents: a forecast is not exact enough for more digits."""
+    """Return ``actual`` plus a number of 10⁻¹², rounded to cents: a forecast is not exact enough for more digits."""
     return rounded_cents(total([actual, from_units(round(units))]), currency)

@@ -44,7 +44,7 @@ _AMOUNTS: Final = ("amount", "topic_usage", "total_usage")
 
 
 def cluster_names(connection: Connection, found: TopicExplanation) -> dict[str, str]:
-    """Return the display name of the cluster of an explanation by its id, as far as it is known."""
+    """Return the display name of the cluster of an explanation by its id, if it is known."""
     clusters = [each for each in (_cluster(found),) if each is not None]
     of_bill = {} if found.line is None else {found.line["resource_id"]: found.line["resource_name"]}
     named = names_of(connection, RESOURCES, clusters)

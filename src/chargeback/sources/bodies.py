@@ -20,7 +20,7 @@ _ANY_HEADER: Final = 32 + zlib.MAX_WBITS
 
 
 class Body:
-    """The body of one response, as far as it has arrived.
+    """The part of a response body that has arrived.
 
     ``encoding`` is the response's ``Content-Encoding``; ``largest`` is the limit in bytes, once decompressed;
     ``address`` names the source in errors.

@@ -1,4 +1,4 @@
-"""How far the clock of a server is from this machine's, as far as one answer tells."""
+"""The offset of a server's clock from this machine's, estimated from one response."""
 
 from __future__ import annotations
 

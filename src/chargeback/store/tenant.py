@@ -159,7 +159,7 @@ class TenantStore:
 
 def place_of(location: Path | ObjectLocation, seconds: float | None = None) -> Place:
     """Return the place of facts that a configuration names. Nothing is accessed. A request to object storage that fails
-    is made again for no longer than so many ``seconds``.
+    is made again for at most ``seconds``.
 
     Raises:
         StorageError: there is no folder for copies, or the settings cannot be used.

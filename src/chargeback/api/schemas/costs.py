@@ -17,7 +17,7 @@ from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.selection import Selection
 
-#: An answer has at most so many units of time.
+#: The maximum number of units of time in a response.
 MOST_TIMES = 1000
 #: So many breakdowns at once.
 _PART = "|".join(PARTS)

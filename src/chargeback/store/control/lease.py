@@ -164,7 +164,7 @@ class Lease:
             raise LeaseLost(f"the lease of epoch {self.epoch} was taken over or released")
 
     def _revision(self, commits: int) -> dict[str, ColumnElement[int]]:
-        """The change of the revision of the facts after so many commits; none where they are recorded already."""
+        """The change of the revision of the facts after some commits; none where they are recorded already."""
         return {"facts_revision": tenant.c.facts_revision + 1} if commits > self._recorded_commits else {}
 
     @contextmanager

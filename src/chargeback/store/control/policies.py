@@ -29,7 +29,7 @@ class UsedPolicy:
 
 
 def record_policies(connection: Connection, used: Mapping[str, Policy], now: datetime) -> None:
-    """Record the policies of product types, as far as they are not known."""
+    """Record the unknown ones among policies of product types."""
     known = {(row.hash, row.product_type) for row in connection.execute(select(policies))}
     new = [(policy.hash, name, policy.text) for name, policy in used.items() if (policy.hash, name) not in known]
     for hash_, name, text in new:

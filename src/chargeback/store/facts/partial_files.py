@@ -66,7 +66,7 @@ class PartialFiles:
         self._paused_until = 0.0
 
     def read_only(self) -> PartialFiles:
-        """Return the same partial files, of which none can be made or replaced."""
+        """Return the same partial files, read only."""
         files = PartialFiles(self._place)
         files._paused_until = math.inf
         return files

@@ -1,6 +1,6 @@
 """Rows beside the values of cost categories: which rows a value has, and the parts of rows that are split.
 
-What is handed on is none of it: that is a matter of whole days, not of rows.
+Reallocation is not part of it: it concerns whole days, not rows.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def is_finer_than(reader: TenantReader, dataset: Dataset, days: DayRange, unit: 
     return bool(reader.cursor.rows(sql, condition.parameters)[0][0])
 
 
-#: The sums of so many days are remembered: some megabytes.
+#: How many days have their sums cached: some megabytes.
 ROOM: Final = 20_000
 
 _Files = tuple[str, ...]

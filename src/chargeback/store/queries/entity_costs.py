@@ -22,7 +22,7 @@ from chargeback.store.queries.version import DataVersion
 
 #: How many days are summed, up to the last calculated one.
 DAYS: Final = 30
-#: The costs of so many tenants, or scopes of these, are remembered.
+#: How many tenants, or scopes of these, have their costs cached.
 _MOST: Final = 16
 
 K = TypeVar("K", bound=Hashable)

@@ -1,4 +1,4 @@
-"""What costs something and is not used, as far as that was measured: topics, identities, resources.
+"""What costs something and is not used, by its measurements: topics, identities, resources.
 
 A day says something about a subject only if the subject was charged on it and its traffic was measured. What was not
 measured is never taken for nothing.
@@ -36,7 +36,7 @@ KINDS: Final = (TOPIC_WITHOUT_TRAFFIC, TOPIC_NEVER_READ, TOPIC_NEVER_WRITTEN, ID
 
 #: How many days back traffic is looked for.
 LOOK_BACK_DAYS: Final = 90
-#: The cost of so many days, the last ones, is that of a month.
+#: How many days, the last ones, give the cost of a month.
 MONTH_DAYS: Final = 30
 
 # A kind's last activity, and what must have happened since then, as SQL over the columns of a subject's days.

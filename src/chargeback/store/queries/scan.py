@@ -59,7 +59,7 @@ class Scan:
 
     @cached_property
     def partial_days(self) -> frozenset[date]:
-        """The UTC days of which only a part is inside the window: none, or those at its ends."""
+        """The UTC days that are partly inside the window: none, or those at its ends."""
         ends = {file.day for file in (*self.files[:1], *self.files[-1:]) if file.day is not None}
         return frozenset(
             day

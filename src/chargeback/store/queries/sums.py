@@ -30,7 +30,7 @@ def sums_by(
     """Return the sum of the selected rows for each combination of the values of ``by``: columns or ``tag:<key>``.
 
     Raises:
-        HistoryGone: the reader sees an earlier instant of which a day is no longer kept.
+        HistoryGone: the reader sees an earlier instant, and a day of it is no longer kept.
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
@@ -45,7 +45,7 @@ def daily_sums_by(
     """Return the same for each of some UTC days. Only the files of these days are read.
 
     Raises:
-        HistoryGone: the reader sees an earlier instant of which a day is no longer kept.
+        HistoryGone: the reader sees an earlier instant, and a day of it is no longer kept.
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
@@ -61,7 +61,7 @@ def daily_amounts(reader: TenantReader, dataset: Dataset, selection: Selection) 
     """Return the amount of the selected rows of each UTC day that has any.
 
     Raises:
-        HistoryGone: the reader sees an earlier instant of which a day is no longer kept.
+        HistoryGone: the reader sees an earlier instant, and a day of it is no longer kept.
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
@@ -80,9 +80,9 @@ class StatementSum:
     Attributes:
         value: what the statement is about: the value of a column, a tag or a cost category.
         rule: the place of the category's rule that decided; None for its default, and for everything but categories.
-        direct: what was assigned to the value, or all of it where nothing is handed on.
-        shared_in: what other values handed on to it.
-        shared_out: what it handed on.
+        direct: what was assigned to the value, or all of it where nothing is reallocated.
+        shared_in: what other values reallocated to it.
+        shared_out: what it reallocated.
     """
 
     value: str

@@ -81,7 +81,7 @@ class TagIndex:
 
     @cached_property
     def dated_keys(self) -> tuple[str, ...]:
-        """The keys of which some value does not hold for ever, ascending."""
+        """The keys with a value that holds for some days only, ascending."""
         return tuple(
             sorted({key for tags in self._entities for key, values in tags.items() if not all_undated(values)})
         )

@@ -44,7 +44,7 @@ class TopicCost:
 
     @property
     def is_zombie(self) -> bool:
-        """Whether the topic costs something although nothing went through it, as far as was measured."""
+        """Whether the topic costs something although no traffic was measured."""
         measured = [each for each in (self.bytes_in, self.bytes_out) if each is not None]
         return self.amount > 0 and bool(measured) and not any(measured)
 

@@ -110,7 +110,7 @@ class VisibleSumsCache:
     """The kept sums of the scopes that were asked for last. Safe for use by several threads."""
 
     def __init__(self, most_bytes: int | None = None) -> None:
-        """Keep at most so many bytes; without a limit, the memory of the machine decides."""
+        """Limit the cache to a number of bytes; without a limit, the memory of the machine decides."""
         self._most_bytes = most_bytes if most_bytes is not None else available_memory() // _PART_OF_MEMORY
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, VisibleSums] = OrderedDict()
