@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Event
 
+import certifi
 import pytest
 
 from chargeback.errors import SourceUnavailable
@@ -96,11 +97,20 @@ def test_the_metrics_source_is_verified(impostor: tuple[str, list[str]]) -> None
 
 
 def test_an_authority_of_ones_own(
-    impostor: tuple[str, list[str]], certificate: Path, monkeypatch: pytest.MonkeyPatch
+    impostor: tuple[str, list[str]], certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`SSL_CERT_FILE` names the authority of a company's own servers; then they are trusted."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "certificate.pem"))
+    """`SSL_CERT_FILE` names the authority of a company's own servers; then they are trusted. A renewed file counts
+    without a restart."""
     address, heard = impostor
+    authorities = tmp_path / "authorities.pem"
+    authorities.write_text(Path(certifi.where()).read_text())
+    monkeypatch.setenv("SSL_CERT_FILE", str(authorities))
+    with (
+        HttpClient(address, source="own", stop=Event(), limits=INTERACTIVE_LIMITS) as client,
+        pytest.raises(SourceUnavailable, match=r"(?i)certificate verify failed"),
+    ):
+        client.read_json(Call("/x"))
+    authorities.write_bytes((certificate / "certificate.pem").read_bytes())
     with HttpClient(address, source="own", stop=Event(), limits=INTERACTIVE_LIMITS) as client:
         assert client.read_json(Call("/x")) == {"data": 1}
     assert len(heard) == 1

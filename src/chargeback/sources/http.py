@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import random
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import lru_cache, partial
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Self, TypeVar
 
@@ -101,10 +103,19 @@ class RetryableError(Exception):
         self.throttled = throttled
 
 
-@cache
 def _authorities() -> ssl.SSLContext:
-    """Return whom TLS connections trust, read once: to read the authorities takes tens of milliseconds, and each run of
-    each tenant has several clients."""
+    """Return whom TLS connections trust: the file or folder that the environment names, else the public authorities.
+
+    Reading them takes tens of milliseconds, and each run of each tenant has several clients: they are read again only
+    when another file is named, or the file was replaced.
+    """
+    named = os.environ.get("SSL_CERT_FILE")
+    written = Path(named).stat().st_mtime_ns if named else None
+    return _read_authorities(named, written, os.environ.get("SSL_CERT_DIR"))
+
+
+@lru_cache(maxsize=1)
+def _read_authorities(*_named: str | int | None) -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
