@@ -7,6 +7,7 @@ import io
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -287,24 +288,27 @@ def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str
     def _document(version: int) -> dict[str, Any]:
         return {"rules": [{"match": {"identity": [largest]}, "assign": f"v{version}"}]}
 
+    def _edit(version: int, tag: str, together: threading.Barrier) -> str:
+        together.wait(60)
+        return put(own_client, _document(version), If_Match=tag).headers["etag"]
+
     tag = created(own_client, _document(1))
-    done = threading.Event()
-
-    def _edit(tag: str = tag) -> None:
+    with ThreadPoolExecutor(1) as editor:
         for version in range(2, 12):
-            tag = put(own_client, _document(version), If_Match=tag).headers["etag"]
-        done.set()
+            together = threading.Barrier(2)
+            edited = editor.submit(_edit, version, tag, together)
+            together.wait(60)
+            assert _version_of_an_answer(own_client) in (version - 1, version)
+            tag = edited.result()
+            assert _version_of_an_answer(own_client) == version
 
-    editor = threading.Thread(target=_edit)
-    editor.start()
-    seen: set[int] = set()
-    while not done.is_set() or not seen:
-        sums, response = aggregate(own_client, "category:cost_center")
-        version = int(response.headers["X-Cost-Categories-Version"].removeprefix("cost_center="))
-        assert set(sums) == {(f"v{version}",), ("UNASSIGNED",)}
-        seen.add(version)
-    editor.join()
-    assert len(seen) > 1
+
+def _version_of_an_answer(client: httpx.Client) -> int:
+    """Ask for the sums: they have the values of the version that the answer names."""
+    sums, response = aggregate(client, "category:cost_center")
+    version = int(response.headers["X-Cost-Categories-Version"].removeprefix("cost_center="))
+    assert set(sums) == {(f"v{version}",), ("UNASSIGNED",)}
+    return version
 
 
 #: What sa-1 has is handed on to those who wrote or computed.
