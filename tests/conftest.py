@@ -51,6 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(_REPORT, type=Path, metavar="PAGE", help="put the table of the failure drills in this page")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Let one process more than there are processors run tests, which wait for others a sixth of their time."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the number of examples of each law, and begin with an empty ledger."""
     _trust_one_authority()
@@ -123,6 +129,13 @@ def pytest_runtest_teardown() -> Iterator[None]:
     """What ends with a test may have been started for others before it."""
     outside.running.pop()
     return (yield)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the processes of this test run share."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
 
 
 @pytest.fixture(scope="session")

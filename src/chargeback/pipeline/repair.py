@@ -30,7 +30,7 @@ from chargeback.store.facts.tables import (
     SCHEMAS,
     TOPICS_TABLE,
 )
-from chargeback.store.facts.upkeep import rebuild_dimensions, upkeep_is_due
+from chargeback.store.facts.upkeep import rebuild_dimensions, record_upkeep, upkeep_is_due
 
 #: Table → UTC day → the damage.
 Losses = Mapping[str, Mapping[date, str]]
@@ -54,8 +54,10 @@ def repair(run: RunContext) -> None:
         Stopped: the run was told to stop.
     """
     _repair_logs(run)
-    _check_disk_is_mounted(run)
+    is_new = _is_new(run)
     run.store.facts.create()
+    if is_new:
+        record_upkeep(run.store.facts.place, run.now())  # there is nothing to clean for a day
     claim(run.store.facts, run.store.owner)
     run.store.facts.read_ahead()
     record_first_files(run)
@@ -87,11 +89,15 @@ def _repair_logs(run: RunContext) -> None:
                 run.record_error(f"{name}: {trouble}; it is set aside")
 
 
-def _check_disk_is_mounted(run: RunContext) -> None:
-    """Check that no existing table has disappeared; only new tables may be created."""
+def _is_new(run: RunContext) -> bool:
+    """Return whether the storage has no tables yet.
+
+    Raises:
+        StorageError: it has none any more, although days are recorded.
+    """
     facts = run.store.facts
     if facts.exist():
-        return
+        return False
     with run.store.control.read() as connection:
         known = sum(state.billing_lines > 0 for state in day_states.read_days(connection))
     if known:
@@ -99,6 +105,7 @@ def _check_disk_is_mounted(run: RunContext) -> None:
             f"{known} days are recorded, but {facts.place} has no fact tables: is its disk mounted? "
             "Restore them from a backup; to start with empty storage, move the control database away too"
         )
+    return True
 
 
 def _losses(run: RunContext) -> Losses:
