@@ -52,9 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Let one process more than there are processors run tests, which wait for others a sixth of their time."""
-    return len(os.sched_getaffinity(0)) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Let a process per processor run tests. In the everyday run, one more: its tests wait a sixth of their time."""
+    return (os.cpu_count() or 1) + int(config.getoption("--everyday"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -129,13 +129,6 @@ def pytest_runtest_teardown() -> Iterator[None]:
     """What ends with a test may have been started for others before it."""
     outside.running.pop()
     return (yield)
-
-
-@pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the processes of this test run share."""
-    own = tmp_path_factory.getbasetemp()
-    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
 
 
 @pytest.fixture(scope="session")

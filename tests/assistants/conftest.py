@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import httpx
 import pytest
@@ -51,9 +50,9 @@ class Organisation:
 
 
 @pytest.fixture(scope="session")
-def organisation(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Iterator[Organisation]:
+def organisation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
     """Tenant acme of the demo, with a cost category."""
-    with deployed(tmp_path_factory.mktemp("assistants"), ("acme",), shared=shared) as deployment:
+    with deployed(tmp_path_factory.mktemp("assistants"), ("acme",)) as deployment:
         deployment.categorise("acme", SEEDED, SEED)
         app = create_app_from(deployment.configuration, "api", None, deployment.clock)
         app.state.services = replace(app.state.services, authenticate=authenticate_tokens())

@@ -14,10 +14,10 @@ from tests.contract.records import Client, Everything
 
 
 @pytest.fixture(scope="session")
-def deployment(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Iterator[Deployment]:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Tenants: ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (bad ones); all of
     them with a cost category."""
-    with deployed(tmp_path_factory.mktemp("contract"), shared=shared) as deployment:
+    with deployed(tmp_path_factory.mktemp("contract")) as deployment:
         for tenant in deployment.configuration.tenants:
             deployment.categorise(tenant, SEEDED, SEED)
         yield deployment

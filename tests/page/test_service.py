@@ -48,13 +48,13 @@ def spoil(store: TenantStore) -> None:
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Iterator[dict[str, str]]:
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Where the browser finds the service, and nginx before it: acme has costs and tags, plain was never run."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     folder = tmp_path_factory.mktemp("service")
     lookbacks = {"spoiled": CUTOFF_DAYS + SPOILED_DAYS}
-    with deployed(folder, ("acme", "spoiled", "plain"), today=TODAY, lookbacks=lookbacks, shared=shared) as deployment:
+    with deployed(folder, ("acme", "spoiled", "plain"), today=TODAY, lookbacks=lookbacks) as deployment:
         tenants = deployment.configuration.tenants
         tag_teams(tenants["acme"], DemoSpec(TODAY).seed)
         with closing(open_store(tenants["spoiled"])) as store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -17,10 +16,10 @@ TODAY = date(2026, 2, 10)
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The demo's organisation, whose cost centres are its teams, and a second tenant that was never run."""
     folder = tmp_path_factory.mktemp("tenants")
-    with deployed(folder, ("acme", "plain"), today=TODAY, lookbacks={}, shared=shared) as deployment:
+    with deployed(folder, ("acme", "plain"), today=TODAY, lookbacks={}) as deployment:
         tag_teams(deployment.configuration.tenants["acme"], DemoSpec(TODAY).seed)
         rules = {"rules": [{"match": {"tag": {"key": "team"}}, "assign": {"from_tag": "team"}}]}
         deployment.categorise("acme", "cost_center", rules)
