@@ -154,7 +154,7 @@ def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 #: What is shown where.
 SHOWN: Final = (
-    Shown(RESULTS, _DOCS / "performance-figures.md", {"figures": _measured, "growth": _growth}),
+    Shown(RESULTS, _DOCS / "figures.md", {"figures": _measured, "growth": _growth}),
     Shown(LARGE_RESULTS, _DOCS / "scaling.md", {"large": _large}),
     Shown(FLEET_RESULTS, _DOCS / "scaling.md", {"fleet": _fleet}),
 )
