@@ -43,7 +43,7 @@ PIP       := -m pip install --disable-pip-version-check
 PAGE         := src/chargeback/page/static/index.html
 PAGE_SOURCES := $(wildcard web/package*.json web/.npmrc web/index.html web/vite.config.ts) $(shell find web/src web/public -type f)
 WEB_READY    := web/node_modules/.all
-# Tests and doctests, in as many processes as tests/conftest.py says.
+# Tests and doctests, in as many processes as there are cores; tests/conftest.py adds one to the everyday run.
 PYTEST = $(BIN)/python -m pytest -q -n auto --dist worksteal
 TESTED = --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
 

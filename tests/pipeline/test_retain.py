@@ -93,7 +93,7 @@ def test_verify_sets_days_past_retention_apart(calculated: Deployment) -> None:
 
 
 def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
-    """New tables need none; runs see to them when the last time was a day ago."""
+    """New tables need no upkeep; a run does it when the last time was a day ago."""
     root = calculated.store.facts.root
     assert not list(root.glob("*/_delta_log/*.checkpoint.parquet"))
     first = datetime.fromisoformat((root / STAMP).read_text().strip())

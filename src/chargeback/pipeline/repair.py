@@ -57,7 +57,7 @@ def repair(run: RunContext) -> None:
     is_new = _is_new(run)
     run.store.facts.create()
     if is_new:
-        record_upkeep(run.store.facts.place, run.now())  # there is nothing to clean for a day
+        record_upkeep(run.store.facts.place, run.now())  # new tables need none for a day
     claim(run.store.facts, run.store.owner)
     run.store.facts.read_ahead()
     record_first_files(run)

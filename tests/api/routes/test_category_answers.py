@@ -288,15 +288,16 @@ def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str
     def _document(version: int) -> dict[str, Any]:
         return {"rules": [{"match": {"identity": [largest]}, "assign": f"v{version}"}]}
 
-    def _edit(version: int, tag: str, together: threading.Barrier) -> str:
+    together = threading.Barrier(2)
+
+    def _edit(version: int, tag: str) -> str:
         together.wait(60)
         return put(own_client, _document(version), If_Match=tag).headers["etag"]
 
     tag = created(own_client, _document(1))
     with ThreadPoolExecutor(1) as editor:
         for version in range(2, 12):
-            together = threading.Barrier(2)
-            edited = editor.submit(_edit, version, tag, together)
+            edited = editor.submit(_edit, version, tag)
             together.wait(60)
             assert _version_of_an_answer(own_client) in (version - 1, version)
             tag = edited.result()
@@ -304,7 +305,7 @@ def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str
 
 
 def _version_of_an_answer(client: httpx.Client) -> int:
-    """Ask for the sums: they have the values of the version that the answer names."""
+    """Return the version that an answer names, which is the one whose values it has."""
     sums, response = aggregate(client, "category:cost_center")
     version = int(response.headers["X-Cost-Categories-Version"].removeprefix("cost_center="))
     assert set(sums) == {(f"v{version}",), ("UNASSIGNED",)}
