@@ -15,7 +15,7 @@ from benchmarks.tenants import Generated, opened
 from chargeback.access.scope import RowScope
 from chargeback.categories.parsing import parse_category
 from chargeback.model.days import instants
-from chargeback.service.cost_categories import save_categories
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS

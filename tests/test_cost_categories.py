@@ -27,8 +27,8 @@ from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Identity, Inventory, Resource
 from chargeback.recompute.rules import AllocationRules
-from chargeback.service.cost_categories import MOST_CATEGORIES
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.categories.editing import MOST_CATEGORIES
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import tags
 from chargeback.store.control.tags import IDENTITY, TagWrite
 from chargeback.store.queries.aggregate import Grouping

@@ -15,7 +15,7 @@ from chargeback.api.services import ApiLimits, Services
 from chargeback.model.billing import BillingLine
 from chargeback.model.inventory import Identity, Inventory, Resource
 from chargeback.recompute.rules import AllocationRules
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from tests.support.clock import FixedClock
 from tests.support.documented import questions, shown_of
 from tests.support.serving import client_of

@@ -18,7 +18,7 @@ from chargeback.api.services import Services
 from chargeback.categories.parsing import parse_category
 from chargeback.model.billing import line_ids
 from chargeback.model.inventory import Identity, Resource
-from chargeback.service.cost_categories import save_categories
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE

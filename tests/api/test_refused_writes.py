@@ -21,7 +21,7 @@ from chargeback.api.authorisation import api_routes
 from chargeback.api.limits import MAX_BODY_BYTES
 from chargeback.api.services import ApiLimits
 from chargeback.pipeline.run_messages import RunRequest
-from chargeback.service.findings import finding_id
+from chargeback.reports.findings import finding_id
 from chargeback.store.control.audit import REQUEST_REFUSED
 from chargeback.store.facts.tables import USAGE_TABLE
 from chargeback.store.queries.findings import IDLE_RESOURCE

@@ -19,7 +19,7 @@ from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.service.cost_categories import document_of
+from chargeback.reports.categories.editing import document_of
 from chargeback.store.control.cost_categories import CategoryWrite, list_categories, read_category, write_category
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.cancellation import CancellationToken

@@ -27,7 +27,7 @@ from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import RunOutcome, RunRequest
-from chargeback.service.cost_categories import save_categories
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock

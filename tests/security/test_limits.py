@@ -16,8 +16,8 @@ from chargeback.categories import parsing, reading, reading_matches, regex
 from chargeback.category_sources import entries
 from chargeback.cli import connections
 from chargeback.config import document, journal, loading
-from chargeback.service.cost_categories import MOST_CATEGORIES
-from chargeback.service.statements import template_process
+from chargeback.reports.categories.editing import MOST_CATEGORIES
+from chargeback.reports.statements import template_process
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 KIB, MIB = 2**10, 2**20

@@ -36,8 +36,8 @@ from chargeback.model.billing import BillingLine
 from chargeback.model.days import start_of_day
 from chargeback.model.inventory import Grant, Identity, Inventory, Resource
 from chargeback.recompute.rules import AllocationRules
-from chargeback.service.findings import finding_id
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.findings import finding_id
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import schema, tags
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.snoozes import put_snooze

@@ -22,8 +22,8 @@ from chargeback.categories.parsing import parse_category
 from chargeback.model.chargeback import DIMENSION_COLUMNS, dimension_id
 from chargeback.model.days import utc_now
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
-from chargeback.service.cost_categories import save_categories
-from chargeback.service.findings import finding_id
+from chargeback.reports.categories.editing import save_categories
+from chargeback.reports.findings import finding_id
 from chargeback.store.control import schema
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.views import ViewWrite, create_view

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from chargeback.api.app import create_app
 from chargeback.api.services import ApiLimits, Authenticate, Services, everybody
 from chargeback.model.days import Clock
-from chargeback.service.tenant_view import PipelinePort, TenantView
+from chargeback.reports.tenant_view import PipelinePort, TenantView
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import FixedClock
 

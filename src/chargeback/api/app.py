@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 from chargeback.api import metrics
 from chargeback.api.authorisation import api_routes, authorise, require_declarations
 from chargeback.api.documentation import complete
+from chargeback.api.executor import RequestExecutor
 from chargeback.api.guard import RequestGuard
 from chargeback.api.head_requests import HeadAsGet
 from chargeback.api.limits import RequestLimits
@@ -63,7 +64,6 @@ from chargeback.api.routes import (
 from chargeback.api.routes.readiness import ReadinessCache
 from chargeback.api.services import ApiLimits, Services
 from chargeback.page import PageFiles
-from chargeback.service.executor import RequestExecutor
 
 PREFIX = "/api/v1"
 

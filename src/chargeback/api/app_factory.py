@@ -17,7 +17,7 @@ from chargeback.errors import PluginError
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.engine import Engine
 from chargeback.recompute.rules import AllocationRules
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.server import ServerLimits
 from chargeback.store.tenant import open_store
 

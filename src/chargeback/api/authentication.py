@@ -15,14 +15,14 @@ from starlette.requests import Request
 
 from chargeback.access.caller import Caller, TenantAccess
 from chargeback.access.roles import Roles
+from chargeback.api.executor import RequestExecutor
 from chargeback.api.identity import TOKEN_NAME, Identify, Identity, JwtIdentity, ProxyIdentity
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.problems import Unauthenticated
 from chargeback.api.services import Authenticate, Services, everybody
 from chargeback.api.signing_keys import check_keys
 from chargeback.config.access import AccessSettings
-from chargeback.service.executor import RequestExecutor
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import access_tokens
 from chargeback.store.control.access_tokens import AccessToken
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from chargeback.model.days import render_instant
 from chargeback.model.money import difference, render, total
-from chargeback.service.costs import NAMED_COLUMNS, CostReport, CostRequest, Names
-from chargeback.service.forecast import Forecast
-from chargeback.service.reconciliation import ReconciledDay
+from chargeback.reports.costs import CostReport, CostRequest
+from chargeback.reports.forecast import Forecast
+from chargeback.reports.names import NAMED_COLUMNS, NamesByKind
+from chargeback.reports.reconciliation import ReconciledDay
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import Named
 from chargeback.store.queries.costs import Breakdown, Item, Totals
@@ -119,7 +120,7 @@ def _total(totals: Totals, *, has_previous: bool) -> dict[str, Any]:
 
 
 def _breakdown(
-    breakdown: Breakdown, names: Names, request: CostRequest, series: Sequence[Sequence[Decimal] | None]
+    breakdown: Breakdown, names: NamesByKind, request: CostRequest, series: Sequence[Sequence[Decimal] | None]
 ) -> dict[str, Any]:
     kind = NAMED_COLUMNS.get(breakdown.by)
     known: Mapping[str, Named] = {} if kind is None else names[kind]

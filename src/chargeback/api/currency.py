@@ -8,7 +8,7 @@ from typing import Any, Final
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.model.currency import Conversion, missing_months, months_of
 from chargeback.model.days import InstantRange
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.reader import TenantReader
 

@@ -8,10 +8,10 @@ from fastapi import Depends, Path, Request
 from chargeback.access.caller import Caller, TenantAccess
 from chargeback.api.authentication import authenticated
 from chargeback.api.authorisation import ACCESS
+from chargeback.api.executor import RequestContext, RequestExecutor
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.services import Services
-from chargeback.service.executor import RequestContext, RequestExecutor
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 
 
 async def _services(request: Request) -> Services:

@@ -20,12 +20,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chargeback.api.authentication import authenticated
 from chargeback.api.authorisation import require_whole_tenant
+from chargeback.api.executor import RequestExecutor, control_reader
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import start_of_day
-from chargeback.service.executor import RequestExecutor, control_reader
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.tenant_health import TenantHealth, read_health
 from chargeback.store.queries.cancellation import CancellationToken
 

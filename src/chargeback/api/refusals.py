@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
+from chargeback.api.executor import RequestExecutor
 from chargeback.api.services import Services
-from chargeback.service.executor import RequestExecutor
 from chargeback.store.control.audit import API, REQUEST_REFUSED, AuditEntry, record
 
 #: How many refusals of one tenant and one caller a process records in a UTC day.

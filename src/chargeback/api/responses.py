@@ -12,10 +12,10 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from chargeback.api.executor import PieceStream, RequestContext
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.errors import ChargebackError
-from chargeback.service.csv_text import csv_text
-from chargeback.service.executor import PieceStream, RequestContext
+from chargeback.reports.csv_text import csv_text
 
 # Small enough that a slow client regularly accepts data, large enough that a fast one is not delayed.
 _PIECE_BYTES = 2**18

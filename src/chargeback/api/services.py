@@ -11,7 +11,7 @@ from starlette.requests import Request
 from chargeback.access.caller import EVERYBODY, Caller
 from chargeback.api.guard import AllowedHosts
 from chargeback.model.days import Clock, utc_now
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 
 #: Returns who sends a request.
 Authenticate = Callable[[Request], Awaitable[Caller]]

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from chargeback.assistants.api_client import ApiClient, Parameters, ToolError
 from chargeback.assistants.arguments import PeriodArguments
-from chargeback.service.periods import Period, named_period
+from chargeback.reports.periods import Period, named_period
 
 #: How long an answer may be, in characters of JSON: some 4,000 tokens, as ids and digits are three characters a token.
 MOST_CHARACTERS: Final = 12_000

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from chargeback.api.parameters import CATEGORY_PARAMETER, NOT_PREFIX, TAG_PARAMETER, Day
 from chargeback.api.routes.topic_attributions import TopicColumns
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.service.periods import OTHER_PERIOD, PERIOD
+from chargeback.reports.periods import OTHER_PERIOD, PERIOD
 
 MOST_ROWS: Final = 50
 #: What rows can be filtered by beside tags and cost categories.

@@ -8,7 +8,7 @@ from chargeback.assistants.answers import KnownTenant, reconciled_in, within_lim
 from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import ExplainArguments
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.service.periods import Period
+from chargeback.reports.periods import Period
 
 _MOST_CONTENDERS: Final = 10
 _MOST_OTHERS: Final = 5

@@ -10,7 +10,7 @@ from chargeback.assistants.answers import KnownTenant, dates, reconciled_in, sum
 from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import CompareArguments, CostsArguments
 from chargeback.model.money import difference, render, total
-from chargeback.service.periods import Period
+from chargeback.reports.periods import Period
 
 _DATASETS: Final = {"costs": "chargebacks", "topics": "topic-attributions"}
 _MOST_TIMES: Final = 62

@@ -9,7 +9,7 @@ from chargeback.assistants.api_client import ApiClient
 from chargeback.assistants.arguments import StatementArguments
 from chargeback.model.currency import parse_month
 from chargeback.model.days import ONE_DAY, month_of
-from chargeback.service.periods import Period
+from chargeback.reports.periods import Period
 
 _MOST: Final = 50
 _HEADING: Final = ("by", "period", "days", "calculated_days", "status", "issued_at", "scope")

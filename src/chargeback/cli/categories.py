@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from chargeback.categories.document import CostCategory
     from chargeback.errors import ConfigProblem
-    from chargeback.service.cost_categories import CategoryEdit
+    from chargeback.reports.categories.editing import CategoryEdit
 
 app = typer.Typer(
     help="Apply, compare, export and import cost categories.", no_args_is_help=True, rich_markup_mode=None
@@ -68,7 +68,7 @@ def apply(
 @app.command()
 def diff(file: FileArgument, tenant: TenantName, config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Show what `apply` would change; exit with 1 if anything."""
-    from chargeback.service.cost_categories import preview_categories
+    from chargeback.reports.categories.editing import preview_categories
     from chargeback.store.control.cost_categories import list_categories
 
     categories = _read(file, tenant, config)
@@ -96,7 +96,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace the file, with all comments in it.")] = False,
 ) -> None:
     """Write the cost categories as a YAML file. In canonical form."""
-    from chargeback.service.category_files import categories_yaml
+    from chargeback.reports.categories.files import categories_yaml
     from chargeback.store.control.cost_categories import list_categories
 
     with opened_storage(tenant, config) as store, store.control.read() as connection:
@@ -137,8 +137,8 @@ def import_(
     from chargeback.categories.document import CostCategory
     from chargeback.category_sources.discovery import discover_sources
     from chargeback.errors import ConfigurationError
-    from chargeback.service.category_entries import with_import
-    from chargeback.service.cost_categories import parse_version
+    from chargeback.reports.categories.editing import parse_version
+    from chargeback.reports.categories.entries import with_import
     from chargeback.store.control.cost_categories import read_category
 
     def _make(connection: Connection) -> list[CostCategory]:
@@ -162,7 +162,7 @@ def import_(
 def _read(file: Path, tenant: str, config: Path) -> list[CostCategory]:
     """Return the categories of a file for a tenant, or end with every problem."""
     from chargeback.errors import ConfigProblem, ConfigurationError
-    from chargeback.service.category_files import read_categories
+    from chargeback.reports.categories.files import read_categories
 
     try:
         return read_categories(file.read_text(encoding="utf-8-sig"), partial(_check_measures, tenant, config))
@@ -176,7 +176,7 @@ def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
     """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
     from chargeback.config import load_configuration
     from chargeback.recompute.rules import AllocationRules
-    from chargeback.service.cost_categories import check_measures, measures_in
+    from chargeback.reports.categories.editing import check_measures, measures_in
     from chargeback.store.facts.tables import USAGE_TABLE
     from chargeback.store.queries.cancellation import CancellationToken
     from chargeback.store.queries.engine import QueryEngine
@@ -212,7 +212,7 @@ def _write(
     dry_run: bool,
 ) -> None:
     """Write the categories that ``make`` returns in one transaction, and print what changed."""
-    from chargeback.service.cost_categories import preview_categories, save_categories
+    from chargeback.reports.categories.editing import preview_categories, save_categories
     from chargeback.store.control.audit import COMMAND_LINE
     from chargeback.store.control.cost_categories import lock_categories
 

@@ -91,7 +91,7 @@ def demo(
     from chargeback.demo.config import CUTOFF_DAYS, demo_configuration
     from chargeback.logs import configure_logging
     from chargeback.model.days import utc_today
-    from chargeback.service.summary import summarise
+    from chargeback.reports.summary import summarise
 
     leaving = threading.Event()
 

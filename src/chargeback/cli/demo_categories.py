@@ -15,7 +15,7 @@ from chargeback.cli.demo_tags import KEY as TEAM
 from chargeback.demo.categories import COST_CENTER, CategoryFacts, UndecidedCost
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import UNASSIGNED, UNTAGGED
-from chargeback.service.cost_categories import save_categories
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.cost_categories import last_version
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.queries.aggregate import Grouping

@@ -109,7 +109,7 @@ def _answer(tenant: Tenant, key: ExplainKey | TopicKey, page: Page) -> dict[str,
 def _of_identity(tenant: Tenant, store: TenantStore, key: ExplainKey, page: Page) -> dict[str, Any]:
     from chargeback.recompute.explain import explain as explain_amount
     from chargeback.recompute.rules import AllocationRules
-    from chargeback.service.explanation import explanation_json, names_of_explanation
+    from chargeback.reports.explain.charges import explanation_json, names_of_explanation
 
     found = explain_amount(store, AllocationRules.of(tenant), key)
     with store.control.read() as connection:
@@ -120,7 +120,7 @@ def _of_identity(tenant: Tenant, store: TenantStore, key: ExplainKey, page: Page
 def _of_topic(tenant: Tenant, store: TenantStore, key: TopicKey, page: Page) -> dict[str, Any]:
     from chargeback.recompute.explain_topic import explain_topic_row
     from chargeback.recompute.rules import topic_plan
-    from chargeback.service.topic_explanation import cluster_names, topic_explanation_json
+    from chargeback.reports.explain.topics import cluster_names, topic_explanation_json
 
     plan = topic_plan(tenant)
     if plan is None:

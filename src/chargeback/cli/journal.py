@@ -14,7 +14,7 @@ from chargeback.cli.statements import compile_from_storage, print_tie_out, to_gr
 
 if TYPE_CHECKING:
     from chargeback.config.journal import JournalProfile
-    from chargeback.service.statements.journal import Journal
+    from chargeback.reports.statements.journal import Journal
 
 _FORMATS: Final = ("csv", "json")
 
@@ -58,7 +58,7 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
     with 1 if the statements do not add up to the bill."""
     from chargeback.config import load_configuration
     from chargeback.emitters.files import write_whole
-    from chargeback.service.statements.journal import journal_of
+    from chargeback.reports.statements.journal import journal_of
 
     if category is not None and by is not None:
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
@@ -88,8 +88,8 @@ def _written(made: Journal, profile: JournalProfile, form: str | None, template:
     from pydantic_core import to_jsonable_python
 
     from chargeback.errors import TemplateFailed
-    from chargeback.service.statements.journal import journal_csv, journal_json
-    from chargeback.service.statements.journal_templates import journal_by_template
+    from chargeback.reports.statements.journal import journal_csv, journal_json
+    from chargeback.reports.statements.journal_templates import journal_by_template
 
     if template is not None:
         try:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from chargeback.config import Tenant
-    from chargeback.service.cost_files import CostMapping, ExternalCost
-    from chargeback.service.external_costs import CostComparison
+    from chargeback.reports.external_costs.comparison import CostComparison
+    from chargeback.reports.external_costs.files import CostMapping, ExternalCost
 
 #: How many differences are shown.
 SHOWN = 50
@@ -72,7 +72,7 @@ def reconcile(
     differ."""
     from chargeback.config import load_configuration
     from chargeback.errors import ConfigurationError
-    from chargeback.service.cost_files import CostFileError, parse_mapping, read_costs
+    from chargeback.reports.external_costs.files import CostFileError, parse_mapping, read_costs
 
     (chosen,) = chosen_tenants(load_configuration(config), [tenant])
     try:
@@ -108,8 +108,8 @@ def _compare(
     """Return the comparison and the names of its entities, or end with an error."""
     from contextlib import closing
 
-    from chargeback.service.cost_files import period_of
-    from chargeback.service.external_costs import compare_costs, entity_names
+    from chargeback.reports.external_costs.comparison import compare_costs, entity_names
+    from chargeback.reports.external_costs.files import period_of
     from chargeback.store.queries.cancellation import CancellationToken
     from chargeback.store.queries.engine import QueryEngine
     from chargeback.store.queries.lookups import LookupCaches

@@ -14,7 +14,7 @@ from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, Con
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
-    from chargeback.service.statements.content import Statements
+    from chargeback.reports.statements.content import Statements
 
 _MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
 _BY = re.compile(r"identity_id|tag:.+")
@@ -43,7 +43,7 @@ def to_grouping(text: str | None) -> str | None:
 
 
 def _formats(text: str) -> str:
-    from chargeback.service.statements.files import FORMATS
+    from chargeback.reports.statements.files import FORMATS
 
     unknown = [each for each in text.split(",") if each not in FORMATS]
     if unknown:
@@ -82,7 +82,7 @@ def statements(
     1 if they do not add up to the bill."""
     from chargeback.config import load_configuration
     from chargeback.model.days import render_instant
-    from chargeback.service.statements.files import INDEX, write_statements
+    from chargeback.reports.statements.files import INDEX, write_statements
 
     if (category is None) == (by is None):
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
@@ -101,8 +101,8 @@ def compile_from_storage(tenant: Tenant, month: date, by: str, as_of: datetime |
     from contextlib import closing
 
     from chargeback.recompute.rules import AllocationRules
-    from chargeback.service.statements.compile import compile_statements
-    from chargeback.service.tenant_view import TenantView
+    from chargeback.reports.statements.compile import compile_statements
+    from chargeback.reports.tenant_view import TenantView
     from chargeback.store.queries.cancellation import CancellationToken
     from chargeback.store.queries.engine import QueryEngine
     from chargeback.store.queries.lookups import LookupCaches

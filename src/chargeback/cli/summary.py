@@ -9,7 +9,7 @@ import typer
 from chargeback.cli.display import aligned, money_table, print_table
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import total
-from chargeback.service.summary import Summary
+from chargeback.reports.summary import Summary
 
 #: How many identities and product types are shown; the others are summed in one line.
 SHOWN = 10

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from chargeback.api.routes.cost_categories import CategoryHistoryItem, CategoryItem, CategoryList
-from chargeback.service import cost_categories
+from chargeback.reports.categories import editing
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, parameters_of
@@ -182,7 +182,7 @@ def test_warnings(own_client: httpx.Client) -> None:
 
 def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """409 beyond the limit; those that are there can be changed."""
-    monkeypatch.setattr(cost_categories, "MOST_CATEGORIES", 1)
+    monkeypatch.setattr(editing, "MOST_CATEGORIES", 1)
     tag = created(own_client)
     assert detail(put(own_client, url=f"{URL}/team"), 409) == "There are 1 cost categories already; remove some."
     assert put(own_client, {}, If_Match=tag).status_code == 200

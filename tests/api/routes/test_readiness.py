@@ -10,8 +10,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from chargeback.api import executor
 from chargeback.api.routes.readiness import overall
-from chargeback.service import executor
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore

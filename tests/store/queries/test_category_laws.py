@@ -27,8 +27,8 @@ from chargeback.model.cents import rounded_cents, to_cents
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.money import from_units, to_shared_units, to_units
 from chargeback.model.money import total as exact_total
-from chargeback.service.category_answers import preview
-from chargeback.service.changes import changes
+from chargeback.reports.categories.answers import preview
+from chargeback.reports.changes import changes
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments

@@ -19,7 +19,7 @@ from chargeback.categories.parsing import parse_category
 from chargeback.ecosystems.focus import FocusSettings
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange, month_of
-from chargeback.service.cost_categories import save_categories
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.tags import IDENTITY, RESOURCE, TagWrite, create
 from chargeback.store.queries.focus_columns import FocusLayout
 from chargeback.store.tenant import TenantStore

@@ -21,7 +21,7 @@ CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_cen
 #: chooses from), what bills changed by, whether days are charged as they were billed, and how the cents of a month are
 #: divided among its statements.
 WHOLE = {
-    "service/statements/compile.py": 1,
+    "reports/statements/compile.py": 1,
     "store/queries/changes.py": 2,
     "store/queries/costs.py": 2,
     "store/queries/daily_totals.py": 1,

@@ -22,8 +22,8 @@ from chargeback.access.scope import RowScope
 from chargeback.categories.handover import WHOLE
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.money import from_units, to_units
-from chargeback.service.changes import changes
-from chargeback.service.restatements import restatement
+from chargeback.reports.changes import changes
+from chargeback.reports.restatements import restatement
 from chargeback.store.control.revisions import ControlRevisions
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping

@@ -16,9 +16,9 @@ from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
-from chargeback.service.costs import NAMED_COLUMNS
-from chargeback.service.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.names import NAMED_COLUMNS
+from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
 from chargeback.store.queries.selection import Selection

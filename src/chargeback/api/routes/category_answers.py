@@ -20,8 +20,8 @@ from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.categories.resolve import Assignment, RuleName
 from chargeback.model.inventory import ENVIRONMENT
 from chargeback.model.money import difference, render
-from chargeback.service.category_answers import MOST_NAMED, Coverage, Moved, Preview, assignment_of, coverage
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.categories.answers import MOST_NAMED, Coverage, Moved, Preview, assignment_of, coverage
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.lineage import read_lineages
 from chargeback.store.control.names import names_of

@@ -19,9 +19,9 @@ from chargeback.api.schemas.costs import ComparedWith, ComparingQuery
 from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
-from chargeback.service.changes import Change, changes, names_of_changes, together
-from chargeback.service.periods import OTHER_PERIOD, Period
-from chargeback.service.wording import Names
+from chargeback.reports.changes import Change, changes, names_of_changes, together
+from chargeback.reports.periods import OTHER_PERIOD, Period
+from chargeback.reports.wording import Names
 from chargeback.store.queries.datasets import CHARGEBACKS
 
 MOST_CHANGES = 1000

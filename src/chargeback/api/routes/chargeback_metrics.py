@@ -10,14 +10,14 @@ from starlette.responses import Response
 from chargeback.access.scope import RowScope
 from chargeback.api.authorisation import Access, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
+from chargeback.api.executor import RequestExecutor
 from chargeback.api.problems import NotFound
 from chargeback.api.routing import Routes
 from chargeback.emitters.openmetrics import CONTENT_TYPE, GaugeSample
 from chargeback.emitters.prometheus import ENDPOINT, exposition
 from chargeback.errors import StorageError
 from chargeback.pipeline.emit_facts import StoredSums
-from chargeback.service.executor import RequestExecutor
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.days import newest_calculated
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.reader import TenantReader

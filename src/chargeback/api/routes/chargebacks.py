@@ -19,8 +19,8 @@ from chargeback.api.schemas.chargebacks import (
 )
 from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.tenant_requests import Facts
-from chargeback.service.explain_links import chargeback_link
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.explain.links import chargeback_link
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.chargebacks import ISSUE_AMOUNTS, ISSUE_FIELDS, allocation_issues, dimension

@@ -28,9 +28,8 @@ from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.model.texts import VISIBLE
-from chargeback.service.category_answers import preview
-from chargeback.service.category_entries import category_csv, with_csv
-from chargeback.service.cost_categories import (
+from chargeback.reports.categories.answers import preview
+from chargeback.reports.categories.editing import (
     TooManyCategories,
     check_measures,
     counts_of,
@@ -41,7 +40,8 @@ from chargeback.service.cost_categories import (
     save_category,
     warnings_about,
 )
-from chargeback.service.periods import named_period
+from chargeback.reports.categories.entries import category_csv, with_csv
+from chargeback.reports.periods import named_period
 from chargeback.store.control import cost_categories as store
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
 from chargeback.store.control.revisions import read_revisions

@@ -15,7 +15,7 @@ from chargeback.api.responses import csv_response, digest_of, json_response
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.costs import MOST_TIMES, CostsAnswer, CostsQuery
 from chargeback.api.tenant_requests import Facts
-from chargeback.service.costs import CostRequest, buckets_of, report
+from chargeback.reports.costs import CostRequest, buckets_of, report
 from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.version import DataVersion
 

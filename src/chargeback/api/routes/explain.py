@@ -20,9 +20,9 @@ from chargeback.api.tenant_requests import Facts
 from chargeback.recompute.explain import ExplainKey, PortionNeeded, explain
 from chargeback.recompute.explain_topic import TopicKey, explain_topic_row
 from chargeback.recompute.stored_day import LineNotFound
-from chargeback.service.explanation import explanation_json, names_of_explanation
-from chargeback.service.topic_explanation import cluster_names, topic_explanation_json
-from chargeback.service.visible_explanation import VisibleShares, as_seen, visible_topics
+from chargeback.reports.explain.charges import explanation_json, names_of_explanation
+from chargeback.reports.explain.topics import cluster_names, topic_explanation_json
+from chargeback.reports.explain.visible import VisibleShares, as_seen, visible_topics
 from chargeback.store.control.day_revisions import CAUSES
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 

@@ -18,8 +18,21 @@ from chargeback.api.tenant_requests import Calculation
 from chargeback.errors import ConfigurationError
 from chargeback.model.days import ONE_DAY
 from chargeback.model.money import difference, render, total
-from chargeback.service.cost_files import MOST_PLACES, CostFileError, CostMapping, parse_mapping, period_of, read_costs
-from chargeback.service.external_costs import ComparedCost, CostComparison, compare_costs, dataset_of, entity_names
+from chargeback.reports.external_costs.comparison import (
+    ComparedCost,
+    CostComparison,
+    compare_costs,
+    dataset_of,
+    entity_names,
+)
+from chargeback.reports.external_costs.files import (
+    MOST_PLACES,
+    CostFileError,
+    CostMapping,
+    parse_mapping,
+    period_of,
+    read_costs,
+)
 
 MOST_COMPARED = 10_000
 _MAX_MAPPING_LENGTH = 20_000

@@ -17,7 +17,7 @@ from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
-from chargeback.service.costs import NAMED_COLUMNS, Names, names_in
+from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
 from chargeback.store.queries.costs import COST_COLUMNS, Breakdown
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.flow import Flow, flow
@@ -129,7 +129,7 @@ def show_flow(request: Facts, params: Annotated[FlowQuery, Query()]) -> Response
     return json_response(own | _graph(found, names, has_previous=asked.compared is not None))
 
 
-def _graph(found: Flow, names: Names, *, has_previous: bool) -> dict[str, Any]:
+def _graph(found: Flow, names: NamesByKind, *, has_previous: bool) -> dict[str, Any]:
     nodes: list[dict[str, Any]] = []
     firsts = []
     for number, column in enumerate(found.columns):
@@ -147,7 +147,7 @@ def _graph(found: Flow, names: Names, *, has_previous: bool) -> dict[str, Any]:
     return {"nodes": nodes, "links": links}
 
 
-def _nodes(number: int, column: Breakdown, names: Names, *, has_previous: bool) -> list[dict[str, Any]]:
+def _nodes(number: int, column: Breakdown, names: NamesByKind, *, has_previous: bool) -> list[dict[str, Any]]:
     kind = NAMED_COLUMNS.get(column.by)
     nodes: list[dict[str, Any]] = []
     for item in column.items:

@@ -18,7 +18,7 @@ from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Export, Facts, RowsFile, category_versions
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import VERSIONS
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.focus import FocusFormat, FocusSource, focus_file, focus_metadata
 from chargeback.store.queries.focus_columns import FocusLayout, all_columns
 from chargeback.store.queries.focus_lookups import FocusTenant

@@ -20,8 +20,8 @@ from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import instants
 from chargeback.model.money import render
-from chargeback.service.graph import Kind, Leaves, Shown, shown
-from chargeback.service.graph_view import (
+from chargeback.reports.graph.tree import Kind, Leaves, Shown, shown
+from chargeback.reports.graph.view import (
     GraphRequest,
     GraphView,
     TopicsNotFiltered,
@@ -35,7 +35,7 @@ from chargeback.service.graph_view import (
     read_graph,
     timeline,
 )
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

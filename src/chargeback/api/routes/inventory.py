@@ -19,7 +19,7 @@ from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.common import Instant, Metadata, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Entities, EntitiesRequest
 from chargeback.model.days import render_instant
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.inventory_lists import (
     IDENTITIES,

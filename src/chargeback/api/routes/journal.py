@@ -14,9 +14,9 @@ from chargeback.api.routes.statements import JournalAnswer, JournalQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
-from chargeback.service.statements.compile import compile_statements
-from chargeback.service.statements.journal import Journal, journal_csv, journal_json, journal_of
-from chargeback.service.statements.journal_templates import journal_by_template
+from chargeback.reports.statements.compile import compile_statements
+from chargeback.reports.statements.journal import Journal, journal_csv, journal_json, journal_of
+from chargeback.reports.statements.journal_templates import journal_by_template
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
 

@@ -16,8 +16,7 @@ from chargeback.api.routing import Routes
 from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.model.days import DayRange, render_instant
-from chargeback.service.explanation import policy_json
-from chargeback.service.policies import ListedPolicy, applies_to, list_policies
+from chargeback.reports.policies import ListedPolicy, applies_to, list_policies, policy_json
 from chargeback.store.control.policies import UsedPolicy, used_policies
 from chargeback.store.queries.changes import policies_used
 from chargeback.store.queries.datasets import CHARGEBACKS

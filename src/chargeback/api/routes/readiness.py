@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from chargeback.api.authorisation import Access, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
+from chargeback.api.executor import RequestExecutor, control_reader
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery, TopicSettings
@@ -22,8 +23,7 @@ from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import render_instant
-from chargeback.service.executor import RequestExecutor, control_reader
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.cancellation import CancellationToken

@@ -20,7 +20,7 @@ from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import DayRange, render_instant
 from chargeback.model.money import difference, render, total
-from chargeback.service.restatements import Restated, causes_between, restatement
+from chargeback.reports.restatements import Restated, causes_between, restatement
 from chargeback.store.control.day_revisions import CAUSES, Revision
 from chargeback.store.facts.history import past_files
 from chargeback.store.queries.as_of import REVISED, KnownRevisions

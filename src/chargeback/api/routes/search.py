@@ -13,7 +13,7 @@ from chargeback.api.routing import Routes
 from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
-from chargeback.service.search import Found, Kind, search
+from chargeback.reports.search import Found, Kind, search
 
 
 class SearchQuery(CommonParameters):

@@ -22,7 +22,7 @@ from chargeback.api.schemas.costs import MOST_TIMES
 from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import start_of_day
-from chargeback.service.costs import CostRequest, buckets_of, report
+from chargeback.reports.costs import CostRequest, buckets_of, report
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 

@@ -29,12 +29,12 @@ from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.common import Decimal, Instant, ResponseModel, Sum
 from chargeback.api.schemas.costs import ReconciledState
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
-from chargeback.service.statements.as_csv import statement_csv, statements_csv
-from chargeback.service.statements.as_html import content_policy, statement_html
-from chargeback.service.statements.as_json import reply_json, statement_json, statements_json
-from chargeback.service.statements.as_pdf import to_pdf
-from chargeback.service.statements.compile import compile_statements
-from chargeback.service.statements.content import Statement, Statements
+from chargeback.reports.statements.as_csv import statement_csv, statements_csv
+from chargeback.reports.statements.as_html import content_policy, statement_html
+from chargeback.reports.statements.as_json import reply_json, statement_json, statements_json
+from chargeback.reports.statements.as_pdf import to_pdf
+from chargeback.reports.statements.compile import compile_statements
+from chargeback.reports.statements.content import Statement, Statements
 from chargeback.store.control.statement_replies import (
     ACKNOWLEDGED,
     DISPUTED,

@@ -11,6 +11,7 @@ from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right
 from chargeback.api.authorisation import Access, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
+from chargeback.api.executor import RequestExecutor, control_reader
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
@@ -19,8 +20,7 @@ from chargeback.api.schemas.common import ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.service.executor import RequestExecutor, control_reader
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
 from chargeback.store.queries.cancellation import CancellationToken
 

@@ -33,8 +33,8 @@ from chargeback.api.schemas.common import (
 )
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
 from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
-from chargeback.service.explain_links import topic_link
-from chargeback.service.tenant_view import TenantView
+from chargeback.reports.explain.links import topic_link
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.export import ExportFormat
 from chargeback.store.queries.selection import Selection

@@ -20,9 +20,9 @@ from chargeback.api.schemas.costs import USUAL_PERIOD
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, MAX_GROUPS, DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
-from chargeback.service.costs import of_topics
-from chargeback.service.periods import Period
+from chargeback.reports.periods import Period
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.topic_costs import of_topics
 from chargeback.store.queries.unit_costs import UNIT_MEASURES, UnitCost, unit_costs
 
 #: What can be grouped by: columns of chargebacks and, where topics are measured, theirs.

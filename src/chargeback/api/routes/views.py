@@ -11,6 +11,7 @@ from chargeback.access.caller import Caller
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
+from chargeback.api.executor import RequestContext
 from chargeback.api.parameters import Note, StrictModel
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response
@@ -20,7 +21,6 @@ from chargeback.api.routing import Routes
 from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.model.days import render_instant
-from chargeback.service.executor import RequestContext
 from chargeback.store.control import views as view_store
 from chargeback.store.control.views import ViewWrite
 

@@ -11,8 +11,8 @@ from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Instant, ResponseModel
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, DatasetQuery, check_columns, column_or_tag
 from chargeback.model.days import InstantRange, instants
-from chargeback.service.costs import PARTS
-from chargeback.service.periods import COMPARISON, Period, compared_period
+from chargeback.reports.costs import PARTS
+from chargeback.reports.periods import COMPARISON, Period, compared_period
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.selection import Selection

@@ -23,7 +23,7 @@ from chargeback.api.schemas.common import CurrencyParameter
 from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
-from chargeback.service.periods import PERIOD, Period, named_period
+from chargeback.reports.periods import PERIOD, Period, named_period
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.keys import TAG_PREFIX

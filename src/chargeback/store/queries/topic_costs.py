@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
@@ -17,7 +17,7 @@ from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import ColumnFilter, Selection
 from chargeback.store.queries.sql_format import sum_exact
 
 #: The measures of what went through a topic.
@@ -57,6 +57,20 @@ class TopicCosts:
     previous: Decimal
     items: tuple[TopicCost, ...]
     other: tuple[int, Decimal, Decimal] | None
+
+
+def of_topics(selection: Selection) -> tuple[Selection, tuple[str, ...]]:
+    """Return a selection of chargebacks as one of topics, and the names of the filters that topics know nothing of."""
+    kept: list[ColumnFilter] = []
+    ignored: list[str] = []
+    for each in selection.columns:
+        column = TOPIC_ATTRIBUTIONS.filter_column(each.column)
+        if column is None:
+            ignored.append(each.column)
+        else:
+            kept.append(replace(each, column=column))
+    ignored += [f"tag:{tag.key}" for tag in selection.tags]
+    return replace(selection, columns=tuple(kept), tags=()), tuple(dict.fromkeys(ignored))
 
 
 def topic_costs(

@@ -1,0 +1,307 @@
+"""Runs the blocking work of requests in threads, and cancels it when no client waits for it.
+
+Queries of the facts and of the control databases run in separate threads for each tenant, so a tenant whose database or
+disk hangs does not affect the others. When a request is cancelled, because of a timeout or a disconnected client, its
+queries are interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from chargeback.access.scope import RowScope
+from chargeback.api.answer_cache import AnswerCache
+from chargeback.api.pools import TenantPools
+from chargeback.errors import ChargebackError, StorageError
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.given import EntityIds
+from chargeback.store.control.tags import IDENTITY, RESOURCE
+from chargeback.store.queries.cancellation import CancellationToken, interruptible
+from chargeback.store.queries.daily_totals import DayTotals
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.entity_costs import EntityCostCache
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
+from chargeback.store.queries.version import DataVersion, read_version
+from chargeback.store.queries.visible_sums import VisibleEntities
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+OpenReader = Callable[[], AbstractContextManager[TenantReader]]
+
+#: The number of queries that share processors and memory. A query that has waited for a slot for a while runs anyway,
+#: because slots may be blocked by disks that hang.
+_MAX_CONCURRENT_QUERIES = 8
+_MAX_SLOT_WAIT_SECONDS = 2.0
+_CANCEL_RETRY_SECONDS = 0.02
+#: How long to wait for the state of each tenant. Clients that request all of them are probes, which wait for ten
+#: seconds.
+WATCH_SECONDS = 3.0
+#: Work that belongs to no tenant.
+_SERVICE = ""
+
+
+class PieceStream(Generic[T_co]):
+    """A tenant's stream, created piece by piece."""
+
+    def __init__(self, tenant_name: str, generator: Generator[T_co, None, None]) -> None:
+        self.tenant_name = tenant_name
+        self.generator = generator
+
+
+class RequestExecutor:
+    """The query engine and the threads of one application, limited by ``query_memory`` (bytes) and
+    ``query_threads``."""
+
+    POOLS = ("questions", "control", "streams")
+
+    def __init__(self, *, query_memory: int | None = None, query_threads: int | None = None) -> None:
+        self.engine = QueryEngine(memory=query_memory, threads=query_threads)
+        self.lookups = LookupCaches()
+        self.answers = AnswerCache()
+        #: The ETags of answers within a scope, by what these are made of: some 7,000.
+        self.content_tags = AnswerCache(room=2**18)
+        self.entity_costs = EntityCostCache()
+        self.day_totals = DayTotals()
+        self._lock = threading.Lock()
+        self._pools: dict[str, TenantPools] = {}
+        self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)
+        self._unwaited: set[asyncio.Task[None]] = set()
+
+    def close(self) -> None:
+        """Stop accepting work; running work was cancelled with its request."""
+        for pools in self._pools.values():
+            pools.close()
+        self.engine.close()
+
+    def waiting(self, pool: str) -> int:
+        """Return how much work waits for a thread of one of :attr:`POOLS`, summed over all tenants."""
+        with self._lock:
+            found = list(self._pools.values())
+        return sum(getattr(pools, pool).waiting for pools in found)
+
+    def pools_of(self, tenant_name: str) -> TenantPools:
+        """Return the threads of a tenant."""
+        with self._lock:
+            if tenant_name not in self._pools:
+                self._pools[tenant_name] = TenantPools(tenant_name)
+            return self._pools[tenant_name]
+
+    def context_for(self, token: CancellationToken, scope: RowScope | None = None) -> RequestContext:
+        """Return the context of one request, whose caller sees the rows of ``scope``, or all where it is None."""
+        return RequestContext(self, token, scope)
+
+    async def run(self, pools: TenantPools, pool: Executor, token: CancellationToken, func: Callable[[], T]) -> T:
+        """Return the result of ``func``, run in a thread of ``pool``, one of ``pools``; cancelled with the caller."""
+        future = pool.submit(func)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if not future.cancel() and not future.done():
+                task = asyncio.create_task(self._cancel(pools, token, future))
+                self._unwaited.add(task)
+                task.add_done_callback(self._unwaited.discard)
+            raise
+
+    async def _cancel(self, pools: TenantPools, token: CancellationToken, future: Future[Any]) -> None:
+        """Interrupt repeatedly until the thread ends: an interrupt between two statements has no effect."""
+        loop = asyncio.get_running_loop()
+        while not future.done():
+            await loop.run_in_executor(pools.cancelling, token.cancel)
+            await asyncio.sleep(_CANCEL_RETRY_SECONDS)
+
+    def write_later(
+        self, tenant: TenantView, func: Callable[[Connection], object], *, failed: str
+    ) -> asyncio.Task[None]:
+        """Let ``func`` write to a tenant's control database in a background task; if it cannot, a
+        warning says what ``failed``."""
+
+        async def _write() -> None:
+            try:
+                await self.context_for(CancellationToken()).write_control(tenant, func)
+            except ChargebackError as error:
+                log.warning("tenant %s: %s: %s", tenant.tenant_name, failed, error)
+
+        task = asyncio.create_task(_write())
+        self._unwaited.add(task)
+        task.add_done_callback(self._unwaited.discard)
+        return task
+
+    @contextmanager
+    def query_slot(self) -> Iterator[None]:
+        """Wait for a slot of the query engine, for a limited time."""
+        has_slot = self._query_slots.acquire(timeout=_MAX_SLOT_WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            if has_slot:
+                self._query_slots.release()
+
+    async def watch(
+        self,
+        tenants: Iterable[TenantView],
+        check: Callable[[TenantView, CancellationToken], T],
+        seconds: float | None = None,
+    ) -> list[T | StorageError]:
+        """Return the result of ``check`` for each tenant, or the error, all at the same time.
+
+        A tenant that hangs times out after ``seconds`` (:data:`WATCH_SECONDS`) and does not affect the others.
+        """
+        limit = WATCH_SECONDS if seconds is None else seconds
+
+        async def _check_one(tenant: TenantView) -> T | StorageError:
+            pools, token = self.pools_of(tenant.tenant_name), CancellationToken()
+            try:
+                async with asyncio.timeout(limit):
+                    return await self.run(pools, pools.watch, token, lambda: check(tenant, token))
+            except TimeoutError:
+                return StorageError(f"the storage has not responded within {limit:g} s")
+            except StorageError as error:
+                return error
+
+        return await asyncio.gather(*(_check_one(tenant) for tenant in tenants))
+
+
+class RequestContext:
+    """Runs the blocking work of one request; ``token`` cancels it. Every reader that it opens sees the rows of its
+    ``scope`` only, or all where that is None."""
+
+    def __init__(self, executor: RequestExecutor, token: CancellationToken, scope: RowScope | None = None) -> None:
+        self._executor = executor
+        self.token = token
+        self.scope = scope
+
+    async def query_facts(
+        self, tenant: TenantView, func: Callable[[TenantReader], T], as_of: datetime | None = None
+    ) -> T:
+        """Return what ``func`` reads from the tenant's facts, now or ``as_of`` an earlier instant."""
+
+        def _query() -> T:
+            with self._reader(tenant, self._executor.query_slot(), as_of) as reader:
+                return func(reader)
+
+        pools = self._executor.pools_of(tenant.tenant_name)
+        return await self._executor.run(pools, pools.questions, self.token, _query)
+
+    async def query_version(
+        self,
+        tenant: TenantView,
+        func: Callable[[DataVersion, OpenReader], T],
+        as_of: datetime | None = None,
+    ) -> T:
+        """Return what ``func`` makes of one version of the tenant's data, the present or that ``as_of`` an earlier
+        instant; it opens a reader of that version if it needs one."""
+
+        def _query() -> T:
+            store, lookups = tenant.whole_store, self._executor.lookups
+            version = read_version(store, self.token, lookups, as_of)
+
+            @contextmanager
+            def _open() -> Iterator[TenantReader]:
+                with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
+                    yield version_reader(cursor, store, version, lookups, scope=self.scope)
+
+            return func(version, _open)
+
+        pools = self._executor.pools_of(tenant.tenant_name)
+        return await self._executor.run(pools, pools.questions, self.token, _query)
+
+    async def read_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
+        """Return what ``func`` reads from the tenant's control database."""
+
+        def _read() -> T:
+            with control_reader(tenant, self.token) as connection:
+                return func(connection)
+
+        return await self.run_blocking(tenant, _read)
+
+    async def write_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
+        """Return the result of ``func``, which writes to the tenant's control database in one durable transaction. It
+        is rolled back if the request was cancelled before the commit."""
+
+        def _write() -> T:
+            with self.writing(tenant) as connection:
+                return func(connection)
+
+        return await self.run_blocking(tenant, _write)
+
+    @contextmanager
+    def writing(self, tenant: TenantView) -> Iterator[Connection]:
+        """Open a connection that writes to the tenant's control database in one durable transaction, as
+        :meth:`write_control`; to be called in a thread."""
+        with tenant.store.control.write(durable=True) as connection:
+            with interruptible(self.token, connection):
+                yield connection
+            self.token.begin_commit()
+
+    def reader(self, tenant: TenantView) -> AbstractContextManager[TenantReader]:
+        """Open a reader of the tenant's facts; to be called in a thread."""
+        return self._reader(tenant, self._executor.query_slot())
+
+    async def run_blocking(self, tenant: TenantView | None, func: Callable[[], T]) -> T:
+        """Return the result of other blocking work of a tenant or, with None, of the service."""
+        pools = self._executor.pools_of(_SERVICE if tenant is None else tenant.tenant_name)
+        return await self._executor.run(pools, pools.control, self.token, func)
+
+    async def next_piece(self, pieces: PieceStream[T]) -> T | None:
+        """Return the next piece of a stream, or None at its end."""
+
+        def _next() -> T | None:
+            return next(pieces.generator, None)
+
+        pools = self._executor.pools_of(pieces.tenant_name)
+        return await self._executor.run(pools, pools.streams, self.token, _next)
+
+    def finish(self, pieces: PieceStream[Any]) -> None:
+        """Release the resources of a stream, whether it is complete or not."""
+
+        def _close() -> None:
+            with suppress(ValueError):  # it is still making a piece, and was cancelled: it will end by itself
+                pieces.generator.close()
+
+        self._executor.pools_of(pieces.tenant_name).streams.submit(_close)
+
+    def stream(
+        self, tenant: TenantView, func: Callable[[TenantReader], Iterator[T]], as_of: datetime | None = None
+    ) -> PieceStream[T]:
+        """Return what ``func`` yields from the tenant's facts, now or ``as_of`` an earlier instant; nothing is read
+        before the first piece is requested."""
+
+        def _generate() -> Generator[T, None, None]:
+            with self._reader(tenant, as_of=as_of) as reader:
+                yield from func(reader)
+
+        return PieceStream(tenant.tenant_name, _generate())
+
+    def _reader(
+        self,
+        tenant: TenantView,
+        slot: AbstractContextManager[None] | None = None,
+        as_of: datetime | None = None,
+    ) -> AbstractContextManager[TenantReader]:
+        executor = self._executor
+        store = tenant.whole_store
+        return open_reader(executor.engine, store, self.token, executor.lookups, slot, as_of, scope=self.scope)
+
+
+def entity_ids(visible: VisibleEntities | None) -> EntityIds | None:
+    """Return what a reader sees beside rows as the control database is asked for it."""
+    return None if visible is None else {IDENTITY: visible.identities, RESOURCE: visible.resources}
+
+
+@contextmanager
+def control_reader(tenant: TenantView, token: CancellationToken) -> Iterator[Connection]:
+    """Open a connection to read from the tenant's control database; it is interrupted when the token is cancelled."""
+    with tenant.store.control.read() as connection, interruptible(token, connection):
+        yield connection

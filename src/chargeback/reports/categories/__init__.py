@@ -1,0 +1,1 @@
+"""Cost categories: what they assign, and their edits."""

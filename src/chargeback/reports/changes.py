@@ -1,0 +1,307 @@
+"""What changed between two ranges of days, and why: differences as sums of effects, each with a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from chargeback.model.cents import minor_unit
+from chargeback.model.chargeback import DIRECT, EVEN_SPLIT, PROPORTIONAL, TERMINAL, USAGE_RATIO
+from chargeback.model.days import InstantRange
+from chargeback.model.effects import (
+    CALENDAR,
+    CORRECTION,
+    EFFECTS,
+    GONE,
+    NEW,
+    POLICY,
+    PRICE,
+    QUANTITY,
+    Cause,
+    causes,
+)
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import difference, from_units, part_of, total
+from chargeback.reports.wording import Names, money_text, name
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
+from chargeback.store.control.names import names_of
+from chargeback.store.queries.changes import ComparedPart, compared_charges
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import KeyValues
+
+#: What an effect without a direction means; {what} is a product type on a resource.
+_REASONS: Final = {
+    POLICY: "{what} was split in another way",
+    CORRECTION: "{what} has charges and refunds, which offset each other",
+    NEW: "nothing was charged for {what} before",
+    GONE: "nothing is charged for {what} any more",
+}
+#: What another share means, by the allocation method: if it grew, if it shrank, and if neither is known.
+_SHARES: Final = {
+    USAGE_RATIO: (
+        "its share of the usage for {what} grew",
+        "its share of the usage for {what} shrank",
+        "shares of the usage for {what} changed",
+    ),
+    PROPORTIONAL: (
+        "its share of the other costs, which {what} follows, grew",
+        "its share of the other costs, which {what} follows, shrank",
+        "shares of the other costs, which {what} follows, changed",
+    ),
+    DIRECT: (
+        "its part of {what} as an owner grew",
+        "its part of {what} as an owner shrank",
+        "other parts of {what} are owned",
+    ),
+    EVEN_SPLIT: (
+        "its part of {what}, which is shared evenly, grew",
+        "its part of {what}, which is shared evenly, shrank",
+        "parts of {what}, which is shared evenly, changed",
+    ),
+    TERMINAL: (
+        "a larger part of {what} is unallocated",
+        "a smaller part of {what} is unallocated",
+        "another part of {what} is unallocated",
+    ),
+}
+
+
+class Reason(NamedTuple):
+    """The part of an effect that one product type on one resource has, and the difference that each identity has for
+    it, by all effects, in units of 10⁻¹²."""
+
+    resource_id: str
+    product_type: str
+    cause: Cause
+    by_identity: Mapping[str, int]
+
+    def payer(self, currency: str) -> tuple[str, Decimal] | None:
+        """Return the identity whose amount changed most in the direction of the reason, and by how much; None if that
+        is less than a cent."""
+        sign = 1 if self.cause.amount > 0 else -1
+        most = max(self.by_identity, key=lambda each: (self.by_identity[each] * sign, each), default=None)
+        if most is None:
+            return None
+        changed = from_units(self.by_identity[most])
+        return (most, changed) if changed * sign >= minor_unit(currency) else None
+
+
+class ToldEffect(NamedTuple):
+    """An effect in a sentence: its largest reason in its direction, and whether that is the only one."""
+
+    amount: Decimal
+    reason: Reason
+    is_only: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changed for one combination of values, or for several together.
+
+    Attributes:
+        key: the values; empty for several together.
+        before: the amount of the earlier range.
+        after: the amount of the later one.
+        effects: every effect by its name, zero if there is none; they sum to :attr:`delta`.
+        reasons: what the effects come from.
+        is_of_identity: whether all of it is charged to one identity, which the key names.
+    """
+
+    key: KeyValues
+    before: Decimal
+    after: Decimal
+    effects: Mapping[str, Decimal]
+    reasons: Sequence[Reason] = ()
+    is_of_identity: bool = False
+
+    @property
+    def delta(self) -> Decimal:
+        """The amount after minus the amount before."""
+        return difference(self.after, self.before)
+
+    def per_day(self, days: tuple[int, int]) -> tuple[Decimal | None, Decimal | None]:
+        """Return the amounts per day with costs, rounded to twelve places; None where there is no such day."""
+        before, after = days
+        return part_of(self.before, before), part_of(self.after, after)
+
+    def told(self, currency: str) -> list[ToldEffect]:
+        """Return the effects of a sentence, the largest first; effects of less than a cent are left out where there are
+        larger ones."""
+        one_cent = minor_unit(currency)
+        largest = sorted(
+            (item for item in self.effects.items() if item[1]), key=lambda item: item[1].copy_abs(), reverse=True
+        )
+        return [
+            _told_effect(amount, [each for each in self.reasons if each.cause.effect == effect], one_cent)
+            for effect, amount in [item for item in largest if item[1].copy_abs() >= one_cent] or largest
+        ]
+
+    def sentence(self, currency: str, names: Names) -> str:
+        """Return what changed and why: of each effect the largest reason, and who pays most of that."""
+        told = self.told(currency)
+        if not told:
+            return "Nothing changed."
+        delta = _signed(self.delta, currency)
+        if len(told) == 1:
+            return f"{delta} {self._because(told[0], names, currency)}."
+        amounts = [_signed(each.amount, currency, with_currency=False) for each in told]
+        parts = "; ".join(
+            f"{amount} {self._because(each, names, currency)}" for amount, each in zip(amounts, told, strict=True)
+        )
+        return f"{delta}: {parts}."
+
+    def _because(self, told: ToldEffect, names: Names, currency: str) -> str:
+        reason, payer = told.reason, None if self.is_of_identity else told.reason.payer(currency)
+        text = _reason_text(reason, names)
+        if reason.cause.effect == CALENDAR:
+            return f"because {text}"
+        if payer is not None and reason.cause.method != TERMINAL:
+            identity_id, changed = payer
+            amount = money_text(changed.copy_abs(), currency, with_currency=False)
+            amount = f"{amount} {'more' if changed > 0 else 'less'}"
+            if identity_id == UNALLOCATED:
+                text = f"{text}, of which {amount} is unallocated"
+            else:
+                text = f"{text}, for which {name(names.identities, identity_id)} pays {amount}"
+        if told.is_only:
+            return f"because {text}"
+        most = _signed(from_units(reason.cause.amount), currency, with_currency=False)
+        return f"above all because {text} ({most})"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of everything selected, the largest first, and how many days with costs both ranges have."""
+
+    items: Sequence[Change]
+    days: tuple[int, int]
+
+
+def changes(reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str]) -> Changes:
+    """Return what changed since the range ``before``, by columns or ``tag:<key>``.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+        ValueError: costs cannot be filtered or grouped so.
+    """
+    found = compared_charges(reader, selection, before, by)
+    is_of_identity = "identity_id" in by
+    items = [
+        replace(_with_all_digits(change_of(key, parts, found.days), *found.amounts[key]), is_of_identity=is_of_identity)
+        for key, parts in found.parts.items()
+    ]
+    items.sort(key=lambda item: (-item.delta.copy_abs(), [value or "" for value in item.key]))
+    return Changes(items, found.days)
+
+
+def change_of(key: KeyValues, parts: Iterable[ComparedPart], days: tuple[int, int]) -> Change:
+    """Return the change of some charges; ``days`` is the number of days with costs of both ranges."""
+    before = after = 0
+    sums: Counter[str] = Counter()
+    reasons = []
+    for part in parts:
+        before += part.before.amount
+        after += part.after.amount
+        for cause in causes(part.before, part.after, days):
+            sums[cause.effect] += cause.amount
+            reasons.append(Reason(part.resource_id, part.product_type, cause, part.by_identity))
+    effects = {effect: from_units(sums[effect]) for effect in EFFECTS}
+    return Change(key, from_units(before), from_units(after), effects, reasons)
+
+
+def together(items: Iterable[Change]) -> Change:
+    """Return some changes as one."""
+    each = list(items)
+    return Change(
+        (),
+        total(item.before for item in each),
+        total(item.after for item in each),
+        {effect: total(item.effects[effect] for item in each) for effect in EFFECTS},
+        _added_up(reason for item in each for reason in item.reasons),
+    )
+
+
+def names_of_changes(connection: Connection, found: Iterable[Change], currency: str) -> Names:
+    """Return the display names of what the sentences of some changes mention."""
+    reasons = [told.reason for change in found for told in change.told(currency)]
+    payers = {payer[0] for reason in reasons if (payer := reason.payer(currency)) is not None}
+    resources = names_of(connection, RESOURCES, {reason.resource_id for reason in reasons})
+    return Names(
+        {id_: each.name for id_, each in names_of(connection, IDENTITIES, payers).items() if each.name},
+        {id_: each.name for id_, each in resources.items() if each.name},
+    )
+
+
+def _with_all_digits(change: Change, before: Decimal, after: Decimal) -> Change:
+    """Return a change with its amounts as they are. Where cost is handed on, amounts have digits below 10⁻¹², of which
+    no effect is made: the largest one has them."""
+    rest = difference(difference(after, before), change.delta)
+    if not rest:
+        return replace(change, before=before, after=after)
+    largest = max(EFFECTS, key=lambda name: change.effects[name].copy_abs())
+    effects = {**change.effects, largest: total([change.effects[largest], rest])}
+    return replace(change, before=before, after=after, effects=effects)
+
+
+def _added_up(reasons: Iterable[Reason]) -> list[Reason]:
+    """Return one reason for each effect, product type, resource and allocation method; it has a direction if all that
+    it is made of have the same one."""
+    alike: dict[tuple[object, ...], list[Reason]] = {}
+    for each in reasons:
+        effect, _, _, *kind = each.cause
+        alike.setdefault((each.resource_id, each.product_type, effect, *kind), []).append(each)
+    found = []
+    for some in alike.values():
+        by_identity: dict[str, int] = {}
+        for each in some:
+            for identity_id, changed in each.by_identity.items():
+                by_identity[identity_id] = by_identity.get(identity_id, 0) + changed
+        first, directions = some[0], {each.cause.grew for each in some}
+        grew = first.cause.grew if len(directions) == 1 else None
+        cause = first.cause._replace(amount=sum(each.cause.amount for each in some), grew=grew)
+        found.append(first._replace(cause=cause, by_identity=by_identity))
+    return found
+
+
+def _told_effect(amount: Decimal, reasons: Sequence[Reason], one_cent: Decimal) -> ToldEffect:
+    sign = 1 if amount > 0 else -1
+    main = max(reasons, key=lambda each: (each.cause.amount * sign, each.product_type, each.resource_id))
+    others = sum(abs(each.cause.amount) for each in reasons if each is not main)
+    return ToldEffect(amount, main, from_units(others) < one_cent)
+
+
+def _reason_text(reason: Reason, names: Names) -> str:
+    """Return what a reason says. Directions are those of days, quantities, prices and shares: refunds that are halved
+    add to a cost."""
+    cause = reason.cause
+    resource = name(names.resources, reason.resource_id)
+    what = f"{reason.product_type} on {resource}" if resource else reason.product_type
+    if cause.effect in _REASONS:
+        return _REASONS[cause.effect].format(what=what)
+    per_day = " per day" if cause.days_differ else ""
+    billed = "credited" if cause.is_credit else "billed"
+    words: tuple[str, ...]
+    if cause.effect == CALENDAR:
+        words = ("more days have costs", "fewer days have costs", "the number of days with costs changed")
+    elif cause.effect == QUANTITY:
+        words = tuple(f"{size} quantities of {what} were {billed}{per_day}" for size in ("larger", "smaller", "other"))
+    elif cause.effect == PRICE and cause.per_unit:
+        price = "the credit for a unit" if cause.is_credit else "the price"
+        words = tuple(f"{price} of {what} {verb}" for verb in ("rose", "fell", "changed"))
+    elif cause.effect == PRICE:
+        words = tuple(f"{size} was {billed} for {what}{per_day}" for size in ("more", "less", "another amount"))
+    else:
+        words = tuple(text.format(what=what) for text in _SHARES[cause.method])
+    grew, shrank, changed = words
+    return changed if cause.grew is None else grew if cause.grew else shrank
+
+
+def _signed(amount: Decimal, currency: str, *, with_currency: bool = True) -> str:
+    return f"{'' if amount < 0 else '+'}{money_text(amount, currency, with_currency=with_currency)}"

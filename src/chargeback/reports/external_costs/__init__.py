@@ -1,0 +1,1 @@
+"""Costs from elsewhere, compared with those stored here."""

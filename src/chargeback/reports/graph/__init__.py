@@ -1,0 +1,1 @@
+"""The graph of an organisation and its costs."""

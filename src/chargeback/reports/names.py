@@ -1,0 +1,33 @@
+"""The names of entities that breakdowns show beside their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sqlalchemy import Connection
+
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
+from chargeback.store.control.names import Named, names_of
+from chargeback.store.queries.clusters import CLUSTER_ID
+from chargeback.store.queries.costs import Breakdown
+
+#: The columns whose values are ids of the inventory.
+NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
+    "identity_id": IDENTITIES,
+    "resource_id": RESOURCES,
+    "environment_id": RESOURCES,
+    CLUSTER_ID: RESOURCES,
+}
+
+NamesByKind = Mapping[EntityKind, Mapping[str, Named]]
+
+
+def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> NamesByKind:
+    """Return what is known of the ids that breakdowns name, and of some clusters."""
+    wanted: dict[EntityKind, set[str]] = {IDENTITIES: set(), RESOURCES: set(clusters)}
+    for breakdown in breakdowns:
+        kind = NAMED_COLUMNS.get(breakdown.by)
+        if kind is not None:
+            wanted[kind] |= {each.value for each in (*breakdown.items, *breakdown.movers) if each.value is not None}
+    return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}

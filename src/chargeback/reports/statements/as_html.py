@@ -1,0 +1,239 @@
+"""Statements as pages that need nothing else: one file with its style, which prints well and escapes every text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from itertools import accumulate, takewhile
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from chargeback.allocation.methods import MethodKind
+from chargeback.allocation.policies import Policy
+from chargeback.model.cents import rounded_cents
+from chargeback.model.days import render_instant
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import render
+from chargeback.reports.statements.content import (
+    DIRECT,
+    LINE_KINDS,
+    SHARED_IN,
+    SHARED_OUT,
+    Line,
+    ProductPolicy,
+    Ranked,
+    Recipient,
+    Stated,
+    Statement,
+    Statements,
+)
+from chargeback.reports.wording import calendar_day, month_text, percent
+
+_KINDS: Final = {DIRECT: "Direct costs", SHARED_IN: "Handed on by others", SHARED_OUT: "Handed on to others"}
+_EFFECTS: Final = {
+    "calendar": "More or fewer days with costs",
+    "quantity": "Larger or smaller quantities",
+    "price": "Higher or lower prices",
+    "policy": "Split in another way",
+    "share": "Another share of the usage",
+    "ownership": "Another part as an owner or member",
+    "correction": "Charges and refunds that offset each other",
+    "new": "Not billed before",
+    "gone": "No longer billed",
+}
+_UNITS: Final = {"gib_in": "GiB written", "gib_out": "GiB read"}
+_ACRONYMS: Final = frozenset({"API", "CKUS", "CFUS", "CSUS", "GL", "ID", "SSL", "USM"})
+_MINUS: Final = "−"
+#: What stands between characters and joins none at the end of a text: spaces, and the joiner of emoji.
+_JOINERS: Final = " \u200d"
+
+
+def statement_html(found: Statements, statement: Statement) -> str:
+    """Return one of the statements of a month as a page."""
+    return _environment().get_template("statement.html").render(found=found, statement=statement)
+
+
+def index_html(found: Statements, names: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the page that lists the statements of a month. ``names`` are their files: number → format → name."""
+    return _environment().get_template("index.html").render(found=found, files=names)
+
+
+@cache
+def content_policy() -> str:
+    """Return the Content-Security-Policy under which a page works: its own style, and nothing else."""
+    style = _environment().get_template("statement.css").render()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def words(code: str) -> str:
+    """Return a code in words. Pages spell "cost centre" one way, however a key is spelt.
+
+    >>> words("KAFKA_NUM_CKUS"), words("cost_center")
+    ('Kafka CKUs', 'Cost centre')
+    """
+    parts = [part for place, part in enumerate(code.split("_")) if part and (part != "NUM" or not place)]
+    text = " ".join(map(_word, parts)).replace("cost center", "cost centre")
+    return text[:1].upper() + text[1:] if parts else code
+
+
+def plain(amount: Decimal, currency: str) -> str:
+    """Return an amount in cents, with separators.
+
+    >>> plain(Decimal("-1234.565"), "USD"), plain(Decimal("122769.27"), "JPY"), plain(Decimal("1.5"), "KWD")
+    ('−1,234.56', '122,769', '1.500')
+    """
+    return _printed(rounded_cents(amount, currency))
+
+
+def _printed(cents: Decimal) -> str:
+    return f"{cents:,f}".replace("-", _MINUS)
+
+
+def _word(part: str) -> str:
+    upper = part.upper()
+    if upper not in _ACRONYMS:
+        return part.lower()
+    return f"{upper[:-1]}s" if upper.endswith("US") else upper
+
+
+def _signed(amount: Decimal, currency: str) -> str:
+    return f"{'' if rounded_cents(amount, currency) < 0 else '+'}{plain(amount, currency)}"
+
+
+def title(recipient: Recipient) -> str:
+    """Return what a statement for a value is called."""
+    if recipient.value == UNALLOCATED:
+        return "Costs without an identity"
+    return recipient.name or recipient.value
+
+
+def _dimension(by: str) -> str:
+    return words(by.partition(":")[2] or by.removesuffix("_id"))
+
+
+def _in_order_of_kinds(groups: Iterable[tuple[str, Sequence[Line]]]) -> list[tuple[str, Sequence[Line]]]:
+    return sorted(groups, key=lambda group: LINE_KINDS.index(group[0]))
+
+
+def _by_policy(applied: Iterable[ProductPolicy]) -> list[tuple[Policy, list[str]]]:
+    """Return each policy with the product types that it splits, in the order of these."""
+    found: dict[Policy, list[str]] = {}
+    for each in applied:
+        found.setdefault(each.policy, []).append(each.product_type)
+    return list(found.items())
+
+
+def _ranked_name(each: Ranked) -> str:
+    return "No identity" if each.id == UNALLOCATED else each.name or each.id
+
+
+def _ranked_note(each: Ranked) -> str:
+    return each.within or (each.id if each.name and each.name != each.id else "")
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= _FILTERS
+    return found
+
+
+def shortened(text: str, columns: int) -> str:
+    """Return a text that takes at most so many columns, shortened with an ellipsis where it is longer: the characters
+    of East Asia and emoji take two, marks that belong to another character none.
+
+    >>> shortened("payments", 8), shortened("payments", 6), shortened("決済チーム", 6)
+    ('payments', 'payme…', '決済…')
+    """
+    if sum(map(_columns, text)) <= columns:
+        return text
+    used = accumulate(map(_columns, text))
+    end = sum(1 for _ in takewhile(lambda width: width < columns, used))
+    return f"{text[:end].rstrip(_JOINERS)}…"
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "other"), counted(2, "other")
+    ('1 other', '2 others')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _policy_text(policy: Policy) -> str:
+    """Return the portions of a policy with their methods, without the last resort that all have."""
+    parts = []
+    for portion in policy.portions:
+        methods = [str(each) for each in portion.methods if each.kind is not MethodKind.UNALLOCATED] or ["unallocated"]
+        share = "" if len(policy.portions) == 1 else f"{percent(portion.share)} "
+        parts.append(f"{share}{', else '.join(methods)}")
+    return "; ".join(parts)
+
+
+def _unit_cost(cost: Decimal) -> str:
+    """Return a cost of a unit with four decimal places; a small one with two significant digits."""
+    return _decimals(cost, 4 if not cost or cost.adjusted() >= -3 else 1 - cost.adjusted())
+
+
+def _decimals(number: Decimal, places: int) -> str:
+    return f"{round(number, places):,}"
+
+
+def _instant(instant: datetime) -> str:
+    return f"{calendar_day(instant.date())}, {instant:%H:%M} UTC"
+
+
+def _sum_of_lines(lines: Iterable[Line], currency: str) -> Stated:
+    return Stated.sum((line.amount for line in lines), currency)
+
+
+_FILTERS: Final[Mapping[str, Any]] = {
+    "by_policy": _by_policy,
+    "cents": rounded_cents,
+    "counted": counted,
+    "day": calendar_day,
+    "dimension": _dimension,
+    "decimals": _decimals,
+    "effect": _EFFECTS.__getitem__,
+    "exact": render,
+    "in_order_of_kinds": _in_order_of_kinds,
+    "instant": _instant,
+    "iso": render_instant,
+    "kind": _KINDS.__getitem__,
+    "month": month_text,
+    "plain": plain,
+    "policy_text": _policy_text,
+    "printed": _printed,
+    "ranked_name": _ranked_name,
+    "ranked_note": _ranked_note,
+    "shortened": shortened,
+    "signed": _signed,
+    "subtotal": lambda kind: f"{_KINDS[kind]}, together",
+    "sum_of_lines": _sum_of_lines,
+    "title": title,
+    "unit_cost": _unit_cost,
+    "unit": _UNITS.__getitem__,
+    "words": words,
+}

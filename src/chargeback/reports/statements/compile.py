@@ -1,0 +1,259 @@
+"""The statements of a month, made of a tenant's facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+from sqlalchemy import Connection
+
+from chargeback.model.days import ONE_DAY, DayRange, month_of
+from chargeback.model.money import total
+from chargeback.reports.changes import Change, changes, names_of_changes, together
+from chargeback.reports.statements.amounts import (
+    Grouping,
+    amounts_by,
+    largest,
+    lines_of,
+    seen_in_part,
+    stated_amounts,
+    sums_by_value,
+)
+from chargeback.reports.statements.content import (
+    CostPerUnit,
+    Heading,
+    Line,
+    Previous,
+    ProductPolicy,
+    Ranked,
+    Ranking,
+    Recipient,
+    Stated,
+    Statement,
+    Statements,
+    StatementSplit,
+)
+from chargeback.reports.statements.heading import heading_of, month_name, tie_out
+from chargeback.reports.statements.numbering import content_digest, statement_number
+from chargeback.reports.statements.split import applied_policies, rule_shares, steps_for
+from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.wording import Names
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
+from chargeback.store.control.names import names_of
+from chargeback.store.control.statement_replies import Reply, read_replies
+from chargeback.store.queries.changes import policies_used
+from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import StatementSum, sums_by
+from chargeback.store.queries.unit_costs import UNIT_MEASURES, unit_costs
+
+IDENTITY: Final = "identity_id"
+
+_TOPIC: Final = ("cluster_resource_id", "topic_name")
+#: The units whose cost a statement says: what identities wrote and read.
+_UNITS: Final = ("gib_in", "gib_out")
+
+#: By value: the attribution of each topic, as (cluster, name).
+_Topics = Mapping[str, Mapping[tuple[str, str], Decimal]]
+
+
+def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by: str) -> Statements:
+    """Return the statements of the UTC month of a day by ``identity_id``, ``tag:<key>`` or ``category:<key>``: one for
+    each value that has costs in this month or had some in the one before. While no day of the month is calculated there
+    are none.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the tenant's storage cannot be read.
+        UnknownCategory: the tenant has no such cost category.
+        ValueError: chargebacks cannot be grouped so.
+    """
+    days = month_of(month)
+    grouping = Grouping.of(reader, by)
+    sums = sums_by_value(reader, days, grouping)
+    whole = sums if reader.sees_everything else sums_by_value(reader.unscoped(), days, grouping)
+    amounts = stated_amounts(sums, whole, tenant.currency)
+    changed = _changes(reader, days, grouping)
+    topics = _topics(tenant, reader, days, grouping)
+    per_unit = _unit_costs(reader, days, grouping, len(sums))
+    used = policies_used(reader, Selection.of_days(days).window)
+    rows = [each for of_value in sums.values() for each in of_value]
+    clusters = {cluster for of_value in (topics or {}).values() for cluster, _ in of_value}
+    with tenant.store.control.read() as connection:
+        heading = heading_of(tenant, reader, connection, days, grouping)
+        replies = read_replies(connection, heading.period, heading.by)
+        if not heading.calculated_days:
+            sums, whole, amounts, changed = {}, {}, {}, {}
+        checked = tie_out(tenant, reader, connection, days, amounts.values()) if reader.sees_everything else None
+        maker = _StatementMaker(
+            heading,
+            grouping,
+            applied_policies(tenant, connection, used),
+            _names(connection, IDENTITIES, {each.identity_id for each in rows}),
+            _names(connection, RESOURCES, {each.resource_id for each in rows} | clusters),
+            names_of_changes(connection, changed.values(), tenant.currency),
+        )
+    nothing = Stated.alone(Decimal(0), tenant.currency)
+    made = [
+        maker.statement(
+            value,
+            sums.get(value, ()),
+            amounts.get(value, nothing),
+            changed.get(value),
+            topics,
+            per_unit.get(value, ()),
+        )
+        for value in sorted(sums.keys() | changed.keys(), key=grouping.order)
+    ]
+    partly = seen_in_part(sums, whole)
+    is_past = reader.past_states is not None
+    items = [
+        replace(each, replies=_known_replies(each, replies.get(each.recipient.value, ()), heading, is_past=is_past))
+        if each.recipient.value not in partly
+        else replace(each, replies=None)
+        for each in made
+    ]
+    return Statements(heading, items, Stated.sum((each.amount for each in items), tenant.currency), checked)
+
+
+@dataclass(frozen=True)
+class _StatementMaker:
+    """Makes the statements of one month. ``policies`` are those of each product type, ``identities`` and ``resources``
+    the display names by id, ``changed`` those of what the changes mention."""
+
+    heading: Heading
+    grouping: Grouping
+    policies: Mapping[str, Sequence[ProductPolicy]]
+    identities: Mapping[str, str]
+    resources: Mapping[str, str]
+    changed: Names
+
+    def statement(
+        self,
+        value: str,
+        rows: Sequence[StatementSum],
+        amount: Stated,
+        changed: Change | None,
+        topics: _Topics | None,
+        per_unit: Sequence[CostPerUnit],
+    ) -> Statement:
+        """Return the statement of a value."""
+        heading = self.heading
+        numbered = (heading.tenant, heading.period, heading.by, value)
+        lines = lines_of(rows, amount, heading.currency)
+        return Statement(
+            statement_number(*numbered, heading.revision),
+            None if heading.supersedes is None else statement_number(*numbered, heading.supersedes),
+            content_digest(heading, value, lines),
+            self._recipient(value),
+            amount,
+            lines,
+            None if changed is None else self._previous(changed),
+            None
+            if heading.by == IDENTITY
+            else self._ranking(rows, amount, lambda each: each.identity_id, self.identities),
+            self._ranking(rows, amount, lambda each: each.resource_id, self.resources),
+            None if topics is None else self._topics(topics.get(value, {})),
+            per_unit,
+            self._split(value, rows, lines),
+        )
+
+    def _recipient(self, value: str) -> Recipient:
+        if self.heading.by == IDENTITY:
+            return Recipient(value, self.identities.get(value))
+        category = self.grouping.category
+        entry = None if category is None else category.register.get(value)
+        if category is None or entry is None:
+            return Recipient(value)
+        names = {each.key: each.name for each in category.values}
+        path = tuple((above, names.get(above)) for above in category.path(value))
+        return Recipient(value, entry.name, path, entry.gl, entry.contacts)
+
+    def _previous(self, changed: Change) -> Previous:
+        before = month_name(self.heading.days.start - ONE_DAY)
+        sentence = changed.sentence(self.heading.currency, self.changed)
+        return Previous(before, changed.before, changed.delta, changed.effects, sentence)
+
+    def _ranking(
+        self,
+        rows: Sequence[StatementSum],
+        amount: Stated,
+        key: Callable[[StatementSum], str],
+        names: Mapping[str, str],
+    ) -> Ranking:
+        return largest(
+            amounts_by(rows, key),
+            amount,
+            self.heading.currency,
+            lambda found, part: Ranked(found, names.get(found), part),
+        )
+
+    def _topics(self, amounts: Mapping[tuple[str, str], Decimal]) -> Ranking:
+        def _named(topic: tuple[str, str], amount: Stated) -> Ranked:
+            return Ranked(topic[1], None, amount, self.resources.get(topic[0]) or topic[0])
+
+        currency = self.heading.currency
+        return largest(amounts, Stated.alone(total(amounts.values()), currency), currency, _named)
+
+    def _split(self, value: str, rows: Sequence[StatementSum], lines: Sequence[Line]) -> StatementSplit:
+        products = sorted({line.product_type for line in lines})
+        policies = [policy for product in products for policy in self.policies.get(product, ())]
+        category = self.grouping.category
+        if category is None or self.heading.scope is not None:
+            return StatementSplit(policies, None, None)
+        steps = steps_for(category, value, {line.kind for line in lines})
+        return StatementSplit(policies, rule_shares(category, rows), tuple(steps))
+
+
+def _known_replies(found: Statement, replies: Sequence[Reply], heading: Heading, *, is_past: bool) -> list[Reply]:
+    """Return the replies to a statement; one of an earlier instant has those to its content and to its revision or an
+    earlier one."""
+    return [each for each in replies if not is_past or found.is_about(each) or each.revision <= heading.revision]
+
+
+def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:
+    """Return what changed since the month before, by the values of statements; nothing if that month has no costs."""
+    before = month_of(days.start - ONE_DAY)
+    by = (grouping.by,) if grouping.unassigned is None else (grouping.by, IDENTITY)
+    found = changes(reader, Selection.of_days(days), Selection.of_days(before).window, by)
+    if not found.days[0]:
+        return {}
+    by_value: dict[str, list[Change]] = {}
+    for each in found.items:
+        by_value.setdefault(grouping.value_of(each.key[0], each.key[-1]), []).append(each)
+    # A statement of an identity need not name it; that of others says who of them pays more.
+    return {value: parts[0] if by == (IDENTITY,) else together(parts) for value, parts in by_value.items()}
+
+
+def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: Grouping) -> _Topics | None:
+    """Return the topics of each value of a cost category. Identities have none, and the tags of a topic are those of
+    its cluster."""
+    if grouping.category is None or tenant.topic_attribution_status != "enabled":
+        return None
+    found: dict[str, dict[tuple[str, str], Decimal]] = {}
+    sums = sums_by(reader, TOPIC_ATTRIBUTIONS, Selection.of_days(days), (grouping.by, *_TOPIC))
+    for (value, cluster, topic), amount in sums.items():
+        found.setdefault(value or "", {})[cluster or "", topic or ""] = amount
+    return found
+
+
+def _unit_costs(reader: TenantReader, days: DayRange, grouping: Grouping, most: int) -> dict[str, list[CostPerUnit]]:
+    """Return what each of at most so many values paid for its units. What belongs to nobody is left out: a part of it
+    has no identity that could use anything."""
+    found: dict[str, list[CostPerUnit]] = {}
+    for per in _UNITS:
+        measure = UNIT_MEASURES[per]
+        for each in unit_costs(reader, measure, Selection.of_days(days), (grouping.by,), most).items:
+            value = each.key[0] or ""
+            if each.usage is not None and each.unit_cost is not None and value != grouping.unassigned:
+                cost = CostPerUnit(per, measure.unit.name, each.amount, each.usage, each.unit_cost)
+                found.setdefault(value, []).append(cost)
+    return found
+
+
+def _names(connection: Connection, kind: EntityKind, ids: set[str]) -> dict[str, str]:
+    return {each: named.name for each, named in names_of(connection, kind, ids).items() if named.name is not None}

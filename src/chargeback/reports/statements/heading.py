@@ -1,0 +1,90 @@
+"""What all statements of a month have in common, and how they compare with the provider's bill."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+from sqlalchemy import Connection
+
+from chargeback.model.days import DayRange
+from chargeback.model.money import total
+from chargeback.reports.reconciliation import grouped_reconciliation, state_of, states_seen
+from chargeback.reports.statements.amounts import Grouping
+from chargeback.reports.statements.content import Heading, Stated, TieOut
+from chargeback.reports.statements.numbering import revision_of
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.cost_categories import read_changes
+from chargeback.store.control.day_revisions import RETENTION, Revision, read_day_revisions
+from chargeback.store.control.days import DayDataset, DayState
+from chargeback.store.queries.reader import TenantReader
+
+
+def month_name(day: date) -> str:
+    """Return the month of a day, such as ``2026-10``."""
+    return day.isoformat()[: len("2026-10")]
+
+
+def heading_of(
+    tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, grouping: Grouping
+) -> Heading:
+    """Return the heading of a month's statements, at the instant that the reader sees."""
+    states = states_seen(reader, connection, days)
+    calculated = sorted(day for day, state in states.items() if state.was_calculated)
+    revisions = _revisions(reader, connection, days, states)
+    versions = None
+    if grouping.category is not None and grouping.version is not None:
+        versions = read_changes(connection, grouping.category.key, grouping.version)
+    instants = [each.calculated_at for each in revisions]
+    instants += [versions[-1][0]] if instants and versions else []
+    revision, superseded = revision_of(revisions, versions)
+    return Heading(
+        tenant.tenant_name,
+        grouping.by,
+        month_name(days.start),
+        days,
+        len(calculated),
+        calculated[-1] if calculated else None,
+        max(instants, default=None),
+        tenant.currency,
+        revision,
+        grouping.version,
+        None if reader.scope is None else reader.scope.as_json(),
+        supersedes=superseded,
+    )
+
+
+def _revisions(
+    reader: TenantReader, connection: Connection, days: DayRange, states: Mapping[date, DayState]
+) -> list[Revision]:
+    """Return the revisions of days that took effect up to the instant that the reader sees. A day past its retention
+    has no state any more: all of its revisions took effect."""
+    recorded = read_day_revisions(connection, DayDataset.CHARGEBACKS, days)
+    last = {
+        each.tracking_date: each.revision
+        for each in recorded
+        if each.cause == RETENTION and (reader.past_states is None or each.tracking_date in states)
+    }
+    last |= {day: state.chargebacks.revision for day, state in states.items() if state.chargebacks.revision}
+    return [each for each in recorded if each.revision <= last.get(each.tracking_date, 0)]
+
+
+def tie_out(
+    tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, amounts: Collection[Stated]
+) -> TieOut:
+    """Return the statements of these amounts beside the bill of a month.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    states = states_seen(reader, connection)
+    found = grouped_reconciliation(reader, connection, states, tenant.rules.catalogue, days)
+    calculated = [day for day in found.items if not day.waits]
+    return TieOut(
+        statements=Stated.sum(amounts, tenant.currency),
+        billed=Stated.alone(total(day.billed for day in calculated), tenant.currency),
+        outdated=Stated.alone(total(day.charged for day in found.items if day.waits), tenant.currency),
+        pending=Stated.alone(found.total.pending, tenant.currency),
+        state=state_of(found.total),
+    )

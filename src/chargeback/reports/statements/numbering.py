@@ -1,0 +1,113 @@
+"""The numbers of statements, their revisions, and the digests of what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
+from chargeback.model.money import render
+from chargeback.reports.statements.content import Heading, Line
+from chargeback.store.control.day_revisions import Revision
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
+from chargeback.store.queries.keys import TAG_PREFIX
+
+_MOST_CHARACTERS: Final = 48
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
+#: Capitals that are written as they are; every other text with capitals gets a digest, since some file systems and
+#: archives take names that differ only in case for the same.
+_CAPITALS: Final = frozenset({UNALLOCATED, UNASSIGNED, UNTAGGED})
+
+
+def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, bool]] | None) -> tuple[int, int | None]:
+    """Return the revision of a month's statements: 1 when its first day is calculated, and one more for each
+    transaction that replaces days of it, and for each version of the cost category. Return with it the revision that it
+    supersedes: the one before; None if there is none, or if a version of the cost category came in between, which may
+    have other values.
+
+    What happens while there are no statements does not count: before the first day is calculated, and while the
+    category does not exist. So every number up to this one was in force.
+
+    Args:
+        days: the revisions of the days of the month that took effect.
+        versions: when each version of the cost category was written, and whether it has a document; None for other
+            groupings.
+    """
+    replaced: dict[tuple[datetime, int], bool] = {}  # of each transaction, by its instant and run
+    for each in days:
+        key = (each.calculated_at, each.run_id or 0)
+        replaced[key] = replaced.get(key, False) or each.revision > 1
+    # When, in which run, whether something is replaced, and of a version whether it has a document.
+    moments: list[tuple[datetime, int, bool, bool | None]] = [(*key, each, None) for key, each in replaced.items()]
+    moments += [(at, -1, True, is_there) for at, is_there in versions or ()]
+    number, is_calculated, has_category, superseded = 0, False, versions is None, None
+    for _, _, replaces, is_there in sorted(moments, key=lambda moment: moment[:2]):
+        if is_there is None:
+            is_calculated = True
+        else:
+            has_category = is_there
+        if is_calculated and has_category and (replaces or not number):
+            superseded = number if number and is_there is None else None
+            number += 1
+    return max(number, 1), superseded
+
+
+def statement_number(tenant: str, period: str, by: str, value: str, revision: int) -> str:
+    """Return ``CB-{tenant}-{period}-{value}-r{revision}``; before the value stands the key of its cost category, or
+    ``tag`` and the key of its tag. It can be the name of a file: characters that are unsafe there become ``-``, and the
+    text is then told apart by a digest, as is one with capitals. So no two numbers differ only in case.
+
+    >>> statement_number("acme", "2026-10", "category:cost_center", "payments", 3)
+    'CB-acme-2026-10-cost_center.payments-r3'
+    >>> statement_number("acme", "2026-10", "tag:team", "R & D", 1)
+    'CB-acme-2026-10-tag.team.R-D-09008848-r1'
+    >>> statement_number("acme", "2026-10", "tag:team", "Payments", 1)
+    'CB-acme-2026-10-tag.team.Payments-89c9cf8d-r1'
+    """
+    if by.startswith(CATEGORY_PREFIX):
+        parts = [by.removeprefix(CATEGORY_PREFIX), value]
+    elif by.startswith(TAG_PREFIX):
+        parts = ["tag", by.removeprefix(TAG_PREFIX), value]
+    else:
+        parts = [value]
+    return f"CB-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
+
+
+def journal_number(tenant: str, period: str, by: str, revision: int) -> str:
+    """Return ``CBJ-{tenant}-{period}-{by}-r{revision}``, which can be the name of a file as well.
+
+    >>> journal_number("acme", "2026-10", "category:cost_center", 3)
+    'CBJ-acme-2026-10-cost_center-r3'
+    >>> journal_number("acme", "2026-10", "tag:team", 1)
+    'CBJ-acme-2026-10-tag.team-r1'
+    """
+    name = by.removeprefix(CATEGORY_PREFIX)
+    parts = ["tag", name.removeprefix(TAG_PREFIX)] if name.startswith(TAG_PREFIX) else [name]
+    return f"CBJ-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
+
+
+def content_digest(heading: Heading, value: str, lines: Iterable[Line]) -> str:
+    """Return the digest of what a statement asks its recipient to accept: whose costs of which days, and its lines to
+    the last digit and as they are printed. Names, comparisons and the number are no part of it."""
+    content = [
+        *(heading.tenant, heading.period, heading.by, value, heading.currency, heading.basis),
+        *(heading.calculated_days, str(heading.data_through)),
+        [
+            [line.kind, line.product_category, line.product_type, render(line.amount.exact), str(line.amount.cents)]
+            for line in lines
+        ],
+    ]
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _safe(text: str) -> str:
+    found = _UNSAFE.sub("-", text)[:_MOST_CHARACTERS].strip("-")
+    has_own_case = text in _CAPITALS or (text == text.lower() and text.upper() not in _CAPITALS)
+    if found and found == text and has_own_case:
+        return text
+    digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    return f"{found}-{digest}" if found else digest

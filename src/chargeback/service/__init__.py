@@ -1,1 +1,0 @@
-"""Use cases shared by the front ends: the API and the command line."""

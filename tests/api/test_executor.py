@@ -1,0 +1,202 @@
+"""The work of a request that nobody waits for any more ends, and gives back what it held."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from chargeback.access.scope import RowScope
+from chargeback.api.executor import OpenReader, RequestExecutor
+from chargeback.errors import QueryTimeout
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.queries.cancellation import CancellationToken
+from tests.support.facts import tenant_store
+
+SLOW = "SELECT count(*) FROM range(100000000000) a(i) WHERE hash(i) % 7 = 8"
+
+
+async def _leave(task: asyncio.Task[object], ended: threading.Event) -> None:
+    """Call off a question that is at work, and wait until it has ended."""
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while not ended.is_set():
+        await asyncio.sleep(0.01)
+
+
+def test_a_cancelled_question_is_interrupted_until_it_has_ended(tmp_path: Path) -> None:
+    """Cancelling the waiting task interrupts the thread that works for it."""
+    ended = threading.Event()
+
+    async def _ask_and_leave(tenant: TenantView) -> None:
+        executor = RequestExecutor()
+        context = executor.context_for(CancellationToken())
+
+        def _slow(facts: object) -> None:
+            try:
+                facts.cursor.rows(SLOW)  # type: ignore[attr-defined]
+            finally:
+                ended.set()
+
+        task = asyncio.create_task(context.query_facts(tenant, _slow))
+        await _leave(task, ended)
+        executor.close()
+
+    with tenant_store(tmp_path) as store:
+        tenant = TenantView("acme", "a", "e", 200, store)
+        asyncio.run(asyncio.wait_for(_ask_and_leave(tenant), 20))
+
+
+def test_work_that_waits_in_the_queue_is_never_begun(tmp_path: Path) -> None:
+    """A question called off before a thread was free does not run later."""
+    begun: list[int] = []
+
+    async def _crowd(tenant: TenantView) -> None:
+        executor = RequestExecutor()
+        release = threading.Event()
+        pools = executor.pools_of("acme")
+        occupied = [executor.run(pools, pools.control, CancellationToken(), release.wait) for _ in range(3)]
+        busy = asyncio.gather(*occupied)
+        await asyncio.sleep(0.1)
+        waiting = asyncio.create_task(
+            executor.context_for(CancellationToken()).run_blocking(tenant, lambda: begun.append(1))
+        )
+        await asyncio.sleep(0.1)
+        assert executor.waiting("control") == 1
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        release.set()
+        await busy
+        assert executor.waiting("control") == 0
+        executor.close()
+
+    with tenant_store(tmp_path) as store:
+        asyncio.run(_crowd(TenantView("acme", "a", "e", 200, store)))
+    assert begun == []
+
+
+@pytest.mark.usefixtures("process")
+def test_a_slow_statement_of_the_control_database_is_interrupted(tmp_path: Path) -> None:
+    """Also what runs in SQLite or PostgreSQL ends with its request."""
+    for kind in ("sqlite", "postgresql"):
+        sql = (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+            if kind == "sqlite"
+            else "SELECT pg_sleep(600)"
+        )
+        ended = threading.Event()
+
+        async def _ask_and_leave(tenant: TenantView, sql: str = sql, ended: threading.Event = ended) -> None:
+            executor = RequestExecutor()
+
+            def _slow(connection: object) -> None:
+                try:
+                    connection.exec_driver_sql(sql)  # type: ignore[attr-defined]
+                finally:
+                    ended.set()
+
+            task = asyncio.create_task(executor.context_for(CancellationToken()).read_control(tenant, _slow))
+            await _leave(task, ended)
+            executor.close()
+
+        with tenant_store(tmp_path / kind, kind=kind) as store:
+            asyncio.run(asyncio.wait_for(_ask_and_leave(TenantView("acme", "a", "e", 200, store)), 20))
+
+
+def test_a_question_called_off_does_not_start(tmp_path: Path) -> None:
+    """Time that ran out before the work began is noticed at its beginning."""
+    question = CancellationToken()
+    question.cancel()
+
+    async def _ask(tenant: TenantView) -> None:
+        executor = RequestExecutor()
+        try:
+            await executor.context_for(question).query_facts(tenant, lambda facts: facts.cursor.rows(SLOW))
+        finally:
+            executor.close()
+
+    with tenant_store(tmp_path) as store, pytest.raises(QueryTimeout):
+        asyncio.run(_ask(TenantView("acme", "a", "e", 200, store)))
+
+
+@pytest.mark.extensive
+def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
+    """However many tenants hang with however much work, in their database or on their disk, a healthy one is served at
+    once, and what is asked of every tenant is answered in time, with a word about those that hang."""
+    release = threading.Event()
+
+    def _hang(_: object = None) -> None:
+        release.wait(60)
+
+    async def _crowd(healthy: TenantView, *hanging: TenantView) -> None:
+        executor = RequestExecutor()
+
+        def _look(tenant: TenantView, _: CancellationToken) -> str:
+            if tenant is not healthy:
+                release.wait(60)
+            return tenant.tenant_name
+
+        tasks = []
+        for tenant in hanging:
+            for _ in range(10):
+                context = executor.context_for(CancellationToken())
+                tasks += [
+                    asyncio.create_task(one)
+                    for one in (context.query_facts(tenant, _hang), context.read_control(tenant, _hang))
+                ]
+                tasks.append(asyncio.create_task(context.next_piece(context.stream(tenant, _hang))))  # type: ignore[arg-type]
+        await asyncio.sleep(0.2)
+        context = executor.context_for(CancellationToken())
+        assert (
+            await context.read_control(healthy, lambda connection: connection.exec_driver_sql("SELECT 7").scalar()) == 7
+        )
+        assert await context.query_facts(healthy, lambda facts: facts.cursor.rows("SELECT 8")) == [(8,)]
+        *lost, seen = await executor.watch([*hanging, healthy], _look, 0.3)
+        assert seen == "acme"
+        assert {str(error) for error in lost} == {"the storage has not responded within 0.3 s"}
+        for task in tasks:
+            task.cancel()
+        release.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        while executor._unwaited:
+            await asyncio.sleep(0.01)
+        executor.close()
+
+    with ExitStack() as stack:
+        names = ["acme", *(f"hanging-{number}" for number in range(4))]
+        stores = {name: stack.enter_context(tenant_store(tmp_path / name, name=name)) for name in names}
+        tenants = [TenantView(name, "a", "e", 200, store) for name, store in stores.items()]
+        asyncio.run(asyncio.wait_for(_crowd(*tenants), 120))
+
+
+def test_every_reader_of_a_request_has_its_scope(tmp_path: Path) -> None:
+    """Questions of now and of earlier, versions, and streams."""
+    scope = RowScope.of({"identity_id": ["sa-1"]})
+
+    async def _ask(tenant: TenantView) -> None:
+        executor = RequestExecutor()
+        context = executor.context_for(CancellationToken(), scope)
+        earlier = datetime(2026, 1, 1, tzinfo=UTC)
+
+        def _of_version(_: object, open_reader: OpenReader) -> RowScope | None:
+            with open_reader() as reader:
+                return reader.scope
+
+        for as_of in (None, earlier):
+            assert await context.query_facts(tenant, lambda reader: reader.scope, as_of) == scope
+            assert await context.query_version(tenant, _of_version, as_of) == scope
+            pieces = context.stream(tenant, lambda reader: iter([reader.scope]), as_of)
+            assert await context.next_piece(pieces) == scope
+            context.finish(pieces)
+        assert await executor.context_for(CancellationToken()).query_facts(tenant, lambda reader: reader.scope) is None
+        executor.close()
+
+    with tenant_store(tmp_path) as store:
+        asyncio.run(asyncio.wait_for(_ask(TenantView("acme", "a", "e", 200, store)), 20))

@@ -1,0 +1,118 @@
+"""Edits of cost categories, on both databases, and what differs between versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chargeback.categories.parsing import parse_category
+from chargeback.errors import CategoryProblem, EditConflict
+from chargeback.reports.categories import editing
+from chargeback.reports.categories.editing import (
+    TooManyCategories,
+    counts_of,
+    differences,
+    etag_of,
+    preview_categories,
+    save_categories,
+    save_category,
+    warnings_about,
+)
+from chargeback.store.control import cost_categories as store
+from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
+from chargeback.store.control.database import ControlDatabase
+from tests.support.clock import NOW
+from tests.support.databases import KINDS, control_database
+
+RULE = {"match": {"topic": ["pay.*"]}, "assign": "payments"}
+VERSION = CategoryVersion("team", 3, '{"default":"UNASSIGNED","rules":[]}', "ann", NOW, None)
+
+
+@pytest.fixture(params=KINDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ControlDatabase]:
+    """A migrated, empty control database."""
+    with control_database(request.param, tmp_path) as database:
+        yield database
+
+
+def test_all_or_none(database: ControlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several categories are written in one transaction; one that cannot be takes the others with it."""
+    monkeypatch.setattr(editing, "MOST_CATEGORIES", 2)
+    several = [parse_category(key, {"rules": [RULE]}) for key in ("a", "b", "c")]
+    with pytest.raises(TooManyCategories) as error, database.write() as connection:
+        save_categories(connection, several, who="ann")
+    assert str(error.value) == "there are 2 cost categories already; remove some"
+    with database.write() as connection:
+        assert store.list_categories(connection) == []
+        done = save_categories(connection, several[:2], who="ann", reason="CHG-1")
+    with database.read() as connection:
+        assert store.list_categories(connection) == [edit.after for edit in done]
+    assert [(edit.before, edit.after.version, edit.after.reason, edit.is_change) for edit in done] == [
+        (None, 1, "CHG-1", True)
+    ] * 2
+
+
+def test_what_says_the_same_is_not_written(database: ControlDatabase) -> None:
+    """A preview and a write agree on it, and on the next number, also after a removal."""
+    one = parse_category("a", {"rules": [RULE]})
+    with database.write() as connection:
+        (first,) = save_categories(connection, [one], who="ann")
+        (same,) = save_categories(connection, [one], who="bob")
+        (would,) = preview_categories(connection, [one])
+        assert (same, would) == (editing.CategoryEdit(first.after, first.after, ()),) * 2
+        other = parse_category("a", {})
+        (would,) = preview_categories(connection, [other])
+        (did,) = save_categories(connection, [other], who="bob")
+        assert (would.after.version, would.differences) == (did.after.version, did.differences)
+        store.write_category(connection, CategoryWrite("a", None), expected=2)
+        assert [edit.after.version for edit in preview_categories(connection, [one])] == [4]
+        with pytest.raises(EditConflict):
+            save_category(connection, one, expected=did.after, who="ann")
+
+
+def test_versions_have_etags_of_their_own() -> None:
+    """Two versions of one number can be there one after the other: a backup was restored in between."""
+    tags = {etag_of(each) for each in (VERSION, replace(VERSION, who="bob"), replace(VERSION, version=4))}
+    assert len(tags) == 3
+    assert all(tag.startswith(('"3-', '"4-')) and tag.endswith('"') for tag in tags)
+
+
+def test_a_version_that_is_refused_now() -> None:
+    """It can still be read, so that it can be put right; why it is refused is among its warnings."""
+    old = replace(VERSION, document='{"rules":[{"assign":"a"}],"values":{"a":{},"b":{}}}')
+    assert warnings_about(old) == (CategoryProblem("rules[0].match", "this key is required"),)
+    assert counts_of(old) == {"rules": 1, "values": 2}
+    assert counts_of(replace(VERSION, document=None)) == {"rules": 0, "values": 0}
+
+
+def shown(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The differences between two documents."""
+    written = replace(VERSION, document=editing._text(parse_category("team", before)))
+    return [str(each) for each in differences(written, parse_category("team", after))]
+
+
+def test_differences() -> None:
+    """Of rules by their ids or what they say, of their order, of values, of the default and of the steps."""
+    one, two = {**RULE, "id": "one"}, {**RULE, "id": "two", "match": {"topic": ["x"]}}
+    values: dict[str, Any] = {"payments": {}, "b": {"name": "B"}}
+    assert shown({"rules": [one, RULE]}, {"rules": [one, RULE], "values": {}}) == []
+    assert shown({"rules": [one, two, RULE]}, {"rules": [RULE, two, one]}) == ["~ the order of the rules"]
+    assert shown({"rules": [one, RULE, RULE]}, {"rules": [{**one, "assign": "x"}, two, RULE]}) == [
+        '~ rule one: {"match": {"topic": ["pay.*"]}, "assign": "x"}',
+        '+ rule two: {"match": {"topic": ["x"]}, "assign": "payments"}',
+        '- rule: {"match": {"topic": ["pay.*"]}, "assign": "payments"}',
+    ]
+    assert shown({"values": values}, {"values": {"b": {}, "c": None}, "default": "c"}) == [
+        "~ value b",
+        "+ value c",
+        "- value payments",
+        "~ default: UNASSIGNED → c",
+    ]
+    assert shown({}, {"share": [{"from": "a", "to": "*", "by": "even"}]}) == ["~ share: 1 step"]
+    long = {"match": {"topic": [f"topic-{n}" for n in range(99)]}, "assign": "a"}
+    (line,) = shown({}, {"rules": [long]})
+    assert (len(line), line[-1]) == (169, "…")

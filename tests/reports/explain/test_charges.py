@@ -1,0 +1,230 @@
+"""Explanations as they are shown: amounts that follow from the answer alone, and sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from chargeback.allocation.day import Evidence
+from chargeback.allocation.explain import ExplainedPortion, explain_line
+from chargeback.allocation.policies import UNKNOWN
+from chargeback.model.money import render, total
+from chargeback.recompute.explain import ExplainKey, Explanation
+from chargeback.recompute.rules import AppliedPolicy
+from chargeback.recompute.stored_day import Siblings
+from chargeback.reports.explain.charges import calculation_json, contest_json, explanation_json
+from chargeback.reports.explain.sentence import sentence
+from chargeback.reports.policies import policy_json
+from chargeback.reports.wording import Names
+from chargeback.store.queries.paging import Page
+from tests.allocation.bills import POLICIES, calculate
+from tests.allocation.days import evidence, random_days
+from tests.support.explained import check_explanation, check_sentence
+from tests.support.laws import examples
+
+NAMES = Names({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
+#: How many rows of a random day are explained.
+SAMPLED = 60
+
+
+#: How many random days are drawn at once, of how many identities at most, until they have so many explained rows: in
+#: eight drills 20,000.
+SOME, MANY = (60, 40, 200), (600, 5000, 2_500)
+DRILL = [pytest.mark.drill, pytest.mark.timeout(1800)]
+
+
+@pytest.mark.parametrize(
+    ("days", "people", "least"), [SOME, *(pytest.param(*MANY, marks=DRILL, id=f"drill {n}") for n in range(8))]
+)
+def test_amounts_follow_from_the_answers_alone(days: int, people: int, least: int) -> None:
+    """For rows of random days, an independent checker derives the stored amount from the explanation's JSON, and finds
+    the numbers and the claims of the sentence in it."""
+    checked = 0
+
+    @settings(max_examples=examples(days))
+    @given(random_days(people))
+    def check(day: Evidence) -> None:
+        nonlocal checked
+        rows = calculate(day).rows.select(["line_id", "identity_id", "portion", "amount"]).to_pylist()
+        for row in rows[:: max(1, len(rows) // SAMPLED)]:
+            told = explanation(day, row["identity_id"], row["portion"], row["line_id"])
+            found = told.portion
+            assert found is not None
+            for page in (Page(0, 1000), Page(1, 2)):
+                assert check_explanation(answer(day, row, found, page)) == row["amount"]
+            check_sentence(sentence(told, NAMES, "USD"), answer(day, row, found, Page(0, 1000)), dict(NAMES.identities))
+            checked += 1
+
+    while checked < examples(least):
+        check()
+
+
+def answer(day: Evidence, row: dict[str, Any], found: ExplainedPortion, page: Page) -> dict[str, Any]:
+    """The parts of an explanation's JSON that the checker needs."""
+    (line,) = (each for each in day.billing.to_pylist() if each["line_id"] == row["line_id"])
+    return {
+        "identity_id": row["identity_id"],
+        "line": {"total_cost": render(line["total_cost"])},
+        "policy": {"portions": policy_json(POLICIES.get(line["product_type"], UNKNOWN))},
+        **calculation_json(found),
+        "evidence": contest_json(found.usage_split, row["identity_id"], page, lambda id_: {"identity_id": id_})
+        if found.usage_split
+        else None,
+    }
+
+
+def explanation(day: Evidence, identity_id: str, portion: int | None = None, line_id: str | None = None) -> Explanation:
+    """The explanation of a line of a day, by default the first one, as if it were stored."""
+    line = next(each for each in day.billing.to_pylist() if line_id in {None, each["line_id"]})
+    found = explain_line(day, POLICIES, line["line_id"], identity_id, portion, NAMES.resources.get(line["resource_id"]))
+    policy = POLICIES.get(line["product_type"])
+    applied = AppliedPolicy(
+        line["product_type"], policy or UNKNOWN, "shipped", None if policy is None else line["product_type"]
+    )
+    key = ExplainKey(date(2026, 11, 4), line["line_id"], identity_id, portion)
+    siblings = Siblings(1, line["total_cost"], equals_line=True)
+    return Explanation(
+        key=key,
+        row=None,
+        line=line,
+        billed=line,
+        policy=applied,
+        portion=found,
+        missing=None,
+        siblings=siblings,
+        revision=1,
+        revisions=(),
+        is_same=True,
+    )
+
+
+GB = 10**9
+
+
+@pytest.mark.parametrize(
+    ("day", "identity_id", "portion", "expected"),
+    [
+        (
+            evidence("lkc-1 CKU 120", f"bytes_in lkc-1 sa-1 {123 * GB // 10} \n bytes_in lkc-1 sa-2 {333 * GB // 10}"),
+            "sa-1",
+            1,
+            "sa-pay wrote and read 12.3 of 45.6 GB on orders-prod on 4 November 2026. "
+            "70 % of the CKU line of 120.00 USD follows bytes: 22.66 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 0.0000031", "bytes_in lkc-1 sa-1 1 \n bytes_in lkc-1 sa-2 2"),
+            "sa-1",
+            None,
+            "sa-pay wrote 1 of 3 bytes on orders-prod on 4 November 2026. "
+            "The WRITE line of 0.0000031 USD follows written bytes: 0.0000010 USD for sa-pay.",
+        ),
+        (
+            evidence("p FLINK 2", "cfu p sa-1 1 \n cfu p UNALLOCATED 3"),
+            "UNALLOCATED",
+            None,
+            "Users without a known owner used 3 of 4 CFU on p on 4 November 2026. "
+            "The FLINK line of 2.00 USD follows CFU: 1.50 USD for UNALLOCATED.",
+        ),
+        (
+            evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1 sa-2 sa-3"),
+            "sa-1",
+            None,
+            "sa-pay was one of 3 identities active on orders-prod on 4 November 2026. "
+            "The BASE line of 6.00 USD is shared evenly: 2.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 6", "", "lkc-1 active sa-1 sa-2"),
+            "sa-1",
+            None,
+            "sa-pay was one of 2 identities active on orders-prod on 4 November 2026. The WRITE line of 6.00 USD is "
+            "shared evenly because no written bytes were measured on orders-prod on this day: 3.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 6000", "bytes_in lkc-1 sa-1 0", "* period sa-1 sa-2", metrics=False),
+            "sa-1",
+            None,
+            "sa-pay was one of 2 active identities on 4 November 2026. The WRITE line of 6,000.00 USD is shared evenly "
+            "because the metrics source did not answer, so no written bytes were measured, and no identity was active "
+            "on orders-prod on this day: 3,000.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 WRITE 6", "bytes_in lkc-1 sa-2 1"),
+            "sa-1",
+            None,
+            "sa-pay is charged nothing for orders-prod on 4 November 2026: no written bytes of it were measured on "
+            "orders-prod. The WRITE line of 6.00 USD follows written bytes: nothing for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 CONNECT 6", "", "lkc-1 owner sa-1"),
+            "sa-1",
+            None,
+            "sa-pay owned orders-prod on 4 November 2026. "
+            "The CONNECT line of 6.00 USD goes to the owner: 6.00 USD for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 CONNECT 6", "", "lkc-1 owner sa-2"),
+            "sa-1",
+            None,
+            "sa-pay is charged nothing for orders-prod on 4 November 2026: it did not own orders-prod. "
+            "The CONNECT line of 6.00 USD goes to the owner: nothing for sa-pay.",
+        ),
+        (
+            evidence("lkc-1 BASE 6"),
+            "UNALLOCATED",
+            None,
+            "Nobody could be found to charge for orders-prod on 4 November 2026: no identity was active on "
+            "orders-prod on this day; no identity was active on any resource on this day. "
+            "The BASE line of 6.00 USD stays unallocated: 6.00 USD for UNALLOCATED.",
+        ),
+        (
+            evidence("lkc-1 NEWS 6"),
+            "UNALLOCATED",
+            None,
+            "Nobody could be found to charge for orders-prod on 4 November 2026: no policy is known for NEWS. "
+            "The NEWS line of 6.00 USD stays unallocated: 6.00 USD for UNALLOCATED.",
+        ),
+        (
+            evidence("lkc-1 BASE 0"),
+            "sa-1",
+            None,
+            "sa-pay is charged nothing for orders-prod on 4 November 2026, because the line costs nothing.",
+        ),
+    ],
+)
+def test_sentences(day: Evidence, identity_id: str, portion: int | None, expected: str) -> None:
+    """Each way of splitting has a sentence with rounded amounts, for people who do not know the service."""
+    assert sentence(explanation(day, identity_id, portion), NAMES, "USD") == expected
+
+
+def test_the_sentence_of_a_proportional_line() -> None:
+    """It names what the other lines charged."""
+    day = evidence("a SUPPORT 8 \n lkc-1 BASE 6 \n lkc-2 BASE 2", "", "lkc-1 active sa-1 \n lkc-2 active sa-2")
+    assert sentence(explanation(day, "sa-1"), NAMES, "USD") == (
+        "sa-pay was charged 6.00 of 8.00 USD for other lines on 4 November 2026. "
+        "The SUPPORT line of 8.00 USD follows what the other lines charge: 6.00 USD for sa-pay."
+    )
+
+
+def test_without_evidence_nothing_is_guessed() -> None:
+    """The stored amount is told, and why it cannot be explained; all parts of the calculation are null."""
+    found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1")
+    lost = replace(found, portion=None, missing="the measured usage of that day cannot be read", is_same=None)
+    shown = explanation_json(lost, NAMES, "USD")
+    assert shown["sentence"] == (
+        "sa-pay is charged nothing of the BASE line of orders-prod on 4 November 2026. "
+        "How is not known: the measured usage of that day cannot be read."
+    )
+    assert [shown[name] for name in ("evidence", "portion", "arithmetic", "recomputed")] == [None] * 4
+    assert shown["evidence_missing"] == "the measured usage of that day cannot be read"
+
+
+def test_portions_of_an_identity_sum_to_its_rows() -> None:
+    """Every portion is explained for itself."""
+    day = evidence("lkc-1 CKU 10", "bytes_in lkc-1 sa-1 1", "lkc-1 active sa-1 sa-2")
+    parts = [explain_line(day, POLICIES, day.billing["line_id"][0].as_py(), "sa-1", number) for number in (1, 2)]
+    assert total(each.arithmetic.amount for each in parts if each.arithmetic) == Decimal("8.5")

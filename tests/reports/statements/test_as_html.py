@@ -1,0 +1,283 @@
+"""A statement as a page: complete in itself, escaped, and printed as PDF."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pypdfium2
+import pytest
+
+from chargeback import how_to_install
+from chargeback.allocation.policies import UNKNOWN
+from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.errors import PdfUnavailable
+from chargeback.model.days import month_of
+from chargeback.model.effects import EFFECTS
+from chargeback.reports.statements.as_csv import statement_csv, statements_csv
+from chargeback.reports.statements.as_html import content_policy, index_html, plain, shortened, statement_html, words
+from chargeback.reports.statements.as_pdf import to_pdf
+from chargeback.reports.statements.content import (
+    DIRECT,
+    SHARED_IN,
+    CostPerUnit,
+    HandedOnBy,
+    Heading,
+    Line,
+    Previous,
+    ProductPolicy,
+    Ranked,
+    Ranking,
+    Recipient,
+    RuleShare,
+    Stated,
+    Statement,
+    Statements,
+    StatementSplit,
+    TieOut,
+)
+from chargeback.reports.statements.files import FORMATS, write_statements
+
+#: Text that a page, a spreadsheet or a file name could take for something else.
+HOSTILE = "=HYPERLINK(\"http://evil.example\") <script>alert('x')</script> & ../../R\u00f6hren \u6f22\u5b57"
+
+
+def stated(exact: str, currency: str = "USD") -> Stated:
+    """An amount that is rounded by itself."""
+    return Stated.alone(Decimal(exact), currency)
+
+
+def statement(value: str = "payments", amount: str = "1234.561", products: int = 1) -> Statements:
+    """A month with one statement; every text of it is ``value``."""
+    per_line = Decimal(amount) / products
+    lines = [
+        Line(DIRECT, "KAFKA", f"KAFKA_NUM_CKUS_{number}", Stated.alone(per_line, "USD")) for number in range(products)
+    ]
+    lines.append(Line(SHARED_IN, "SUPPORT", value, stated("0.00")))
+    ranking = Ranking([Ranked(value, value, stated(amount), value)], 0, stated("0"), stated(amount))
+    one = Statement(
+        "CB-acme-2026-10-cost_center.payments-r2",
+        "CB-acme-2026-10-cost_center.payments-r1",
+        "digest",
+        Recipient(value, value, ((value, value), ("retail", "Retail")), (("account", value),), (value,)),
+        stated(amount),
+        lines,
+        Previous("2026-09", Decimal("1000"), Decimal("234.561"), dict.fromkeys(EFFECTS, Decimal("1")), value),
+        ranking,
+        ranking,
+        ranking,
+        [CostPerUnit("gib_in", "GiB", Decimal(amount), Decimal("1234.5"), Decimal("1.000049412717"))],
+        StatementSplit(
+            [ProductPolicy(value, UNKNOWN)], [RuleShare(value, value, Decimal(amount))], [HandedOnBy(value, "even")]
+        ),
+    )
+    heading = Heading(
+        "acme",
+        "category:cost_center",
+        "2026-10",
+        month_of(date(2026, 10, 1)),
+        31,
+        date(2026, 10, 31),
+        datetime(2026, 11, 4, 3, 2, 1, tzinfo=UTC),
+        "USD",
+        2,
+        2,
+        None,
+    )
+    tie = TieOut(stated(amount), stated(amount), stated("0"), stated("0"), "equal")
+    return Statements(heading, [one], stated(amount), tie)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def text_of(pdf: bytes) -> list[str]:
+    """The texts of the pages of a PDF file."""
+    document = pypdfium2.PdfDocument(pdf)
+    try:
+        return [sheet.get_textpage().get_text_range() for sheet in document]
+    finally:
+        document.close()
+
+
+@pytest.mark.parametrize("value", ["payments", HOSTILE])
+def test_a_page_is_complete_and_escaped(value: str) -> None:
+    """No script, no address of anything elsewhere; texts are texts. Its policy allows its own style, and no other."""
+    found = statement(value)
+    for page in (statement_html(found, found.items[0]), index_html(found, {found.items[0].number: {"pdf": "x.pdf"}})):
+        elements = Elements(page).found
+        assert not {tag for tag, _ in elements} & {"script", "link", "img", "iframe", "form", "object", "svg"}
+        assert not {name for _, attributes in elements for name in attributes} & {"src", "style", "onclick", "action"}
+        assert {attributes["href"] for tag, attributes in elements if tag == "a"} <= {"x.pdf"}
+        (style,) = re.findall("<style>(.*?)</style>", page, re.DOTALL)
+        assert "url(" not in style
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert f"style-src 'sha256-{digest}'" in content_policy()
+        assert "default-src 'none'" in content_policy()
+
+
+def test_a_page_has_what_the_statement_says() -> None:
+    """Amounts in cents, with the exact ones behind them."""
+    found = statement()
+    page = statement_html(found, found.items[0])
+    for text in (
+        '<data class="number" value="1234.561">1,234.56</data>',
+        "CB-acme-2026-10-cost_center.payments-r2",
+        "supersedes r1",
+        "PROVISIONAL",
+        "31 October 2026, 31 of 31 days",
+        "4 November 2026, 03:02 UTC",
+        "difference",
+        "+234.56 since September 2026",
+        "Another share of the usage",
+    ):
+        assert text in page
+
+
+def test_a_part_of_the_bill_says_so() -> None:
+    """Without the tie-out, and with what the reader may see."""
+    found = statement()
+    scoped = replace(found, heading=replace(found.heading, scope={"tag:team": ["payments"]}), tie_out=None)
+    page = statement_html(scoped, scoped.items[0])
+    assert "As far as you may see" in page
+    assert "Against the provider" not in page
+
+
+def test_a_part_of_the_bill_takes_little_room() -> None:
+    """Of the many values that a caller may see, twenty are named, shortened, and the others counted."""
+    found = statement()
+    for count, others in ((20, ""), (21, " … and 1 other"), (1000, " … and 980 others")):
+        values = [f"team-{number:03}" for number in range(count)]
+        scoped = replace(found, heading=replace(found.heading, scope={"tag:team": values, "env_id": ["e" * 200]}))
+        page = statement_html(scoped, scoped.items[0])
+        assert f"tag:team: {', '.join(values[:20])}{others}; env_id: <span" in page
+        assert "team-020" not in page
+        assert f">{'e' * 59}…</span>" in page
+
+
+def test_words_and_amounts() -> None:
+    """Codes in words, and amounts as finance writes them."""
+    assert words("KAFKA_NUM_CKUS") == "Kafka CKUs"
+    assert (plain(Decimal("-0.004"), "USD"), plain(Decimal("-1234567.891"), "USD")) == ("0.00", "\u22121,234,567.89")
+
+
+@pytest.mark.extensive
+def test_a_pdf_of_several_pages() -> None:
+    """Every page has the number of the statement and its own; the total comes once, and the same bytes come again."""
+    found = statement(HOSTILE, products=90)
+    page = statement_html(found, found.items[0])
+    pdf = to_pdf(page)
+    sheets = text_of(pdf)
+    assert len(sheets) > 2
+    for number, sheet in enumerate(sheets, start=1):
+        assert found.items[0].number in sheet
+        assert f"{number} of {len(sheets)}" in sheet
+    assert "alert('x')" in " ".join(sheets)
+    assert to_pdf(page) == pdf
+
+
+def test_long_names_are_shortened_on_the_page_only() -> None:
+    """With an ellipsis, and the whole name as its title; CSV has all of it."""
+    name = "Customer payments and settlement for retail " * 5
+    found = statement(name)
+    page = statement_html(found, found.items[0])
+    texts = re.sub("<[^>]*>", "\n", page.partition("</style>")[2])
+    assert max(len(text) for text in texts.splitlines() if "Customer" in text) <= 120
+    assert f'<h1><span title="{name}">{name[:79]}…</span></h1>' in page
+    assert name in statement_csv(found, found.items[0])
+
+
+def test_shortened_texts() -> None:
+    """Wide characters take two columns, and marks stay with their characters; what fits is not touched."""
+    assert shortened("e\u0301" * 8, 8) == "e\u0301" * 8
+    assert shortened("e\u0301" * 9, 8) == "e\u0301" * 7 + "…"
+    assert shortened("決済チーム", 10) == "決済チーム"
+    assert shortened("決済チームの", 10) == "決済チー…"
+    assert shortened("payments of retail", 10) == "payments…"
+    family = "👩\u200d👩\u200d👧"
+    assert shortened(f"{family}x", 6) == "👩\u200d👩…"
+
+
+def test_costs_per_unit_cannot_be_added() -> None:
+    """They are alternatives in boxes of their own, each with its division, and no column of amounts."""
+    found = statement()
+    cost = found.items[0].unit_costs[0]
+    both = replace(found.items[0], unit_costs=[cost, replace(cost, per="gib_out", cost=Decimal("0.00001234"))])
+    page = statement_html(found, both)
+    section = page.partition("<h2>Costs per unit</h2>")[2].partition("</section>")[0]
+    assert section.count('class="or"') == 1
+    assert "<t" not in section
+    for text in ("For each GiB written", "1,234.56 USD ÷ 1,234.50 GiB", "0.000012</data> USD", "never add them"):
+        assert text in section
+    assert "never add them" not in statement_html(found, found.items[0])
+
+
+def test_numbers_of_things_are_grammatical() -> None:
+    """One other, two others, and the only statement."""
+    found = statement()
+    one = found.items[0]
+    for count, text in ((1, ">1 other</th>"), (2, ">2 others</th>")):
+        assert text in statement_html(found, replace(one, resources=replace(one.resources, other_count=count)))
+    assert "The only statement of October 2026" in statement_html(found, one)
+    assert "All 2 statements of October 2026" in statement_html(replace(found, items=[one, one]), one)
+
+
+@pytest.mark.extensive
+def test_the_policies_of_all_products_fit_on_one_page() -> None:
+    """Without what all have in common, together and after everything else."""
+    policies = [ProductPolicy(product, policy) for product, policy in sorted(catalogue().policies.items())]
+    found = statement()
+    one = replace(found.items[0], split=replace(found.items[0].split, policies=policies))
+    sheets = text_of(to_pdf(statement_html(found, one)))
+    assert [number for number, sheet in enumerate(sheets, start=1) if "even(period)" in sheet] == [len(sheets)]
+    assert "How products are split" in sheets[-1]
+    assert "not closed" in sheets[-1]
+    assert "unallocated" not in sheets[-1]
+
+
+def test_characters_without_a_font_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    """In one warning for a file, with what to install; a file whose characters all have a font has none."""
+    to_pdf("<html lang='en'><title>t</title><p>a \U0010fffd b \U0010fffc \U0010fffd")
+    (record,) = caplog.records
+    assert "U+10FFFD" in record.getMessage()
+    assert "U+10FFFC" in record.getMessage()
+    assert record.getMessage().count("U+10FFFD") == 1
+    assert "fonts-noto-cjk" in record.getMessage()
+    caplog.clear()
+    to_pdf("<html lang='en'><title>t</title><p>a b")
+    assert caplog.records == []
+
+
+def test_without_weasyprint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error says what to install, and no file is written."""
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    with pytest.raises(PdfUnavailable, match=re.escape(f"PDF files need the extra pdf: {how_to_install('pdf')}")):
+        write_statements(statement(), tmp_path / "files", FORMATS)
+    assert not (tmp_path / "files").exists()
+
+
+def test_files_and_tables_of_hostile_texts(tmp_path: Path) -> None:
+    """Files are called by numbers, and no field of a table begins a formula."""
+    found = statement(HOSTILE)
+    files = write_statements(found, tmp_path, ["html", "csv", "json"])
+    assert {file.parent for file in files} == {tmp_path}
+    assert [file.name for file in files[-2:]] == ["index.csv", "index.html"]
+    for text in (statement_csv(found, found.items[0]), statements_csv(found)):
+        assert "\"'=HYPERLINK" in text
+        assert ',"=' not in text

@@ -1,0 +1,175 @@
+"""Laws of statements, on random months with cost categories that split and hand on, tags, credits and refunds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chargeback.access.scope import RowScope
+from chargeback.config.journal import JournalProfile
+from chargeback.model.cents import rounded_cents
+from chargeback.model.days import month_of
+from chargeback.model.money import difference, from_units, total
+from chargeback.reports.statements.compile import compile_statements
+from chargeback.reports.statements.content import DIRECT, SHARED_IN, SHARED_OUT, Ranking, Stated, Statement, Statements
+from chargeback.reports.statements.journal import journal_of
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import sums_by
+from chargeback.store.tenant import TenantStore
+from tests.store.queries.conftest import Ask, ask, engine
+from tests.support.days import set_chargebacks
+from tests.support.facts import new_facts, tenant_store
+from tests.support.laws import examples
+from tests.support.scopes import SCOPES, ScopedWorld, worlds
+
+__all__ = ["ask", "engine"]
+
+MARCH, APRIL = date(2026, 3, 1), date(2026, 4, 30)
+BY: Final = st.sampled_from(["identity_id", "tag:team", "tag:cost", "category:team", "category:area"])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
+    """A tenant whose control database knows only that all days of the months are calculated."""
+    with tenant_store(tmp_path_factory.mktemp("statements")) as store:
+        with store.control.write() as connection:
+            for day in (*month_of(MARCH), *month_of(APRIL)):
+                set_chargebacks(connection, day, revision=1)
+        yield store
+
+
+class Compiler:
+    """Writes worlds, each once, and makes statements of them."""
+
+    def __init__(self, store: TenantStore, ask: Ask, new_folder: Callable[[], Path]) -> None:
+        self._store = store
+        self._ask = ask
+        self._new_folder = new_folder
+        self._written: list[tuple[ScopedWorld, FactTables]] = []
+
+    def facts(self, world: ScopedWorld) -> FactTables:
+        """The tables of a world."""
+        for known, facts in self._written:
+            if known is world:
+                return facts
+        facts = new_facts(self._new_folder() / "facts")
+        world.write(facts)
+        self._written.append((world, facts))
+        return facts
+
+    def __call__(self, world: ScopedWorld, by: str, month: date = MARCH, scope: RowScope | None = None) -> Statements:
+        """The statements of a month, for a reader with a scope or without."""
+        facts = self.facts(world)
+        own = replace(self._store, facts=facts)
+        tenant = TenantView("acme", "t", "eco", 30, own, topic_attribution_status="enabled")
+        found: Statements = self._ask(
+            lambda cursor: compile_statements(tenant, world.reader(cursor, facts, scope), month, by)
+        )
+        return found
+
+
+@pytest.fixture
+def compiled(tmp_path_factory: pytest.TempPathFactory, store: TenantStore, ask: Ask) -> Compiler:
+    """A compiler of random worlds."""
+    return Compiler(store, ask, lambda: tmp_path_factory.mktemp("law"))
+
+
+def check_sum(parts: list[Stated], whole: Stated) -> None:
+    """Parts add up to their whole, exactly and in cents, and none is a cent away from what it is."""
+    assert total(part.exact for part in parts) == whole.exact
+    assert total(part.cents for part in parts) == whole.cents
+    assert all(abs(difference(part.exact, part.cents)) < Decimal("0.01") for part in [*parts, whole])
+
+
+def check_ranking(ranking: Ranking) -> None:
+    """The named parts and the others add up."""
+    check_sum([*(each.amount for each in ranking.items), ranking.other], ranking.total)
+    assert len({(each.id, each.within) for each in ranking.items}) == len(ranking.items)
+
+
+def check_statement(statement: Statement) -> None:
+    """Lines, largest parts and effects add up."""
+    check_sum([line.amount for line in statement.lines], statement.amount)
+    for ranking in (statement.identities, statement.resources, statement.topics):
+        if ranking is not None:
+            check_ranking(ranking)
+    assert statement.resources.total == statement.amount
+    if statement.previous is not None:
+        assert total(statement.previous.effects.values()) == statement.previous.delta
+        assert difference(statement.amount.exact, statement.previous.amount) == statement.previous.delta
+    kinds = {line.kind for line in statement.lines}
+    assert kinds <= {DIRECT, SHARED_IN, SHARED_OUT}
+    if statement.split.rules is not None:
+        direct = total(line.amount.exact for line in statement.lines if line.kind == DIRECT)
+        assert total(rule.amount for rule in statement.split.rules) == direct
+        assert bool(statement.split.steps) == bool(kinds - {DIRECT})
+
+
+@settings(max_examples=examples(8))
+@given(worlds(handing_on=True), BY)
+def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str) -> None:
+    """Digit by digit and in cents; lines add up to statements, and no cost is left out or in two of them."""
+    found = compiled(world, by)
+    whole = total(from_units(row.units) for row in world.charges)
+    check_sum([each.amount for each in found.items], found.total)
+    assert found.total == Stated(whole, rounded_cents(whole, "USD"))
+    assert len({each.recipient.value for each in found.items}) == len(found.items)
+    assert len({each.number for each in found.items}) == len(found.items)
+    for statement in found.items:
+        check_statement(statement)
+        assert found.find(statement.recipient.value) is statement
+    assert found.tie_out is not None
+    assert found.tie_out.statements == found.total
+    assert compiled(world, by) == found
+    journal = journal_of(found, JournalProfile())
+    assert journal.debits == journal.credits
+    booked = {each.statement: difference(each.debit, each.credit) for each in journal.entries if each.statement}
+    assert booked == {each.number: each.amount.cents for each in found.items if each.amount.cents}
+    assert total(booked.values()) == rounded_cents(whole, "USD")
+
+
+@settings(max_examples=examples(4))
+@given(worlds(handing_on=True), BY)
+def test_what_has_gone_is_stated(compiled: Compiler, world: ScopedWorld, by: str) -> None:
+    """In the month after, every value has a statement of nothing, compared with all it cost before."""
+    march, april = compiled(world, by), compiled(world, by, APRIL)
+    assert april.total == Stated(Decimal(0), Decimal(0))
+    before = {each.recipient.value: each.amount.exact for each in march.items}
+    assert {each.recipient.value: each.previous and each.previous.amount for each in april.items} == before
+    assert all(not each.lines for each in april.items)
+
+
+@settings(max_examples=examples(8))
+@given(worlds(handing_on=True), BY, SCOPES)
+def test_a_scope_sees_its_part(compiled: Compiler, ask: Ask, world: ScopedWorld, by: str, scope: RowScope) -> None:
+    """Statements are those of the visible rows. What is seen as a whole is the same document, with the same cents; the
+    bill, rules and steps are not shown."""
+    whole, mine = compiled(world, by), compiled(world, by, scope=scope)
+    assert (mine.tie_out, mine.heading.scope) == (None, scope.as_json())
+    for statement in mine.items:
+        check_statement(statement)
+        assert (statement.split.rules, statement.split.steps) == (None, None)
+        other = whole.find(statement.recipient.value)
+        assert other is not None
+        if [(line.kind, line.product_type, line.amount.exact) for line in statement.lines] == [
+            (line.kind, line.product_type, line.amount.exact) for line in other.lines
+        ]:
+            assert (statement.amount, statement.lines) == (other.amount, other.lines)
+            assert statement.replies == []
+        else:
+            assert statement.replies is None
+
+    facts, days = compiled.facts(world), Selection.of_days(month_of(MARCH))
+    visible = ask(lambda cursor: sums_by(world.reader(cursor, facts, scope), CHARGEBACKS, days, (by,)))
+    assert mine.total.exact == total(visible.values())

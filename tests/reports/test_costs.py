@@ -1,0 +1,55 @@
+"""Periods become units of time, and filters of costs those of topics."""
+
+from __future__ import annotations
+
+from datetime import date
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from chargeback.model.days import instants
+from chargeback.reports.costs import CostRequest, buckets_of
+from chargeback.reports.periods import Period
+from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
+from chargeback.store.queries.topic_costs import of_topics
+
+WINDOW = instants(date(2026, 1, 30), date(2026, 2, 2), ZoneInfo("Asia/Tokyo"))
+PERIOD = Period(date(2026, 1, 30), date(2026, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("unit", "labels"),
+    [
+        ("day", ("2026-01-30", "2026-01-31", "2026-02-01", "2026-02-02")),
+        ("week", ("2026-01-26", "2026-02-02")),
+        ("month", ("2026-01-01", "2026-02-01")),
+    ],
+)
+def test_units_of_time(unit: str, labels: tuple[str, ...]) -> None:
+    """Every unit that the period touches, once."""
+    assert buckets_of(PERIOD, unit) == labels
+
+
+def test_filters_of_topics() -> None:
+    """What topics know is kept under their names, the rest is named once."""
+    one = frozenset(["x"])
+    columns = (
+        ColumnFilter("resource_id", one),
+        ColumnFilter("environment_id", one, excludes=True),
+        ColumnFilter("identity_id", one),
+        ColumnFilter("identity_id", one, excludes=True),
+    )
+    categories = (CategoryFilter("team", one),)
+    asked = Selection(WINDOW, columns, (TagFilter("team", one),), categories=categories)
+    selection, ignored = of_topics(asked)
+    assert (selection.window, selection.tags, selection.categories) == (WINDOW, (), categories)
+    assert selection.columns == (ColumnFilter("cluster_resource_id", one), ColumnFilter("env_id", one, excludes=True))
+    assert ignored == ("identity_id", "tag:team")
+
+
+def test_windows_follow_the_zone() -> None:
+    """A day begins at midnight of the zone; without another period there is no other window."""
+    selection = Selection(WINDOW)
+    request = CostRequest(PERIOD, None, selection, ZoneInfo("Asia/Tokyo"), "day", ("identity_id",), "identity_id", 7)
+    assert str(request.window.start) == "2026-01-29 15:00:00+00:00"
+    assert request.compared_window is None

@@ -1,0 +1,65 @@
+"""Periods are calendar days, whatever they are called."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+
+from chargeback.reports.periods import COMPARISON, PERIOD, Period, compared_period, named_period
+
+LAST = date(2026, 11, 14)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("1d", LAST, LAST),
+        ("30d", date(2026, 10, 16), LAST),
+        ("month", date(2026, 11, 1), LAST),
+        ("last-month", date(2026, 10, 1), date(2026, 10, 31)),
+        ("quarter", date(2026, 10, 1), LAST),
+        ("2024-02", date(2024, 2, 1), date(2024, 2, 29)),
+        ("2026-12", date(2026, 12, 1), date(2026, 12, 31)),
+    ],
+)
+def test_named_periods(name: str, start: date, end: date) -> None:
+    """They end on the last calculated day, but for months of the calendar."""
+    assert re.fullmatch(PERIOD, name)
+    assert named_period(name, LAST) == Period(start, end)
+
+
+@pytest.mark.parametrize("name", ["0d", "7", "d", "1000d", "week", "2026-13", "2026-1", "", "7D"])
+def test_what_is_no_period(name: str) -> None:
+    """Other words are none."""
+    assert not re.fullmatch(PERIOD, name)
+
+
+def test_the_period_before_has_the_same_length() -> None:
+    """It ends on the day before this one begins."""
+    period = Period(date(2026, 3, 1), date(2026, 3, 31))
+    assert compared_period("previous", period) == Period(date(2026, 1, 29), date(2026, 2, 28))
+    assert compared_period("none", period) is None
+
+
+def test_the_year_before_has_the_same_dates() -> None:
+    """A leap day stands beside the last of February."""
+    assert compared_period("year", Period(date(2024, 2, 29), date(2024, 3, 1))) == Period(
+        date(2023, 2, 28), date(2023, 3, 1)
+    )
+
+
+def test_two_dates_are_a_period() -> None:
+    """They exist, lie in order, and not before all time."""
+    period = Period(LAST, LAST)
+    assert compared_period("2026-01-01..2026-01-02", period) == Period(date(2026, 1, 1), date(2026, 1, 2))
+    for wrong in (
+        "2026-01-02..2026-01-01",
+        "2026-02-30..2026-03-01",
+        "0001-01-01..2026-01-01",
+        "2026-01-01..9999-12-31",
+    ):
+        assert re.fullmatch(COMPARISON, wrong)
+        with pytest.raises(ValueError, match="should"):
+            compared_period(wrong, period)

@@ -1,0 +1,79 @@
+"""What is searched for is found, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from chargeback.model.inventory import Identity, Resource
+from chargeback.reports.search import Found, search
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.queries.entity_costs import EntityCosts
+from chargeback.store.queries.tag_index import TagIndex
+from chargeback.store.queries.visible_sums import VisibleEntities
+from tests.support.clock import NOW
+from tests.support.databases import KINDS
+from tests.support.facts import tenant_store
+
+TAGS = TagIndex.undated({"orders-sa": {"team": "no orders", "cost": "x"}}, {"lkc-1": {"team": "no orders"}})
+COSTS = EntityCosts(
+    identities={"orders-sa": Decimal(2)},
+    resources={"lkc-1": Decimal(5)},
+    topics={"lkc-1:topic:orders": Decimal(4)},
+    tags={("team", "no orders"): Decimal("0.5")},
+)
+
+
+@pytest.fixture(params=KINDS)
+def tenant(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TenantView]:
+    """A tenant with a little inventory, on each kind of database."""
+    with tenant_store(tmp_path, kind=request.param) as store:
+        resources = [
+            Resource("lkc-1", "cluster", "Orders"),
+            Resource("lkc-2", "cluster", "old ORDERS", parent_id="env-1"),
+            Resource("lkc-1:topic:orders", "topic", None, parent_id="lkc-1"),
+            Resource("lkc-2:topic:Orders", "topic", "Orders", parent_id="lkc-2"),
+            Resource("other", "cluster", "x"),
+        ]
+        with store.control.write() as connection:
+            ensure_known(connection, NOW, billed=resources, charged=[Identity("orders-sa", "user")])
+        yield TenantView("acme", "a", "e", 200, store)
+
+
+def test_the_best_comes_first(tenant: TenantView) -> None:
+    """What begins with the text, then what cost most, then the rest; in whatever case, by id or by name."""
+    found = search(tenant, TAGS, COSTS, "ORDERS", 10)
+    assert [(each.kind, each.id, each.parent_id, each.amount) for each in found] == [
+        ("resource", "lkc-1", None, Decimal(5)),
+        ("topic", "orders", "lkc-1", Decimal(4)),
+        ("identity", "orders-sa", None, Decimal(2)),
+        ("topic", "Orders", "lkc-2", None),
+        ("tag", "no orders", None, Decimal("0.5")),
+        ("resource", "lkc-2", "env-1", None),
+    ]
+    assert found[1] == Found("topic", "orders", "orders", "topic", "lkc-1", Decimal(4))
+    assert found[4] == Found("tag", "no orders", "no orders", "team", None, Decimal("0.5"))
+    assert search(tenant, TAGS, COSTS, "orders", 2) == found[:2]
+    assert search(tenant, TAGS, COSTS, "nothing", 2) == []
+
+
+def test_only_what_is_visible(tenant: TenantView) -> None:
+    """Of a caller with a scope; a topic is a resource."""
+    visible = VisibleEntities(frozenset(["lkc-1"]), frozenset(["lkc-2", "lkc-1:topic:orders"]))
+    found = search(tenant, TAGS.among(visible.identities, visible.resources), COSTS, "orders", 10, visible)
+    assert [(each.kind, each.id) for each in found] == [("topic", "orders"), ("resource", "lkc-2")]
+
+
+def test_the_dearest_of_many(tenant: TenantView) -> None:
+    """However many match, the ones that cost most are among the few that are asked for; signs of search languages are
+    letters like any other."""
+    many = [Identity(f"many_%{number:04}", "user") for number in range(3000)]
+    with tenant.store.control.write() as connection:
+        ensure_known(connection, NOW, billed=[], charged=many)
+    costs = EntityCosts(identities={many[2345].identity_id: Decimal(1), many[2999].identity_id: Decimal(3)})
+    found = search(tenant, TagIndex(), costs, "y_%", 3)
+    assert [each.id for each in found] == ["many_%2999", "many_%2345", "many_%0000"]
