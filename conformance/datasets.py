@@ -26,11 +26,11 @@ from chargeback.ecosystems.discovery import load_ecosystems
 from chargeback.model.days import DayRange, utc_now, utc_today
 from chargeback.model.focus import IDENTITIES, TOPICS, V1_2
 from chargeback.model.inventory import Identity, Resource
+from chargeback.reports.focus.columns import FocusLayout
+from chargeback.reports.focus.file import FocusSource, focus_batches, focus_schema
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.control.tags import TagWrite, create
-from chargeback.store.queries.focus import FocusSource, focus_batches, focus_schema
-from chargeback.store.queries.focus_columns import FocusLayout
-from chargeback.store.queries.focus_lookups import FocusTenant
 from chargeback.store.tenant import TenantStore, open_store
 
 _DEMO_DAYS: Final = 8

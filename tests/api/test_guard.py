@@ -12,7 +12,7 @@ import pytest
 
 from chargeback.api.guard import AllowedHosts
 from chargeback.api.services import ApiLimits
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
 from tests.support.serving import client_of, services_for

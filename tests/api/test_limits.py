@@ -20,7 +20,7 @@ import pytest
 
 from chargeback.api.services import ApiLimits
 from chargeback.model.chargeback import CHARGEBACKS
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME

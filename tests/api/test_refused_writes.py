@@ -20,14 +20,13 @@ from chargeback.api.app import create_app
 from chargeback.api.authorisation import api_routes
 from chargeback.api.limits import MAX_BODY_BYTES
 from chargeback.api.services import ApiLimits
-from chargeback.pipeline.run_messages import RunRequest
-from chargeback.reports.findings import finding_id
+from chargeback.model.run_request import RunRequest
+from chargeback.reports.findings import IDLE_RESOURCE, finding_id
 from chargeback.store.control.audit import REQUEST_REFUSED
 from chargeback.store.facts.tables import USAGE_TABLE
-from chargeback.store.queries.findings import IDLE_RESOURCE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, fill, known
-from tests.store.queries.test_findings import measure
+from tests.reports.test_findings_sums import measure
 from tests.support.facts import tenant_store
 from tests.support.serving import services_for
 

@@ -25,8 +25,9 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.store.queries.focus_columns import FocusLayout
+from chargeback.reports.focus.columns import FocusLayout
 from chargeback.store.tenant import open_store
 from tests.contract.deployment import Deployment
 from tests.contract.problems import complaints

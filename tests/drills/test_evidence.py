@@ -6,7 +6,8 @@ from pathlib import Path
 
 from chargeback.demo.faults import Fault
 from chargeback.demo.server import DemoServer
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.facts.tables import USAGE_TABLE, read_day
 from tests.drills.ledger import Ledger, StoredResult
 from tests.drills.ledger import tries as tried

@@ -15,7 +15,8 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import verify
 from chargeback.store.control.inventory import read_inventory
 from tests.drills.ledger import TODAY, Ledger, StoredResult

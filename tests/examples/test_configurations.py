@@ -24,8 +24,9 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.model.money import total
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import verify
 from chargeback.store.tenant import open_store
 from tests.support.clock import NOW, TODAY, FixedClock

@@ -12,7 +12,8 @@ from sqlalchemy import update
 
 from chargeback.errors import SourcePartial, SourceUnavailable, StorageError
 from chargeback.model.inventory import Inventory, Resource
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.control.days import METRICS, listing
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.schema import days

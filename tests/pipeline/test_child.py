@@ -15,11 +15,12 @@ import pytest
 from chargeback.config import load_configuration
 from chargeback.config.settings import LoggingSettings
 from chargeback.demo.faults import Fault
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline import child
 from chargeback.pipeline.child import ChildProcesses, RunningChild
 from chargeback.pipeline.child_process import Messenger
 from chargeback.pipeline.executor import Assignment
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, RunStats, Stage, StopReason
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage, StopReason
 from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.clock import TODAY
 from tests.support.deployments import Deployment

@@ -23,7 +23,8 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY, DayRange, utc_today
 from chargeback.model.money import total
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, Stage, StopSignal
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import Progress, RunOutcome, Stage, StopSignal
 from chargeback.store.control.emissions import Emission, read_emissions
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from tests.emitters.plugins import installed

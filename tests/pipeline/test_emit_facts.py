@@ -11,13 +11,14 @@ import pytest
 from chargeback.emitters.contract import Period
 from chargeback.errors import QueryTimeout, Stopped
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.run_context import RunContext
-from chargeback.pipeline.run_messages import RunRequest, StopSignal
+from chargeback.pipeline.run_messages import StopSignal
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.focus_lookups import FocusTenant
 from tests.support.clock import TODAY, FixedClock
 from tests.support.deployments import Deployment
 from tests.support.facts import Share, write_shares

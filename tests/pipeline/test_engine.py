@@ -13,8 +13,9 @@ from sqlalchemy import select
 from chargeback.config import Configuration, load_configuration
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest
+from chargeback.pipeline.run_messages import Progress, RunOutcome
 from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.deployments import Deployment

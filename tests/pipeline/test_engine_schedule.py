@@ -17,9 +17,10 @@ from sqlalchemy import text, update
 from chargeback.config import Configuration, Tenant, load_configuration
 from chargeback.errors import EngineBusy, LeaseHeld, QueryTimeout, SchemaError, StorageError
 from chargeback.model.days import utc_now
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline import engine as engine_module
 from chargeback.pipeline.engine import Engine
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.control import runs, schema
 from chargeback.store.tenant import TenantStore, open_store
 from tests.config.conftest import tenant

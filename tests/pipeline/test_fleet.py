@@ -14,9 +14,10 @@ import pytest
 
 from chargeback.config.compute import ComputeSettings
 from chargeback.errors import WorkersUnavailable
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline import day_task, fleet
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, Stage, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, Stage, StopSignal
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.facts.history import content_key
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, SCHEMAS, FactTables

@@ -16,10 +16,11 @@ from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory, Resource
+from chargeback.model.run_request import RunRequest
 from chargeback.model.usage import USAGE
 from chargeback.pipeline.gather import _gather_days, gather
 from chargeback.pipeline.run_context import RunContext, RunRecord
-from chargeback.pipeline.run_messages import RunRequest, StopSignal
+from chargeback.pipeline.run_messages import StopSignal
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.clock import TODAY, FixedClock

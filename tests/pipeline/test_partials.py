@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from chargeback.model.days import week_of
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.partials import PartialsWriter
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.facts.upkeep import STAMP

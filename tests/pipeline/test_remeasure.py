@@ -13,8 +13,9 @@ import pytest
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import SourceUnavailable
 from chargeback.model.billing import BillingLine, partly_measured
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.evidence import richer_bill, unmeasured_part
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.control.days import BILL
 from chargeback.store.facts.tables import BILLING_TABLE
 from tests.support.facts import new_facts, write_lines

@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import RunOutcome, RunResult
 from chargeback.recompute.verify import DAMAGED, verify
 from chargeback.store.facts.dimensions import stored_dimensions
 from chargeback.store.facts.tables import (

@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import insert, select
 
 from chargeback.demo.faults import Fault
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.retain import oldest_kept
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest, Stage, StopReason, StopSignal
+from chargeback.pipeline.run_messages import RunOutcome, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import PAST_RETENTION, verify
 from chargeback.store.control.audit import KEPT as KEPT_ENTRIES
 from chargeback.store.control.audit import AuditEntry, record

@@ -17,7 +17,7 @@ import pytest
 from chargeback.errors import HistoryGone, SourceUnavailable, StorageError
 from chargeback.model.days import DayRange
 from chargeback.model.money import total
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.store.control import day_revisions as revisions
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.control.days import DayDataset

@@ -12,7 +12,8 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import Organisation
 from chargeback.model.days import ONE_DAY
 from chargeback.model.money import total
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, Stage, StopReason, StopSignal
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import Progress, RunOutcome, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import verify
 from chargeback.store.control import schema
 from chargeback.store.control.inventory import read_inventory

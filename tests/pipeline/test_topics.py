@@ -12,8 +12,9 @@ from sqlalchemy import select
 
 from chargeback.demo.organisation import Organisation
 from chargeback.errors import SourceUnavailable
+from chargeback.model.run_request import RunRequest
 from chargeback.model.topics import ATTRIBUTION_FAILED, UNATTRIBUTED
-from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunRequest, Stage, StopSignal
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, Stage, StopSignal
 from chargeback.store.control.days import TOPIC_METRICS
 from chargeback.store.control.schema import resources
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, TOPICS_TABLE

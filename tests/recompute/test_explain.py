@@ -14,7 +14,7 @@ import pytest
 from chargeback.allocation.policies import parse_policies
 from chargeback.errors import HistoryGone, PluginError, SourceUnavailable
 from chargeback.model.inventory import Identity, Inventory
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.recompute.explain import (
     ExplainKey,
     Explanation,

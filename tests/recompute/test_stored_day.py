@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.recompute.stored_day import LineNotFound, Siblings, StoredDay, first, where
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from tests.support.clock import NOW, FixedClock

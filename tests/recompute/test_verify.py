@@ -11,7 +11,7 @@ import pytest
 
 from chargeback.cli.display import aligned
 from chargeback.model.billing import MONEY
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.recompute.verify import (
     ATTRIBUTED,
     NOT_ATTRIBUTED,

@@ -21,7 +21,7 @@ from chargeback.demo.server import DemoServer
 from chargeback.demo.shapes import Json
 from chargeback.demo.sizes import Size
 from chargeback.model.days import utc_now
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from tests.recorded.clock import NOW, stopped_at
 from tests.support.deployments import Deployment
 

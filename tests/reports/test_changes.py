@@ -12,9 +12,8 @@ import pytest
 
 from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity
 from chargeback.model.money import total
-from chargeback.reports.changes import Change, change_of, together
+from chargeback.reports.changes import Change, ComparedPart, change_of, together
 from chargeback.reports.wording import Names
-from chargeback.store.queries.changes import ComparedPart
 from tests.support.change_sentences import BilledLine, BilledRange, ChangeReader
 
 NAMES = Names({"sa-1": "payments", "sa-2": "webshop"}, {"lkc-1": "orders-prod"})

@@ -8,8 +8,19 @@ from decimal import Decimal
 
 import pytest
 
-from chargeback.reports.findings import FULL, HIGH, LOW, MEDIUM, NONE, PARTIAL, Finding, finding_id
-from chargeback.store.queries.findings import KINDS, TOPIC_NEVER_READ, Unused
+from chargeback.reports.findings import (
+    FULL,
+    HIGH,
+    KINDS,
+    LOW,
+    MEDIUM,
+    NONE,
+    PARTIAL,
+    TOPIC_NEVER_READ,
+    Finding,
+    Unused,
+    finding_id,
+)
 
 DAY = date(2026, 1, 5)
 UNUSED = Unused(

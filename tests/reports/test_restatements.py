@@ -12,7 +12,7 @@ import pytest
 
 from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.reports.restatements import causes_between, restatement
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS

@@ -23,12 +23,11 @@ from chargeback.model.chargeback import DIMENSION_COLUMNS, dimension_id
 from chargeback.model.days import utc_now
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
 from chargeback.reports.categories.editing import save_categories
-from chargeback.reports.findings import finding_id
+from chargeback.reports.findings import IDLE_RESOURCE, finding_id
 from chargeback.store.control import schema
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.views import ViewWrite, create_view
 from chargeback.store.facts.tables import TOPICS_TABLE
-from chargeback.store.queries.findings import IDLE_RESOURCE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import DAYS, LAST
 from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, line, tenant_store, write_lines, write_shares

@@ -19,8 +19,9 @@ from chargeback.demo.faults import Fault
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import Clock
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day

@@ -18,15 +18,15 @@ from chargeback.model.billing import BillingLine, line_ids
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Identity, Resource
 from chargeback.model.money import from_units, to_units
+from chargeback.reports.focus.columns import FocusLayout
+from chargeback.reports.focus.file import FocusSource, focus_batches, focus_csv, focus_metadata, focus_schema
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.history import files_of_day
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TABLE, read_files
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.focus import FocusSource, focus_batches, focus_csv, focus_metadata, focus_schema
-from chargeback.store.queries.focus_columns import FocusLayout
-from chargeback.store.queries.focus_lookups import FocusTenant
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.tenant import TenantStore

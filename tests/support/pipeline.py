@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from chargeback.config import load_configuration
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, read_day

@@ -21,8 +21,9 @@ from chargeback.errors import SourceError
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import Clock, DayRange
 from chargeback.model.inventory import GRANT, Identity, Inventory, ListedInventory, Resource
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import RunResult, StopSignal
 from chargeback.store.control.days import DayState, read_day_state
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day

@@ -12,10 +12,10 @@ from chargeback.reports.costs import CostReport, CostRequest
 from chargeback.reports.forecast import Forecast
 from chargeback.reports.names import NAMED_COLUMNS, NamesByKind
 from chargeback.reports.reconciliation import ReconciledDay
+from chargeback.reports.topic_costs import TopicCost, TopicCosts
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import Named
 from chargeback.store.queries.costs import Breakdown, Item, Totals
-from chargeback.store.queries.topic_costs import TopicCost, TopicCosts
 
 #: The columns of the breakdowns as a table.
 BREAKDOWN_COLUMNS: Final = ("by", "value", "name", "kind", "others", "amount", "previous", "usage", "rows")

@@ -189,7 +189,8 @@ def _provider(size: Size, seed: int, days: int, began: date, today: date, late: 
 def _allocate(configuration: Configuration) -> None:
     from chargeback.cli.display import print_results
     from chargeback.cli.run import run_in_foreground
-    from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+    from chargeback.model.run_request import RunRequest
+    from chargeback.pipeline.run_messages import RunOutcome
 
     results = run_in_foreground(configuration, list(configuration.tenants), RunRequest())
     print_results(results)

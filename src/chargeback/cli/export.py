@@ -211,8 +211,8 @@ def _written(tenant: Tenant, wanted: _Wanted) -> Iterator[str]:
 
 def _focus(tenant: Tenant, to: Path, version: FocusVersion, split: Split, period: tuple[date, date]) -> Iterator[str]:
     """Write the bill in FOCUS; yield a line about each file."""
-    from chargeback.store.queries.focus import FocusSource
-    from chargeback.store.queries.focus_lookups import FocusTenant
+    from chargeback.reports.focus.file import FocusSource
+    from chargeback.reports.focus.lookups import FocusTenant
 
     if to.exists() and not to.is_dir():
         raise typer.BadParameter("should be a folder", param_hint="--to")

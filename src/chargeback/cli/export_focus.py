@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from chargeback.model.focus import IDENTITIES, TOPICS, UNSPLIT, V1_2, V1_4
 
 if TYPE_CHECKING:
-    from chargeback.store.queries.focus import FocusSource
+    from chargeback.reports.focus.file import FocusSource
 
 
 class FocusVersion(StrEnum):
@@ -43,8 +43,8 @@ def write_focus(
     from chargeback.cli.export import shown
     from chargeback.emitters.focus_files import FocusFolder
     from chargeback.model.days import ONE_DAY, DayRange
-    from chargeback.store.queries.focus import focus_file, focus_metadata
-    from chargeback.store.queries.focus_columns import FocusLayout
+    from chargeback.reports.focus.columns import FocusLayout
+    from chargeback.reports.focus.file import focus_file, focus_metadata
 
     folder, layout = FocusFolder(to), FocusLayout(version.value, split.value)
     days = billed_days(source, period)

@@ -17,7 +17,8 @@ _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration
-    from chargeback.pipeline.run_messages import RunRequest, RunResult
+    from chargeback.model.run_request import RunRequest
+    from chargeback.pipeline.run_messages import RunResult
 
 
 def run(
@@ -47,7 +48,8 @@ def run(
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
-    from chargeback.pipeline.run_messages import RunOutcome, RunRequest
+    from chargeback.model.run_request import RunRequest
+    from chargeback.pipeline.run_messages import RunOutcome
     from chargeback.store.control.audit import COMMAND_LINE
 
     if start and end and start > end:

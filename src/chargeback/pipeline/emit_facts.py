@@ -14,15 +14,15 @@ from chargeback.emitters.contract import DAILY, MONTHLY, OTHER, WEEKLY, Existing
 from chargeback.errors import QueryTimeout
 from chargeback.model.days import DayRange
 from chargeback.pipeline.run_context import RunContext
+from chargeback.reports.focus.columns import FocusLayout
+from chargeback.reports.focus.file import FocusSource, focus_file, focus_metadata
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.emissions import existing_on
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.focus import FocusSource, focus_file, focus_metadata
-from chargeback.store.queries.focus_columns import FocusLayout
-from chargeback.store.queries.focus_lookups import FocusTenant
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

@@ -18,9 +18,10 @@ from prometheus_client import CollectorRegistry
 from chargeback.config import Configuration
 from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
 from chargeback.model.days import Clock, render_instant, utc_now
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.child import ChildProcesses
 from chargeback.pipeline.executor import RunExecutor
-from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunRequest, RunResult
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult
 from chargeback.pipeline.supervisor import Supervisor, Suspensions
 from chargeback.store.control import runs
 from chargeback.store.control.lease import EXPIRY, Lease

@@ -10,7 +10,8 @@ from chargeback.config import Tenant
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.settings import LoggingSettings
 from chargeback.model.days import Clock, utc_now
-from chargeback.pipeline.run_messages import STOPPED, Progress, RunRequest, RunResult, StopReason
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import STOPPED, Progress, RunResult, StopReason
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from chargeback.config.configuration import state_dir
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import Clock, utc_now
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.chargebacks import calculate
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
@@ -21,7 +22,7 @@ from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
-from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunResult, StopSignal
 from chargeback.pipeline.topics import overlay, queue_topics
 from chargeback.store.control import runs
 from chargeback.store.control.audit import RUN_REQUESTED, AuditEntry, record

@@ -14,7 +14,8 @@ from chargeback.config import Tenant
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.errors import ChargebackError, LeaseLost, Stopped
 from chargeback.model.days import Clock, DayRange, utc_now
-from chargeback.pipeline.run_messages import Progress, RunCounts, RunRequest, RunStats, Stage, StopSignal
+from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.run_messages import Progress, RunCounts, RunStats, Stage, StopSignal
 from chargeback.sources.calls import CALLS, Calls
 from chargeback.store.control import days as day_states
 from chargeback.store.control.lease import Lease

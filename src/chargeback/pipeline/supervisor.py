@@ -15,8 +15,9 @@ from chargeback.config import Configuration
 from chargeback.errors import ChargebackError, LeaseHeld, StorageError
 from chargeback.logs import log_context
 from chargeback.model.days import Clock, utc_now
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.executor import Assignment, Execution, RunExecutor
-from chargeback.pipeline.run_messages import Progress, RunOutcome, RunRequest, RunResult
+from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult
 from chargeback.pipeline.run_metrics import RunMetrics
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease, LeaseOwner

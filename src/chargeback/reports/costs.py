@@ -17,13 +17,13 @@ from chargeback.reports.names import NamesByKind, names_in
 from chargeback.reports.periods import Period
 from chargeback.reports.reconciliation import ReconciledDay, reconcile, states_seen
 from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.topic_costs import TopicCosts, of_topics, topic_costs
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.costs import CostQuery, Costs, costs, days_with_rows
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import daily_amounts
-from chargeback.store.queries.topic_costs import TopicCosts, of_topics, topic_costs
 
 #: What an answer may have beside sums and breakdowns.
 PARTS: Final = ("issues", "days", "forecast", "topics")

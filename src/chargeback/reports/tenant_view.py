@@ -10,7 +10,7 @@ from chargeback.config.journal import JournalProfile
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
 from chargeback.model.currency import Rates
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.recompute.rules import AllocationRules
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore

@@ -35,9 +35,10 @@ from chargeback.model.billing import BillingLine, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day, utc_now
 from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.model.money import exact_sum
+from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_context import describe_days
-from chargeback.pipeline.run_messages import RunOutcome, RunRequest, RunResult, StopSignal
+from chargeback.pipeline.run_messages import RunOutcome, RunResult, StopSignal
 from chargeback.recompute.verify import DayCheck, verify
 from chargeback.settings import FOLDER
 from chargeback.store.control.lease import LeaseOwner, acquire

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from chargeback.api.routes.audit import AuditItem
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.store.control.audit import KINDS
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, known, parameters_of

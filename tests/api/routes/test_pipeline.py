@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, TenantSuspended
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.runs import clear_suspension, finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore

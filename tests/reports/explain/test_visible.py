@@ -33,7 +33,7 @@ from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
 from tests.allocation.days import evidence
-from tests.service.test_explanation import explanation
+from tests.reports.explain.test_charges import explanation
 from tests.support.facts import Share, tenant_store, write_shares
 from tests.support.topics import TopicShare, write_topic_shares
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
+from chargeback.reports.flow import PlacedCost
 from chargeback.reports.graph.tree import Node, build, filters_of, find, shown
 from chargeback.store.control.lineage import Lineage
-from chargeback.store.queries.flow import PlacedCost
 from tests.support.laws import examples
 
 KNOWN = {

@@ -27,10 +27,10 @@ from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 from chargeback.store.tenant import TenantStore
-from tests.store.queries.conftest import Ask, ask, engine
 from tests.support.days import set_chargebacks
 from tests.support.facts import new_facts, tenant_store
 from tests.support.laws import examples
+from tests.support.readers import Ask, ask, engine
 from tests.support.scopes import SCOPES, ScopedWorld, worlds
 
 __all__ = ["ask", "engine"]

@@ -14,7 +14,7 @@ import pytest
 
 from chargeback.config.journal import JournalProfile
 from chargeback.model.days import Clock, month_of
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.recompute.rules import AllocationRules
 from chargeback.reports.statements.as_csv import statements_csv
 from chargeback.reports.statements.as_html import index_html

@@ -26,9 +26,9 @@ from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Read
 
 DAY = date(2026, 1, 1)
 UTC = ZoneInfo("UTC")

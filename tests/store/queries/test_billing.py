@@ -10,8 +10,8 @@ from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import BILLING_LINES
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.selection import Selection, equal
-from tests.store.queries.conftest import Read
 from tests.support.facts import line, write_lines
+from tests.support.readers import Read
 
 DAY = date(2026, 1, 1)
 WINDOW = instants(DAY, DAY)

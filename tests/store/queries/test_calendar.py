@@ -11,7 +11,7 @@ from chargeback.model.days import DayRange
 from chargeback.store.queries.keys import BUCKETS, bucket, offset_text
 from chargeback.store.queries.scan import microseconds
 from chargeback.store.queries.sql_format import named
-from tests.store.queries.conftest import Ask
+from tests.support.readers import Ask
 
 ZONES = [
     "UTC",

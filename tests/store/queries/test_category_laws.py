@@ -29,6 +29,8 @@ from chargeback.model.money import from_units, to_shared_units, to_units
 from chargeback.model.money import total as exact_total
 from chargeback.reports.categories.answers import preview
 from chargeback.reports.changes import changes
+from chargeback.reports.flow import charged_costs
+from chargeback.reports.flow import flow as flow_through
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments
@@ -37,8 +39,6 @@ from chargeback.store.queries.costs import CostQuery, costs
 from chargeback.store.queries.daily_totals import daily_totals
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.flow import charged_costs
-from chargeback.store.queries.flow import flow as flow_through
 from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import make_partials
@@ -48,10 +48,10 @@ from chargeback.store.queries.selection import CategoryFilter, Selection
 from chargeback.store.queries.sums import daily_amounts, statement_sums, sums_by
 from chargeback.store.queries.tag_index import TagIndex
 from tests.categories.naive import Naive, largest_remainder, weights_of_day
-from tests.store.queries.conftest import Ask
 from tests.support.categories import DAYS, VALUES, BillRow, SomeNames, SomeTags, bills, documents, names, tags
 from tests.support.facts import Share, new_facts, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Ask
 
 UTC = ZoneInfo("UTC")
 SPAN = DayRange(DAYS[0], DAYS[-1] + ONE_DAY)

@@ -8,8 +8,8 @@ from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.chargebacks import charged_entities
 from chargeback.store.queries.selection import Selection, equal
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 
 DAY = date(2026, 1, 1)
 WINDOW = instants(DAY, DAY)

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from chargeback.model.currency import Rates, converted, month_start
 from chargeback.model.days import instants
 from chargeback.model.money import render, total
+from chargeback.reports.flow import flow
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.costs import CostQuery, Costs, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.flow import flow
 from chargeback.store.queries.selection import Selection, equal
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Read
 
 EXACT = Context(prec=100)
 NOW, BEFORE = instants(date(2026, 1, 28), date(2026, 2, 4)), instants(date(2026, 1, 20), date(2026, 1, 27))

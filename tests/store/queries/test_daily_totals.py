@@ -15,8 +15,8 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables, read_day
 from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, Dataset
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, write_lines, write_shares
+from tests.support.readers import Read
 
 DAYS = days_from(date(2026, 1, 30), 3)
 ALL = DayRange.spanning(DAYS)

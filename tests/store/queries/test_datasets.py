@@ -26,8 +26,8 @@ from chargeback.store.queries.datasets import (
 )
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.selection import Selection, TagFilter, equal
-from tests.store.queries.conftest import Ask, Read
 from tests.support.facts import Share, line, write_lines, write_shares
+from tests.support.readers import Ask, Read
 from tests.support.topics import TopicShare, write_topic_shares
 
 DAY = date(2026, 1, 1)

@@ -17,7 +17,7 @@ from chargeback.store.queries.engine import (
     available_processors,
     default_memory,
 )
-from tests.store.queries.conftest import Ask
+from tests.support.readers import Ask
 
 HEAVY = "SELECT count(*) FROM range(10000000000) a(i) WHERE hash(i) % 7 = 8"
 

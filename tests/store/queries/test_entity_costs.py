@@ -13,8 +13,8 @@ from chargeback.store.queries import entity_costs as module
 from chargeback.store.queries.entity_costs import DAYS, EntityCostCache, EntityCosts, entity_costs
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.version import DataVersion
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 from tests.support.topics import TopicShare, write_topic_shares
 
 LAST = date(2026, 2, 28)

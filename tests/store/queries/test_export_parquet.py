@@ -27,8 +27,8 @@ from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
+from tests.support.readers import Read
 
 DAY = date(2026, 1, 1)
 JANUARY = Selection(instants(DAY, date(2026, 1, 31)))

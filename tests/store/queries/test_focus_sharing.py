@@ -8,10 +8,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chargeback.reports.focus.file import decimal_of, divisor, positions, shared
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.focus import decimal_of, divisor, positions, shared
-from tests.store.queries.conftest import Ask
 from tests.support.laws import examples
+from tests.support.readers import Ask
 
 amounts = st.lists(st.integers(1, 10**20), min_size=1, max_size=6)
 wholes = st.integers(-(10**26), 10**26)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 from chargeback.model.days import instants
+from chargeback.reports.flow import PlacedCost, charged_costs, topic_costs_by_cluster
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.flow import PlacedCost, charged_costs, topic_costs_by_cluster
 from chargeback.store.queries.selection import Selection, equal
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 from tests.support.topics import TopicShare, write_topic_shares
 
 DAY, BEFORE = date(2026, 1, 2), date(2026, 1, 1)

@@ -7,8 +7,8 @@ from datetime import date
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.chargebacks import rows_of_line
 from chargeback.store.queries.datasets import CHARGEBACKS
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 
 DAY, NEXT = date(2026, 1, 30), date(2026, 1, 31)
 

@@ -22,7 +22,7 @@ CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_cen
 #: divided among its statements.
 WHOLE = {
     "reports/statements/compile.py": 1,
-    "store/queries/changes.py": 2,
+    "reports/changes.py": 2,
     "store/queries/costs.py": 2,
     "store/queries/daily_totals.py": 1,
 }

@@ -18,8 +18,8 @@ from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, in_list_order, write_shares
+from tests.support.readers import Read
 
 TAGS = TagIndex.undated({"sa-1": {"team": "a"}, "sa-2": {"team": "b"}}, {"lkc-1": {"team": "b"}, "lkc-2": {"env": "x"}})
 ANY = instants(date(2026, 3, 1), date(2026, 3, 1))

@@ -33,10 +33,10 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Ask, Read
 from tests.support.damage import DAMAGES, file_of, flip_a_bit
 from tests.support.facts import Share, days_from, new_facts, write_shares
 from tests.support.laws import examples, one_first
+from tests.support.readers import Ask, Read
 
 MONDAY = date(2026, 3, 23)
 UTC = ZoneInfo("UTC")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from chargeback.model.dated import DatedValue, Period
 from chargeback.model.days import instants
+from chargeback.reports.flow import flow
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.category_lookup import NO_CATEGORIES
@@ -22,16 +23,15 @@ from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.flow import flow
 from chargeback.store.queries.keys import KeyLookups, keys_of
 from chargeback.store.queries.partials import ROW_COUNT, make_partials
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Ask
 from tests.support.facts import Share, days_from, new_facts, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Ask
 
 MONDAY = date(2026, 3, 23)
 DAYS = days_from(MONDAY, 12)

@@ -18,8 +18,8 @@ from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, tenant_store, write_shares
+from tests.support.readers import Read
 
 DAYS = (date(2026, 1, 1), date(2026, 1, 2))
 ALL = Selection(instants(*DAYS))

@@ -23,7 +23,9 @@ from chargeback.categories.handover import WHOLE
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.money import from_units, to_units
 from chargeback.reports.changes import changes
+from chargeback.reports.flow import charged_costs, flow, topic_costs_by_cluster
 from chargeback.reports.restatements import restatement
+from chargeback.reports.topic_costs import topic_costs
 from chargeback.store.control.revisions import ControlRevisions
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
@@ -33,19 +35,17 @@ from chargeback.store.queries.daily_totals import DayTotals, daily_totals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, DATASETS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.entity_costs import entity_costs
-from chargeback.store.queries.flow import charged_costs, flow, topic_costs_by_cluster
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 from chargeback.store.queries.sums import daily_amounts, sums_by, tag_coverage
-from chargeback.store.queries.topic_costs import topic_costs
 from chargeback.store.queries.version import DataVersion
 from chargeback.store.queries.visible_sums import VisibleSums
-from tests.store.queries.conftest import Ask
 from tests.support.categories import DAYS, VALUES, BillRow
 from tests.support.facts import new_facts
 from tests.support.laws import examples
+from tests.support.readers import Ask
 from tests.support.scopes import CLUSTERS, ISSUE, SCOPES, UNKNOWN, ScopedWorld, worlds
 
 UTC = ZoneInfo("UTC")

@@ -15,8 +15,8 @@ from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 
 WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
 

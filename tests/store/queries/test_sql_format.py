@@ -22,8 +22,8 @@ from chargeback.store.queries.sql_format import (
     json_object,
     json_text,
 )
-from tests.store.queries.conftest import Ask
 from tests.support.laws import examples
+from tests.support.readers import Ask
 
 FORMULAS = st.sampled_from("=+-@'\";\t\r\n")
 INVERSE = re.compile(r"(^|[;\t\r\n])'")  # as the documentation tells it

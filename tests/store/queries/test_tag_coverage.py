@@ -9,8 +9,8 @@ from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.sums import tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 
 DAY = date(2026, 1, 2)
 WINDOW = instants(DAY, DAY)

@@ -34,9 +34,9 @@ from chargeback.store.queries.selection import Selection, TagFilter
 from chargeback.store.queries.sums import daily_sums_by, tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.version import DataVersion
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, in_list_order, new_facts, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Read
 from tests.support.topics import TopicShare, write_topic_shares
 
 FIRST = date(2026, 1, 25)

@@ -19,8 +19,8 @@ from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.selection import Selection, TagFilter
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import days_from
+from tests.support.readers import Read
 from tests.support.topics import TopicShare, write_topic_shares
 
 DAY = date(2026, 3, 28)

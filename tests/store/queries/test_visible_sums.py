@@ -23,8 +23,8 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, equal
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleSums, VisibleSumsCache
-from tests.store.queries.conftest import Ask
 from tests.support.facts import Share, days_from, write_shares
+from tests.support.readers import Ask
 
 DAYS = days_from(date(2026, 3, 23), 4)
 EVERYTHING = Selection(instants(DAYS[0], DAYS[-1]))

@@ -20,9 +20,8 @@ from chargeback.api.routing import CSV, Routes
 from chargeback.api.schemas.common import Decimal, Instant, PageOf, ResponseModel, Sum
 from chargeback.api.tenant_requests import Change, ChangeRequest, Facts, FactsRequest
 from chargeback.model.money import render
-from chargeback.reports.findings import Finding, findings
+from chargeback.reports.findings import IDLE_IDENTITY, IDLE_RESOURCE, LOOK_BACK_DAYS, MONTH_DAYS, Finding, findings
 from chargeback.store.control.snoozes import Snooze, put_snooze, read_snoozes, remove_snooze
-from chargeback.store.queries.findings import IDLE_IDENTITY, IDLE_RESOURCE, LOOK_BACK_DAYS, MONTH_DAYS
 
 FindingKind = Literal[
     "topic_without_traffic", "topic_never_read", "topic_never_written", "idle_resource", "idle_identity"

@@ -17,10 +17,10 @@ from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
+from chargeback.reports.flow import Flow, flow
 from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
 from chargeback.store.queries.costs import COST_COLUMNS, Breakdown
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
-from chargeback.store.queries.flow import Flow, flow
 
 MOST_COLUMNS = 4
 MOST_VALUES = 50

@@ -18,10 +18,10 @@ from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Export, Facts, RowsFile, category_versions
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import VERSIONS
+from chargeback.reports.focus.columns import FocusLayout, all_columns
+from chargeback.reports.focus.file import FocusFormat, FocusSource, focus_file, focus_metadata
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.queries.focus import FocusFormat, FocusSource, focus_file, focus_metadata
-from chargeback.store.queries.focus_columns import FocusLayout, all_columns
-from chargeback.store.queries.focus_lookups import FocusTenant
 from chargeback.store.queries.reader import TenantReader
 
 FILTERS = "filters"

@@ -20,7 +20,7 @@ from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.days import render_instant
-from chargeback.pipeline.run_messages import RunRequest
+from chargeback.model.run_request import RunRequest
 from chargeback.store.control.pipeline_state import pipeline_state
 
 

@@ -16,9 +16,9 @@ from chargeback.api.routing import Routes
 from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.model.days import DayRange, render_instant
+from chargeback.reports.changes import policies_used
 from chargeback.reports.policies import ListedPolicy, applies_to, list_policies, policy_json
 from chargeback.store.control.policies import UsedPolicy, used_policies
-from chargeback.store.queries.changes import policies_used
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

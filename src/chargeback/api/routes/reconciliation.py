@@ -18,12 +18,18 @@ from chargeback.api.schemas.datasets import PeriodQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.model.money import difference, render
-from chargeback.reports.reconciliation import DAY, grouped_reconciliation, state_of, states_seen
+from chargeback.reports.reconciliation import (
+    DAY,
+    RESOURCE_ID,
+    ReconciledSums,
+    grouped_reconciliation,
+    state_of,
+    states_seen,
+)
 from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.aggregate import MAX_BUCKETS
-from chargeback.store.queries.reconciled_sums import RESOURCE_ID, ReconciledSums
 
 ReconciledBy = Literal["day", "month", "product_type", "resource_id"]
 PolicyState = Literal["current", "superseded"]

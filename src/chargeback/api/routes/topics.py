@@ -17,10 +17,10 @@ from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Decimal, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery, OtherTopics, TopicCostItem
 from chargeback.model.money import render
+from chargeback.reports.topic_costs import of_topics, topic_costs
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.topic_costs import of_topics, topic_costs
 
 
 class TopicsQuery(CostColumns, CurrencyParameter, ComparingQuery):

@@ -21,9 +21,9 @@ from chargeback.api.schemas.datasets import CATEGORY_GROUPS, MAX_GROUPS, Dataset
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
 from chargeback.reports.periods import Period
+from chargeback.reports.topic_costs import of_topics
+from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCost, unit_costs
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.topic_costs import of_topics
-from chargeback.store.queries.unit_costs import UNIT_MEASURES, UnitCost, unit_costs
 
 #: What can be grouped by: columns of chargebacks and, where topics are measured, theirs.
 GROUPS = tuple(dict.fromkeys((*CHARGEBACKS.groups, *TOPIC_ATTRIBUTIONS.groups)))

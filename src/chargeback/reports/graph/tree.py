@@ -12,8 +12,8 @@ from typing import Final, Literal
 from urllib.parse import quote
 
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
+from chargeback.reports.flow import PlacedCost
 from chargeback.store.control.lineage import Lineage
-from chargeback.store.queries.flow import PlacedCost
 
 Kind = Literal["organisation", "environment", "resource", "identity", "topic"]
 Leaves = Literal["identities", "topics", "none"]

@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo
 
 from chargeback.model.days import InstantRange
 from chargeback.model.money import SHARED_PLACES, from_units, render, total
+from chargeback.reports.flow import charged_costs, topic_costs_by_cluster
 from chargeback.reports.graph.tree import Leaves, Node, Shown, Units, build, filters_of, find
 from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.topic_costs import of_topics
 from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.lineage import Lineage, read_lineages
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.flow import charged_costs, topic_costs_by_cluster
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection
-from chargeback.store.queries.topic_costs import of_topics
 
 
 class UnknownFocus(LookupError):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import total
-from chargeback.reports.changes import Change, changes, names_of_changes, together
+from chargeback.reports.changes import Change, changes, names_of_changes, policies_used, together
 from chargeback.reports.statements.amounts import (
     Grouping,
     amounts_by,
@@ -40,16 +40,15 @@ from chargeback.reports.statements.heading import heading_of, month_name, tie_ou
 from chargeback.reports.statements.numbering import content_digest, statement_number
 from chargeback.reports.statements.split import applied_policies, rule_shares, steps_for
 from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.unit_costs import UNIT_MEASURES, unit_costs
 from chargeback.reports.wording import Names
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import names_of
 from chargeback.store.control.statement_replies import Reply, read_replies
-from chargeback.store.queries.changes import policies_used
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import StatementSum, sums_by
-from chargeback.store.queries.unit_costs import UNIT_MEASURES, unit_costs
 
 IDENTITY: Final = "identity_id"
 

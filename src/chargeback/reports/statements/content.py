@@ -104,7 +104,7 @@ class CostPerUnit:
     """What one unit of usage cost.
 
     Attributes:
-        per: what it is asked for as, see :data:`~chargeback.store.queries.unit_costs.UNIT_MEASURES`.
+        per: what it is asked for as, see :data:`~chargeback.reports.unit_costs.UNIT_MEASURES`.
         unit: what the usage is counted in.
         amount: the part of the statement that lies on days with measurements.
         usage: the usage of these days.

@@ -22,13 +22,13 @@ from chargeback.model.days import ONE_DAY, DayRange, render_instant, start_of_da
 from chargeback.model.focus import IDENTITIES, TOPICS, UNITS
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import BYTES_RATIO, RETAINED_BYTES_RATIO, TOPIC_RESOURCE_SQL, UNATTRIBUTED
+from chargeback.reports.focus.columns import FocusColumn, FocusLayout, all_columns, csv_line
+from chargeback.reports.focus.lookups import FocusTenant, Occurring, lookup_tables, tag_table
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.day_revisions import read_day_revisions
 from chargeback.store.control.days import DayDataset, DayState, read_days
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.export import parquet_file, text_of
-from chargeback.store.queries.focus_columns import FocusColumn, FocusLayout, all_columns, csv_line
-from chargeback.store.queries.focus_lookups import FocusTenant, Occurring, lookup_tables, tag_table
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import END_OF_LINE, named
@@ -113,7 +113,7 @@ def category_columns(keys: Sequence[str]) -> list[str]:
 
 
 def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
-    """Return the query of ``fields`` (SQL over what :mod:`~chargeback.store.queries.focus_columns` describes), in the
+    """Return the query of ``fields`` (SQL over what :mod:`~chargeback.reports.focus.columns` describes), in the
     order of lines, portions and payers. ``categories`` are the keys of the tenant's cost categories, and the names
     of the ``tables`` begin so."""
     shares = f"(SELECT *, {units_of('amount')} AS units FROM {tables}_shares)"

@@ -15,13 +15,13 @@ from chargeback.model.dated import DatedValue
 from chargeback.model.days import instants
 from chargeback.model.effects import BilledType, Charged, Quantity
 from chargeback.model.money import to_units
+from chargeback.reports.changes import ComparedCharges, compared_charges
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.changes import ComparedCharges, compared_charges
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, equal
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
+from tests.support.readers import Read
 
 FIRST = date(2026, 1, 5)
 DAYS = days_from(FIRST, 8)

@@ -16,17 +16,17 @@ from chargeback.model.billing import BillingLine
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import total
-from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.reconciled_sums import (
+from chargeback.reports.reconciliation import (
     PRODUCT_TYPE,
     RESOURCE_ID,
     CollectedSums,
     CoveredDay,
     ReconciledSums,
 )
+from chargeback.store.facts.tables import FactTables
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
 

@@ -10,10 +10,10 @@ import pytest
 
 from chargeback.model.days import instants
 from chargeback.model.usage import USAGE
+from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT, TopicCosts, topic_costs
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
-from chargeback.store.queries.topic_costs import BYTES_IN, BYTES_OUT, TopicCosts, topic_costs
-from tests.store.queries.conftest import Read
+from tests.support.readers import Read
 from tests.support.topics import TopicShare, write_topic_shares
 
 DAY, BEFORE = date(2026, 1, 2), date(2026, 1, 1)

@@ -20,8 +20,8 @@ from chargeback.ecosystems.focus import FocusSettings
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange, month_of
 from chargeback.reports.categories.editing import save_categories
+from chargeback.reports.focus.columns import FocusLayout
 from chargeback.store.control.tags import IDENTITY, RESOURCE, TagWrite, create
-from chargeback.store.queries.focus_columns import FocusLayout
 from chargeback.store.tenant import TenantStore
 from tests.support.facts import line, tenant_store, write_lines
 from tests.support.focus import (

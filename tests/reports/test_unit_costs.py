@@ -14,12 +14,12 @@ from chargeback.model.days import instants
 from chargeback.model.money import total
 from chargeback.model.units import unit_cost
 from chargeback.model.usage import USAGE
+from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCosts, unit_costs
 from chargeback.store.facts.tables import USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
-from chargeback.store.queries.unit_costs import UNIT_MEASURES, UnitCosts, unit_costs
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Read
 
 FIRST = date(2026, 1, 1)
 DAYS = days_from(FIRST, 4)

@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 from chargeback.access.scope import RowScope
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
 from chargeback.model.usage import MEMBERS, USAGE
-from chargeback.store.facts.tables import (
-    MEMBERS_TABLE,
-    TOPIC_USAGE_TABLE,
-    TOPICS_TABLE,
-    USAGE_TABLE,
-    FactTables,
-)
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.findings import (
+from chargeback.reports.findings import (
     IDLE_IDENTITY,
     IDLE_RESOURCE,
     KINDS,
@@ -33,11 +24,20 @@ from chargeback.store.queries.findings import (
     Unused,
     unused,
 )
+from chargeback.store.facts.tables import (
+    MEMBERS_TABLE,
+    TOPIC_USAGE_TABLE,
+    TOPICS_TABLE,
+    USAGE_TABLE,
+    FactTables,
+)
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, days_from, write_shares
 from tests.support.laws import examples
+from tests.support.readers import Read
 
 FIRST = date(2026, 1, 1)
 DAYS = days_from(FIRST, 10)

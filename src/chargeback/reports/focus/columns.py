@@ -1,6 +1,6 @@
 """The columns of FOCUS data, each with the SQL that makes it: the mapping is this table.
 
-The expressions are over the relations of :func:`~chargeback.store.queries.focus.focus_rows`: a billing line ``line``,
+The expressions are over the relations of :func:`~chargeback.reports.focus.file.focus_rows`: a billing line ``line``,
 one of its shares ``share``, the billed ``resource`` with its ``environment``, the ``payer`` in the inventory, the
 ``product``, the billed ``account``, and the tags of the resource (``its``) and of the payer (``theirs``).
 """

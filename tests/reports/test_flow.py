@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 from chargeback.model.days import instants
+from chargeback.reports.flow import Flow, Link, flow
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.flow import Flow, Link, flow
 from chargeback.store.queries.selection import Selection
-from tests.store.queries.conftest import Read
 from tests.support.facts import Share, write_shares
+from tests.support.readers import Read
 
 DAY, BEFORE = date(2026, 1, 2), date(2026, 1, 1)
 NOW = Selection(instants(DAY, DAY))

@@ -1,0 +1,1 @@
+"""The bill as the FinOps Open Cost and Usage Specification has it."""

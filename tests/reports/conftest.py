@@ -1,0 +1,7 @@
+"""What the tests of reports ask for."""
+
+from __future__ import annotations
+
+from tests.support.readers import ask, engine, facts, read
+
+__all__ = ["ask", "engine", "facts", "read"]
