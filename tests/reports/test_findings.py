@@ -9,16 +9,12 @@ from decimal import Decimal
 import pytest
 
 from chargeback.reports.findings import (
-    FULL,
-    HIGH,
     KINDS,
-    LOW,
-    MEDIUM,
-    NONE,
-    PARTIAL,
     TOPIC_NEVER_READ,
-    Finding,
+    FindingItem,
+    FindingSubject,
     Unused,
+    described,
     finding_id,
 )
 
@@ -38,18 +34,21 @@ UNUSED = Unused(
 )
 
 
-def finding(**changes: object) -> Finding:
+SUBJECT = FindingSubject(type="kafka_topic", id="lkc-1:topic:orders", name="orders", cluster_id="lkc-1")
+
+
+def finding(**changes: object) -> FindingItem:
     """A finding about these facts."""
-    return Finding(replace(UNUSED, **changes), "kafka_topic", "lkc-1:topic:orders", "orders", None, {})  # type: ignore[arg-type]
+    return described(replace(UNUSED, **changes), SUBJECT, None, {})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("avoidable", "expected"), [("0", NONE), ("4", PARTIAL), ("10", FULL)])
+@pytest.mark.parametrize(("avoidable", "expected"), [("0", "none"), ("4", "partial"), ("10", "full")])
 def test_what_deleting_saves(avoidable: str, expected: str) -> None:
     """Nothing, a part or all of the monthly cost."""
     assert finding(avoidable=Decimal(avoidable)).avoidable == expected
 
 
-@pytest.mark.parametrize(("unmeasured", "expected"), [(0, HIGH), (1, MEDIUM), (10, MEDIUM), (11, LOW)])
+@pytest.mark.parametrize(("unmeasured", "expected"), [(0, "high"), (1, "medium"), (10, "medium"), (11, "low")])
 def test_confidence(unmeasured: int, expected: str) -> None:
     """It is high if every day was measured, and low if less than half of them were."""
     assert finding(unmeasured_days=unmeasured).confidence == expected

@@ -15,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 from chargeback.api.executor import PieceStream, RequestContext
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.errors import ChargebackError
-from chargeback.reports.csv_text import csv_text
+from chargeback.reports.answers import ResponseModel
+from chargeback.reports.csv_text import csv_text, table_text
 
 # Small enough that a slow client regularly accepts data, large enough that a fast one is not delayed.
 _PIECE_BYTES = 2**18
@@ -25,6 +26,16 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
     """Return ``value`` as JSON. Its shape is not validated against the endpoint's response model, to save time; a test
     does this."""
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
+
+
+def answered(answer: ResponseModel | Response, status: int | None) -> Response:
+    """Return what a route answers as its response; ``status`` is that of its success, 200 if it names none."""
+    return answer if isinstance(answer, Response) else json_response(answer, status=status or 200)
+
+
+def table_response(name: str, columns: Mapping[str, str], items: Iterable[ResponseModel]) -> Response:
+    """Return answers as a CSV file called ``name``, see :func:`~chargeback.reports.csv_text.table_text`."""
+    return Response(table_text(columns, items), media_type=CSV_TYPE, headers=attachment(name))
 
 
 def rendered_response(

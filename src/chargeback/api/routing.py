@@ -6,6 +6,7 @@ A route is declared as in any FastAPI application: ``Annotated[Model, Query()]``
 - ``needs``, the right that a caller must have, and ``whole``, for answers about the whole bill;
 - models are read by :mod:`~chargeback.api.parameters`, which reports all mistakes of a request together and reads the
   keyed filters (``tag:<key>``, ``category:<key>``, ``not.<filter>``);
+- the model that a function returns is the answer, and describes it; a function may return a response instead;
 - a function that is not ``async`` is called in a thread of the tenant, see :mod:`~chargeback.api.tenant_requests`;
 - ``files``: the answer is also a CSV file, at the path with ``.csv`` behind it and for ``Accept: text/csv``.
 
@@ -18,7 +19,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 from fastapi import APIRouter, params
 from fastapi.routing import APIRoute
@@ -28,7 +30,9 @@ from chargeback.access.rights import Right
 from chargeback.api.authorisation import Needs, RequiredAccess
 from chargeback.api.documentation import COMMON_STATUSES, csv_content, described
 from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader
-from chargeback.api.tenant_requests import Caching, ExportRequest, RowsFile, TenantRequest
+from chargeback.api.responses import answered
+from chargeback.api.tenant_requests import Caching, ExportRequest, TenantRequest
+from chargeback.reports.answers import ResponseModel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,9 +90,9 @@ class Endpoint(APIRoute):
         text = inspect.cleandoc(endpoint.__doc__ or "")
         sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
         documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
-        super().__init__(path, self._called(endpoint), **(options | documented))
+        super().__init__(path, self._called(endpoint, options.get("status_code")), **(options | documented))
 
-    def _called(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    def _called(self, endpoint: Callable[..., Any], status: int | None) -> Callable[..., Any]:
         """Return ``endpoint`` as FastAPI calls it: its models are dependencies, and it runs in a thread."""
         signature = inspect.signature(endpoint, eval_str=True)
         parameters = [each.replace(annotation=self._dependency(each)) for each in signature.parameters.values()]
@@ -103,21 +107,19 @@ class Endpoint(APIRoute):
         async def answer(**given: Any) -> Any:
             given.pop(none.name, None)
             if tenant is None:
-                return await endpoint(**given)
+                return answered(await endpoint(**given), status)
             request: TenantRequest = given[tenant]
             sent: Any = given.get(self._query or self._body or "")
             if self._rows is not None and request.wants_csv:
                 return await request.send_rows(sent, self._rows)
-            call = partial(endpoint, **given)
             if isinstance(request, ExportRequest):
-                return await request.send(call(), sent)
-            return await request.respond(call, sent, self._caching)
+                return await request.send(endpoint(**given), sent)
+            return await request.respond(lambda: answered(endpoint(**given), status), sent, self._caching)
 
         answer.__name__, answer.__doc__ = endpoint.__name__, endpoint.__doc__
         answer.__module__ = endpoint.__module__
-        returned = Response if signature.return_annotation is RowsFile else signature.return_annotation
         answer.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=parameters, return_annotation=returned
+            parameters=parameters, return_annotation=Response
         )
         return answer
 
@@ -165,7 +167,8 @@ class Routes(APIRouter):
         return _declared
 
     def _add(self, path: str, endpoint: Any, method: str, route: Any, options: dict[str, Any]) -> None:
-        self.add_api_route(path, endpoint, methods=[method], route_class_override=route, **options)
+        described = {"response_model": _answer_of(endpoint)} | options
+        self.add_api_route(path, endpoint, methods=[method], route_class_override=route, **described)
 
     def get(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
         """Declare how a GET is answered."""
@@ -207,6 +210,13 @@ def _file_responses(responses: Mapping[int, Any], files: Files) -> dict[int, Any
 
 def _signature(endpoint: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(endpoint, eval_str=True).parameters
+
+
+def _answer_of(endpoint: Callable[..., Any]) -> type[ResponseModel] | None:
+    """Return the model that a function returns; it may return a response instead, such as a file."""
+    returned = inspect.signature(endpoint, eval_str=True).return_annotation
+    kinds = get_args(returned) if get_origin(returned) in {UnionType, Union} else (returned,)
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, ResponseModel)), None)
 
 
 def _model_of(parameter: inspect.Parameter) -> tuple[type[StrictModel], params.Query | params.Body] | None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+from chargeback.model.days import render_instant
+from chargeback.model.money import render
+from chargeback.reports.answers import ResponseModel
 from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
 
 
@@ -19,10 +24,29 @@ def csv_text(columns: Sequence[str], items: Iterable[Mapping[str, Any]], *, numb
     return "".join(f"{line}{END_OF_LINE}" for line in lines)
 
 
+def table_text(columns: Mapping[str, str], items: Iterable[ResponseModel]) -> str:
+    """Return answers as CSV with a header, as the export writes it. ``columns`` are the header's names, and for each
+    the path to the field below an item, such as ``subject.name``; below a field that is None, everything is empty."""
+    lines = [",".join(map(csv_field, columns))]
+    paths = [path.split(".") for path in columns.values()]
+    lines += [",".join(_field(_found(item, path), is_number=False) for path in paths) for item in items]
+    return "".join(f"{line}{END_OF_LINE}" for line in lines)
+
+
+def _found(item: object, path: Sequence[str]) -> object:
+    for name in path:
+        item = None if item is None else getattr(item, name)
+    return item
+
+
 def _field(value: object, *, is_number: bool) -> str:
     match value:
         case None:
             return ""
+        case Decimal():
+            return render(value)
+        case datetime():
+            return render_instant(value)
         case bool():
             return "true" if value else "false"
         case str():

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal, Self
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.model.chargeback import USAGE_COST
@@ -16,6 +17,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import RETAINED_BYTES_RATIO, UNATTRIBUTED, topic_resource_id
 from chargeback.model.usage import ACTIVE
+from chargeback.reports.answers import Exact, Instant, PageOf, ResponseModel, Sum
 from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import Named, names_of, owners_of
@@ -29,12 +31,21 @@ from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
 from chargeback.store.queries.sql_format import exact, named, sum_exact
 
+FindingKind = Literal[
+    "topic_without_traffic", "topic_never_read", "topic_never_written", "idle_resource", "idle_identity"
+]
 TOPIC_WITHOUT_TRAFFIC: Final = "topic_without_traffic"
 TOPIC_NEVER_READ: Final = "topic_never_read"
 TOPIC_NEVER_WRITTEN: Final = "topic_never_written"
 IDLE_RESOURCE: Final = "idle_resource"
 IDLE_IDENTITY: Final = "idle_identity"
-KINDS: Final = (TOPIC_WITHOUT_TRAFFIC, TOPIC_NEVER_READ, TOPIC_NEVER_WRITTEN, IDLE_RESOURCE, IDLE_IDENTITY)
+KINDS: Final[tuple[FindingKind, ...]] = (
+    TOPIC_WITHOUT_TRAFFIC,
+    TOPIC_NEVER_READ,
+    TOPIC_NEVER_WRITTEN,
+    IDLE_RESOURCE,
+    IDLE_IDENTITY,
+)
 
 #: How many days back traffic is looked for.
 LOOK_BACK_DAYS: Final = 90
@@ -42,7 +53,7 @@ LOOK_BACK_DAYS: Final = 90
 MONTH_DAYS: Final = 30
 
 # A kind's last activity, and what must have happened since then, as SQL over the columns of a subject's days.
-_TOPIC_RULES: Final = {
+_TOPIC_RULES: Final[Mapping[FindingKind, tuple[str, str]]] = {
     TOPIC_WITHOUT_TRAFFIC: ("used_in > 0 OR used_out > 0", "TRUE"),
     TOPIC_NEVER_READ: ("used_out > 0", "sum(used_in) > 0"),
     TOPIC_NEVER_WRITTEN: ("used_in > 0", "sum(used_out) > 0"),
@@ -70,7 +81,7 @@ class Unused:
         avoidable: the part of it that would not be charged without it.
     """
 
-    kind: str
+    kind: FindingKind
     place: str
     name: str
     since: date
@@ -101,7 +112,7 @@ def unused(reader: TenantReader, kinds: Collection[str], min_days: int) -> list[
     return sorted(found, key=lambda each: (-each.monthly_cost, each.kind, each.place, each.name))
 
 
-def _topics(reader: TenantReader, kinds: Collection[str], min_days: int) -> list[Unused]:
+def _topics(reader: TenantReader, kinds: Collection[FindingKind], min_days: int) -> list[Unused]:
     """Topics by what was written to them and read from them. A topic without traffic has no series in the metrics, so
     that its bytes are zero where both measures of its cluster are there."""
     days = _days(reader, TOPIC_ATTRIBUTIONS)
@@ -236,7 +247,7 @@ def _table(reader: TenantReader, name: str, sql: str, parameters: Mapping[str, o
 
 
 def _runs(
-    reader: TenantReader, subject_days: str, kind: str, active: str, happened: str, min_days: int
+    reader: TenantReader, subject_days: str, kind: FindingKind, active: str, happened: str, min_days: int
 ) -> list[Unused]:
     """Return the subjects of a table of their days that were not ``active`` (SQL) on at least ``min_days`` measured
     days since they last were, up to the last day that has costs, and for which ``happened`` (SQL of the sums since)."""
@@ -270,13 +281,6 @@ def _stored(reader: TenantReader, days: DayRange) -> dict[tuple[str, str], Decim
     return {(cluster, topic): amount for cluster, topic, amount in rows}
 
 
-NONE: Final = "none"
-PARTIAL: Final = "partial"
-FULL: Final = "full"
-HIGH: Final = "high"
-MEDIUM: Final = "medium"
-LOW: Final = "low"
-
 _TOPIC_SAVES: Final = (
     "Deleting it saves what its stored bytes cost. Its part of the cluster's capacity and of other costs remains, and "
     "the other topics bear it."
@@ -299,50 +303,73 @@ _ACTION: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What is unused, who owns it, and how it was put off, if it was.
+class SnoozeItem(ResponseModel):
+    """How a finding was put off."""
 
-    ``avoidable`` tells whether none, a part, or all of the monthly cost would not be charged without the subject;
-    ``confidence`` is high if every day since was measured, low if less than half were.
-    """
+    reason: str = Field(examples=["Kept for the audit of 2026"])
+    until: date | None = Field(description="The UTC day on which the finding is open again; null for never.")
+    created_by: str = Field(examples=["alice"])
+    created_at: Instant
 
-    facts: Unused
-    subject_type: str
-    subject_id: str
-    display_name: str | None
-    owner: str | None
-    tags: Mapping[str, str]
-    snooze: Snooze | None = None
+    @classmethod
+    def of(cls, snooze: Snooze) -> Self:
+        """Return a stored snooze."""
+        return cls(reason=snooze.reason, until=snooze.until, created_by=snooze.created_by, created_at=snooze.created_at)
 
-    @property
-    def id(self) -> str:
-        """The same for the same kind and subject, for ever."""
-        return finding_id(self.facts.kind, self.subject_id)
 
-    @property
-    def avoidable(self) -> str:
-        """How much of the monthly cost goes with the subject."""
-        if not self.facts.avoidable:
-            return NONE
-        return FULL if self.facts.avoidable >= self.facts.monthly_cost else PARTIAL
+class FindingSubject(ResponseModel):
+    """What a finding is about."""
 
-    @property
-    def confidence(self) -> str:
-        """How much the measurements say."""
-        if not self.facts.unmeasured_days:
-            return HIGH
-        return MEDIUM if self.facts.unmeasured_days <= self.facts.measured_days else LOW
+    type: str = Field(description="Its type in the inventory.", examples=["kafka_topic"])
+    id: str = Field(examples=["lkc-abc123:topic:orders"])
+    name: str | None = Field(examples=["orders"])
+    cluster_id: str | None = Field(description="The cluster of a topic.", examples=["lkc-abc123"])
 
-    @property
-    def why(self) -> str:
-        """What was measured, in a sentence."""
-        return _WHY[self.facts.kind].format(since=self.facts.since)
 
-    @property
-    def action(self) -> str:
-        """What can be done, and what that saves."""
-        return _ACTION[self.facts.kind]
+class FindingEvidence(ResponseModel):
+    """What was measured since the subject was last used."""
+
+    measured_days: int = Field(description="UTC days on which it was charged and measured.")
+    unmeasured_days: int = Field(description="UTC days on which it was charged, but not measured.")
+    last_measured: date
+    bytes_in: Exact | None = Field(description="Bytes written on these days; of topics only.")
+    bytes_out: Exact | None = Field(description="Bytes read on these days; of topics only.")
+
+
+class FindingItem(ResponseModel):
+    """Something that costs and was not used, as far as that was measured."""
+
+    id: str = Field(description="The same for the same kind and subject.", examples=["66863039a46d3b69"])
+    kind: FindingKind
+    subject: FindingSubject
+    owner: str | None = Field(description="Its owner in the inventory, if one is known.", examples=["sa-123abc"])
+    tags: dict[str, str] = Field(examples=[{"team": "payments"}])
+    since: date = Field(description="The first measured UTC day without use.")
+    last_active: date | None = Field(
+        description=f"The last UTC day with use; null if there was none in {LOOK_BACK_DAYS} days."
+    )
+    evidence: FindingEvidence
+    monthly_cost: Sum = Field(
+        description=f"Its cost on the last {MONTH_DAYS} days that are calculated, in the currency of the bill."
+    )
+    avoidable: Literal["none", "partial", "full"] = Field(
+        description="How much of the monthly cost would not be charged without it: stored bytes would not, a "
+        "cluster's capacity would."
+    )
+    avoidable_cost: Sum
+    why: str
+    confidence: Literal["high", "medium", "low"] = Field(
+        description="High: every day since was measured. Low: less than half were."
+    )
+    action: str
+    snooze: SnoozeItem | None
+
+
+class FindingList(PageOf[FindingItem]):
+    """One page of the findings, those with the largest cost first."""
+
+    currency: str = Field(examples=["USD"])
+    snoozed: int = Field(description="How many findings of these kinds are snoozed.")
 
 
 def finding_id(kind: str, subject_id: str) -> str:
@@ -356,7 +383,7 @@ def finding_id(kind: str, subject_id: str) -> str:
 
 def findings(
     reader: TenantReader, connection: Connection, min_days: int, kinds: Collection[str] = KINDS
-) -> list[Finding]:
+) -> list[FindingItem]:
     """Return the findings in the rows of a reader, by descending cost.
 
     Raises:
@@ -380,13 +407,57 @@ def _finding(
     identities: Mapping[str, Named],
     resources: Mapping[str, Named],
     owners: Mapping[str, str],
-) -> Finding:
+) -> FindingItem:
     if each.kind == IDLE_IDENTITY:
         known, tags = identities.get(each.name), reader.tags.resolve(each.name, "", each.last_measured)
         kind = "identity" if known is None else known.type
-        return Finding(each, kind, each.name, None if known is None else known.name, each.name, tags)
-    subject = _resource_id(each)
-    known, tags = resources.get(subject), reader.tags.resolve("", subject, each.last_measured)
+        subject = FindingSubject(type=kind, id=each.name, name=None if known is None else known.name, cluster_id=None)
+        return described(each, subject, each.name, tags)
+    id_ = _resource_id(each)
+    known, tags = resources.get(id_), reader.tags.resolve("", id_, each.last_measured)
     kind = ("topic" if each.name else "resource") if known is None else known.type
     name = each.name or (None if known is None else known.name)
-    return Finding(each, kind, subject, name, owners.get(subject), tags)
+    subject = FindingSubject(type=kind, id=id_, name=name, cluster_id=each.place if each.name else None)
+    return described(each, subject, owners.get(id_), tags)
+
+
+def described(each: Unused, subject: FindingSubject, owner: str | None, tags: Mapping[str, str]) -> FindingItem:
+    """Return what is unused as a finding: what that proves, and what can be done about it."""
+    is_topic = each.kind not in {IDLE_IDENTITY, IDLE_RESOURCE}
+    return FindingItem(
+        id=finding_id(each.kind, subject.id),
+        kind=each.kind,
+        subject=subject,
+        owner=owner,
+        tags=dict(tags),
+        since=each.since,
+        last_active=each.last_active,
+        evidence=FindingEvidence(
+            measured_days=each.measured_days,
+            unmeasured_days=each.unmeasured_days,
+            last_measured=each.last_measured,
+            bytes_in=each.used_in if is_topic else None,
+            bytes_out=each.used_out if is_topic else None,
+        ),
+        monthly_cost=each.monthly_cost,
+        avoidable=_avoidable(each),
+        avoidable_cost=each.avoidable,
+        why=_WHY[each.kind].format(since=each.since),
+        confidence=_confidence(each),
+        action=_ACTION[each.kind],
+        snooze=None,
+    )
+
+
+def _avoidable(each: Unused) -> Literal["none", "partial", "full"]:
+    """Return how much of the monthly cost goes with the subject."""
+    if not each.avoidable:
+        return "none"
+    return "full" if each.avoidable >= each.monthly_cost else "partial"
+
+
+def _confidence(each: Unused) -> Literal["high", "medium", "low"]:
+    """Return how much the measurements say."""
+    if not each.unmeasured_days:
+        return "high"
+    return "medium" if each.unmeasured_days <= each.measured_days else "low"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from chargeback.api.routes.billing import BillingLineItem
-from chargeback.api.schemas.common import PageOf
+from chargeback.reports.answers import PageOf
 from tests.api.conftest import ACME
 
 

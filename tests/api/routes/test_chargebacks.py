@@ -8,8 +8,8 @@ from datetime import UTC, datetime, time
 import httpx
 
 from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackRow, Dimension
-from chargeback.api.schemas.common import PageOf
 from chargeback.model.days import ONE_DAY
+from chargeback.reports.answers import PageOf
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, known
 from tests.support.clock import FixedClock

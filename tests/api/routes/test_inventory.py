@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from chargeback.api.routes.inventory import IdentityItem, InventorySummary, ResourceItem
-from chargeback.api.schemas.common import PageOf
+from chargeback.reports.answers import PageOf
 from chargeback.store.control.schema import identities, resources
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME

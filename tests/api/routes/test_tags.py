@@ -10,7 +10,7 @@ import pytest
 
 from chargeback.api.parameters import MAX_ID_LENGTH
 from chargeback.api.routes.tags import TagItem
-from chargeback.api.schemas.common import PageOf
+from chargeback.reports.answers import PageOf
 from chargeback.store.control import schema
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.tenant import TenantStore

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from chargeback.api.routes.topic_attributions import TopicAggregateAnswer, TopicRow
-from chargeback.api.schemas.common import PageOf
+from chargeback.reports.answers import PageOf
 from chargeback.store.queries import aggregate
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
 from chargeback.store.tenant import TenantStore

@@ -11,9 +11,9 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.model.days import instants, render_instant
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.store.control.audit import AuditFilter, audit_entries
 
 AuditKind = Literal[

@@ -10,9 +10,9 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import Id, OptionalText, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.common import Decimal, Instant, Metadata, PageOf, ResponseModel
 from chargeback.api.schemas.datasets import DatasetQuery, Filters
 from chargeback.api.tenant_requests import Facts
+from chargeback.reports.answers import Exact, Instant, Metadata, PageOf, ResponseModel
 from chargeback.store.queries.datasets import BILLING_LINES, Dataset
 
 
@@ -50,9 +50,9 @@ class BillingLineItem(ResponseModel):
     resource_id: str = Field(examples=["lkc-abc123"])
     product_category: str = Field(examples=["KAFKA"])
     product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
-    quantity: Decimal | None
-    unit_price: Decimal | None
-    total_cost: Decimal
+    quantity: Exact | None
+    unit_price: Exact | None
+    total_cost: Exact
     currency: str = Field(examples=["USD"])
     granularity: str = Field(examples=["daily"])
     metadata: Metadata

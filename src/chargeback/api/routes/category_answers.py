@@ -14,12 +14,12 @@ from chargeback.api.problems import NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.common import Decimal, ResponseModel, Sum
 from chargeback.api.schemas.datasets import PeriodName
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.categories.resolve import Assignment, RuleName
 from chargeback.model.inventory import ENVIRONMENT
 from chargeback.model.money import difference, render
+from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.categories.answers import MOST_NAMED, Coverage, Moved, Preview, assignment_of, coverage
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES
@@ -104,7 +104,7 @@ class RuleCoverage(ResponseModel):
 
     rule: AppliedRule | None = Field(description="Null: what no rule applied to.")
     value: str
-    amount: Decimal
+    amount: Exact
 
 
 class UnassignedIdentity(ResponseModel):
@@ -112,14 +112,14 @@ class UnassignedIdentity(ResponseModel):
 
     identity_id: str = Field(examples=["sa-123abc"])
     display_name: str | None = Field(examples=["orders-service"])
-    amount: Decimal
+    amount: Exact
 
 
 class CoverageOf(ResponseModel):
     """How much of the costs of a period a category assigns, before values hand on what they have."""
 
-    assigned: Decimal
-    unassigned: Decimal = Field(description="What has the category's default.")
+    assigned: Exact
+    unassigned: Exact = Field(description="What has the category's default.")
     percent: str | None = Field(description="`assigned`, of both; null where there are no costs.", examples=["92.31"])
     by_rule: list[RuleCoverage] = Field(description="By amount.")
     top_unassigned: list[UnassignedIdentity] = Field(description=f"By amount, at most {MOST_NAMED}.")
@@ -145,7 +145,7 @@ class MovedAmount(ResponseModel):
 
     before: str
     after: str
-    amount: Decimal
+    amount: Exact
 
 
 class MovedItem(MovedAmount):

@@ -14,11 +14,11 @@ from chargeback.api.responses import json_response
 from chargeback.api.routes.aggregate import display_names
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import Decimal, ResponseModel, Sum
 from chargeback.api.schemas.costs import ComparedWith, ComparingQuery
 from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
+from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.changes import Change, changes, names_of_changes, together
 from chargeback.reports.periods import OTHER_PERIOD, Period
 from chargeback.reports.wording import Names
@@ -111,10 +111,10 @@ class ChangedAmounts(ResponseModel):
     before: Sum
     after: Sum
     delta: Sum = Field(description="After minus before.")
-    per_day_before: Decimal | None = Field(
+    per_day_before: Exact | None = Field(
         description="Per day with costs, rounded to twelve places; null if there are none."
     )
-    per_day_after: Decimal | None
+    per_day_after: Exact | None
     effects: ChangeEffects
     sentence: str = Field(
         description="What changed and why, in words: the largest reason for each effect, and who pays most of it.",

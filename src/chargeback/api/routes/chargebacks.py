@@ -17,8 +17,8 @@ from chargeback.api.schemas.chargebacks import (
     ChargebackRow,
     Dimension,
 )
-from chargeback.api.schemas.common import DatesAnswer, PageOf
 from chargeback.api.tenant_requests import Facts
+from chargeback.reports.answers import DatesAnswer, PageOf
 from chargeback.reports.explain.links import chargeback_link
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES

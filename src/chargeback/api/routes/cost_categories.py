@@ -19,7 +19,6 @@ from chargeback.api.responses import attachment, json_response, page_response
 from chargeback.api.routes.category_answers import CategoryKey, DryRunAnswer, EditQuery, preview_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, ChangeRequest, Control, Versioned
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
@@ -28,6 +27,7 @@ from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.model.texts import VISIBLE
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.categories.answers import preview
 from chargeback.reports.categories.editing import (
     TooManyCategories,

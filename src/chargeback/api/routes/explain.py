@@ -15,11 +15,11 @@ from chargeback.api.responses import json_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, AttributionMethod, TopicFacts
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostType
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.tenant_requests import Facts
 from chargeback.recompute.explain import ExplainKey, PortionNeeded, explain
 from chargeback.recompute.explain_topic import TopicKey, explain_topic_row
 from chargeback.recompute.stored_day import LineNotFound
+from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.explain.charges import explanation_json, names_of_explanation
 from chargeback.reports.explain.topics import cluster_names, topic_explanation_json
 from chargeback.reports.explain.visible import VisibleShares, as_seen, visible_topics
@@ -72,10 +72,10 @@ class ExplainedRow(ResponseModel):
     allocation_detail: str = Field(examples=["USAGE_RATIO_ALLOCATION"])
     chain_position: int
     policy_hash: str
-    amount: Decimal
-    portion_share: Decimal
-    identity_usage: Decimal | None
-    total_usage: Decimal | None
+    amount: Exact
+    portion_share: Exact
+    identity_usage: Exact | None
+    total_usage: Exact | None
 
 
 class ExplainedLine(ResponseModel):
@@ -87,9 +87,9 @@ class ExplainedLine(ResponseModel):
     resource_name: str | None
     product_category: str = Field(examples=["KAFKA"])
     product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
-    quantity: Decimal | None
-    unit_price: Decimal | None
-    total_cost: Decimal
+    quantity: Exact | None
+    unit_price: Exact | None
+    total_cost: Exact
     currency: str = Field(examples=["USD"])
     granularity: str
     unit: str | None
@@ -100,7 +100,7 @@ class PolicyPortion(ResponseModel):
     """A portion of a policy: its share of the cost, and the methods to try."""
 
     number: int
-    share: Decimal
+    share: Exact
     methods: list[str] = Field(examples=[["usage(bytes_in + bytes_out)", "even(active)", "unallocated"]])
 
 
@@ -121,8 +121,8 @@ class ExplainedPortion(ResponseModel):
     """The portion that is explained: its share of the line, and its exact cost."""
 
     number: int
-    share: Decimal
-    amount: Decimal
+    share: Exact
+    amount: Exact
 
 
 class TriedMethod(ResponseModel):
@@ -140,7 +140,7 @@ class Contender(ResponseModel):
 
     identity_id: str | None = Field(description="Null for others together.")
     name: str | None
-    value: Decimal | None = Field(description="What was measured or charged; null if all parts are equal.")
+    value: Exact | None = Field(description="What was measured or charged; null if all parts are equal.")
     ratio: str = Field(
         description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
     )
@@ -150,7 +150,7 @@ class ExplainedEvidence(ResponseModel):
     """What decided how the portion was split."""
 
     measure: str | None = Field(examples=["bytes_in + bytes_out"])
-    total: Decimal | None = Field(description="The sum of all values; null if all parts are equal.")
+    total: Exact | None = Field(description="The sum of all values; null if all parts are equal.")
     contenders: list[Contender] = Field(
         description="A page of them, the largest first, equal ones by id; and the identity that was asked for."
     )
@@ -172,14 +172,14 @@ class Arithmetic(ResponseModel):
         description="The place of the identity's remainder, from 1; null within a scope."
     )
     extra_unit: bool = Field(description="Whether the identity got one of the spare units.")
-    amount: Decimal
+    amount: Exact
 
 
 class VisiblePart(ResponseModel):
     """What the caller's scope shows of a row that a cost category splits."""
 
-    amount: Decimal = Field(description="The visible part, as lists and sums have it.")
-    others: Decimal = Field(description="The rest of the row.")
+    amount: Exact = Field(description="The visible part, as lists and sums have it.")
+    others: Exact = Field(description="The rest of the row.")
 
 
 #: Says of an explanation how much of its row the caller sees.
@@ -193,7 +193,7 @@ class Siblings(ResponseModel):
     """All stored rows of the line."""
 
     rows: int | None = Field(description="How many; null within a scope.")
-    sum: Decimal
+    sum: Exact
     equals_line: bool | None = Field(description="Whether they sum to the line; null if the bill is lost.")
 
 
@@ -207,7 +207,7 @@ class RevisionAmount(ResponseModel):
         description="The line in that revision: one whose content changed has another id. Null if there is none, or if "
         "several may be the one."
     )
-    amount: Decimal | None = Field(
+    amount: Exact | None = Field(
         description="Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may "
         "be the one."
     )
@@ -269,16 +269,16 @@ class ExplainedTopicRow(ResponseModel):
     product_category: str = Field(examples=["KAFKA"])
     product_type: str = Field(examples=["KAFKA_NETWORK_WRITE"])
     attribution_method: AttributionMethod
-    amount: Decimal
-    topic_usage: Decimal | None
-    total_usage: Decimal | None
+    amount: Exact
+    topic_usage: Exact | None
+    total_usage: Exact | None
 
 
 class ContendingTopic(ResponseModel):
     """A topic that shares the line; or all those together that the caller may not see."""
 
     topic_name: str | None = Field(description="Null for others together.")
-    value: Decimal | None = Field(description="What was measured; null if all parts are equal.")
+    value: Exact | None = Field(description="What was measured; null if all parts are equal.")
     ratio: str = Field(
         description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
     )
@@ -288,7 +288,7 @@ class TopicEvidence(ResponseModel):
     """What decided how the line was attributed."""
 
     measure: str | None = Field(examples=["topic_bytes_in"])
-    total: Decimal | None = Field(description="The sum of all values; null if all parts are equal.")
+    total: Exact | None = Field(description="The sum of all values; null if all parts are equal.")
     contenders: list[ContendingTopic] = Field(
         description="A page of them, the largest first, equal ones by name; and the topic that was asked for."
     )

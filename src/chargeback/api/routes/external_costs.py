@@ -13,11 +13,11 @@ from chargeback.api.parameters import AsOf, Day, StrictModel
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.api.tenant_requests import Calculation
 from chargeback.errors import ConfigurationError
 from chargeback.model.days import ONE_DAY
 from chargeback.model.money import difference, render, total
+from chargeback.reports.answers import ResponseModel, Sum
 from chargeback.reports.external_costs.comparison import (
     ComparedCost,
     CostComparison,

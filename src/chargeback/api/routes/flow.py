@@ -9,14 +9,15 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.currency import conversion_for, currency_of
+from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
+from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, ResponseModel
 from chargeback.reports.flow import Flow, flow
 from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
 from chargeback.store.queries.costs import COST_COLUMNS, Breakdown

@@ -14,12 +14,12 @@ from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import instants
 from chargeback.model.money import render
+from chargeback.reports.answers import ResponseModel, Sum
 from chargeback.reports.graph.tree import Kind, Leaves, Shown, shown
 from chargeback.reports.graph.view import (
     GraphRequest,

@@ -16,9 +16,9 @@ from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import csv_response, json_response, page_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
-from chargeback.api.schemas.common import Instant, Metadata, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Entities, EntitiesRequest
 from chargeback.model.days import render_instant
+from chargeback.reports.answers import Instant, Metadata, PageOf, ResponseModel
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.inventory_lists import (

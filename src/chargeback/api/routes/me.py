@@ -11,7 +11,7 @@ from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import ResponseModel
+from chargeback.reports.answers import ResponseModel
 
 CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
 RightName = Literal["read", "export", "tag", "run", "close", "admin"]

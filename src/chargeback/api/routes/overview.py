@@ -14,9 +14,9 @@ from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery, TopicSettings, tenant_settings
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.model.days import instants, render_instant
+from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.runs import latest_runs
 from chargeback.store.queries.datasets import CHARGEBACKS

@@ -16,11 +16,11 @@ from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.days import render_instant
 from chargeback.model.run_request import RunRequest
+from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.pipeline_state import pipeline_state
 
 

@@ -13,9 +13,9 @@ from chargeback.api.parameters import CommonParameters, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routes.explain import PolicyPortion
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.model.days import DayRange, render_instant
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.changes import policies_used
 from chargeback.reports.policies import ListedPolicy, applies_to, list_policies, policy_json
 from chargeback.store.control.policies import UsedPolicy, used_policies

@@ -19,10 +19,10 @@ from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery, TopicSettings
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import render_instant
+from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE

@@ -12,12 +12,12 @@ from chargeback.access.rights import Right
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel
 from chargeback.api.schemas.costs import MOST_TIMES, ReconciledState
 from chargeback.api.schemas.datasets import PeriodQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.model.money import difference, render
+from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.reconciliation import (
     DAY,
     RESOURCE_ID,
@@ -48,14 +48,14 @@ class ReconciledAmounts(ResponseModel):
     """What was billed beside what was charged for it."""
 
     state: ReconciledState
-    billed: Decimal
-    charged: Decimal
-    difference: Decimal = Field(description="`charged` minus `billed`, exactly.")
-    unallocated: Decimal = Field(description="The part of `charged` that nobody could be charged for.")
-    pending: Decimal = Field(
+    billed: Exact
+    charged: Exact
+    difference: Exact = Field(description="`charged` minus `billed`, exactly.")
+    unallocated: Exact = Field(description="The part of `charged` that nobody could be charged for.")
+    pending: Exact = Field(
         description="The part of `billed` whose days are not calculated yet, or not from their present bill."
     )
-    by_topic: Decimal | None = Field(description="What is attributed to topics; null where topics are not attributed.")
+    by_topic: Exact | None = Field(description="What is attributed to topics; null where topics are not attributed.")
     lines: int = Field(description="Billing lines.")
     rows: int = Field(description="Chargeback rows.")
     revision: int | None = Field(

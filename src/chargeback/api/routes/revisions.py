@@ -15,11 +15,11 @@ from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel, Sum
 from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import DayRange, render_instant
 from chargeback.model.money import difference, render, total
+from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
 from chargeback.reports.restatements import Restated, causes_between, restatement
 from chargeback.store.control.day_revisions import CAUSES, Revision
 from chargeback.store.facts.history import past_files
@@ -45,8 +45,8 @@ class RevisionItem(ResponseModel):
     cause: str = Field(description=f"Why: {', '.join(f'`{cause}`' for cause in CAUSES)}.", examples=["bill_changed"])
     run_id: str | None = Field(description="The run that calculated it; null if it is not known.", examples=["17"])
     rows: int
-    total: Decimal | None = Field(description="The sum of the amounts; null if it is not known.")
-    moved: Decimal | None = Field(
+    total: Exact | None = Field(description="The sum of the amounts; null if it is not known.")
+    moved: Exact | None = Field(
         description="Half of the sum of what changed for each identity (or topic) since the revision before."
     )
     billing_fingerprint: str | None = Field(description="Fingerprint of the bill that it was calculated from.")

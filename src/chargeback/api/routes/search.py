@@ -10,9 +10,9 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters, SearchText
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import ResponseModel, Sum
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
+from chargeback.reports.answers import ResponseModel, Sum
 from chargeback.reports.search import Found, Kind, search
 
 

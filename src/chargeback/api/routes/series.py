@@ -13,15 +13,15 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.cost_responses import cost_response
 from chargeback.api.currency import conversion_for, currency_of
-from chargeback.api.parameters import JSON_TYPE
+from chargeback.api.parameters import JSON_TYPE, CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import CONVERSION, ConversionItem, CurrencyParameter, ResponseModel
 from chargeback.api.schemas.costs import MOST_TIMES
 from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import start_of_day
+from chargeback.reports.answers import CONVERSION, ConversionItem, ResponseModel
 from chargeback.reports.costs import CostRequest, buckets_of, report
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset

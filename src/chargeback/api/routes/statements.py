@@ -26,9 +26,9 @@ from chargeback.api.routes.changes import ChangeEffects
 from chargeback.api.routes.explain import PolicyPortion
 from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
-from chargeback.api.schemas.common import Decimal, Instant, ResponseModel, Sum
 from chargeback.api.schemas.costs import ReconciledState
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
+from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
 from chargeback.reports.statements.as_html import content_policy, statement_html
 from chargeback.reports.statements.as_json import reply_json, statement_json, statements_json
@@ -312,8 +312,8 @@ class StatementUnitCost(ResponseModel):
     per: Literal["gib_in", "gib_out"] = Field(description="What identities wrote, or read.")
     unit: str = Field(examples=["GiB"])
     amount: Sum = Field(description="The part of the statement's amount that lies on days with measurements.")
-    usage: Decimal = Field(description="The usage of these days, in units, rounded to six places.")
-    unit_cost: Decimal = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
+    usage: Exact = Field(description="The usage of these days, in units, rounded to six places.")
+    unit_cost: Exact = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
 
 
 class StatementPolicy(ResponseModel):

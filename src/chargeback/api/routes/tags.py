@@ -31,11 +31,11 @@ from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import csv_response, json_response, page_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
-from chargeback.api.schemas.common import Instant, PageOf, ResponseModel
 from chargeback.api.tenant_requests import Change, ChangeRequest, Entities
 from chargeback.categories.document import RESERVED
 from chargeback.model.dated import Period
 from chargeback.model.days import render_instant
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.store.control import tags as tag_store
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import TagWrite

@@ -16,10 +16,10 @@ from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import ResponseModel
 from chargeback.api.tenant_requests import Control
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.reports.answers import ResponseModel
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
 from chargeback.store.queries.cancellation import CancellationToken

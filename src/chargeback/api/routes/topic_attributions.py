@@ -16,7 +16,9 @@ from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response, page_response
 from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, aggregate_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.common import (
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
+from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
+from chargeback.reports.answers import (
     CONVERSION,
     DIRECT_AMOUNT,
     SHARED_IN,
@@ -25,14 +27,12 @@ from chargeback.api.schemas.common import (
     CategoryPart,
     ConversionItem,
     DatesAnswer,
-    Decimal,
+    Exact,
     Instant,
     Metadata,
     PageOf,
     ResponseModel,
 )
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
-from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
 from chargeback.reports.explain.links import topic_link
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
@@ -96,7 +96,7 @@ class TopicRow(ResponseModel):
     product_category: str = Field(examples=["KAFKA"])
     product_type: str = Field(examples=["KAFKA_NETWORK_WRITE"])
     attribution_method: AttributionMethod
-    amount: Decimal
+    amount: Exact
     categories: dict[str, list[CategoryPart]] | None = Field(
         default=None,
         description="Where the tenant has cost categories: by key, the values to which the row is assigned.",

@@ -10,13 +10,14 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.cost_responses import topics_response
 from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
+from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.responses import csv_response, json_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Decimal, ResponseModel
 from chargeback.api.schemas.costs import ComparingQuery, OtherTopics, TopicCostItem
 from chargeback.model.money import render
+from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Exact, ResponseModel
 from chargeback.reports.topic_costs import of_topics, topic_costs
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
@@ -35,8 +36,8 @@ class TopicsQuery(CostColumns, CurrencyParameter, ComparingQuery):
 class TopicSummaryItem(TopicCostItem):
     """One topic, and what went through it."""
 
-    bytes_in: Decimal | None = Field(description="Bytes written to it; null where that was not measured.")
-    bytes_out: Decimal | None = Field(description="Bytes read from it; null where that was not measured.")
+    bytes_in: Exact | None = Field(description="Bytes written to it; null where that was not measured.")
+    bytes_out: Exact | None = Field(description="Bytes read from it; null where that was not measured.")
     zombie: bool = Field(description="It cost something although nothing went through it, as far as was measured.")
 
 

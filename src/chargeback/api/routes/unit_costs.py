@@ -9,17 +9,18 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
+from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import csv_response, json_response
 from chargeback.api.routes.aggregate import display_names
 from chargeback.api.routes.topic_attributions import require_topics
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Decimal, ResponseModel
 from chargeback.api.schemas.costs import USUAL_PERIOD
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, MAX_GROUPS, DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
+from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Exact, ResponseModel
 from chargeback.reports.periods import Period
 from chargeback.reports.topic_costs import of_topics
 from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCost, unit_costs
@@ -93,10 +94,10 @@ class UnitCostSums(ResponseModel):
 
     amount: Amount = Field(description="The costs on the days that count.")
     excluded_amount: Amount = Field(description="The costs on days without the measurements; not part of `amount`.")
-    usage: Decimal | None = Field(
+    usage: Exact | None = Field(
         description="The measured usage in units, rounded to six places; null if nothing was measured."
     )
-    unit_cost: Decimal | None = Field(
+    unit_cost: Exact | None = Field(
         description="`amount` divided by the exact usage, rounded to twelve places; null without usage."
     )
     days: int = Field(description="UTC days on which the amount lies.")

@@ -12,10 +12,10 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import Id, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Decimal, PageOf, ResponseModel
 from chargeback.api.schemas.datasets import PeriodQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.reports.answers import Exact, PageOf, ResponseModel
 from chargeback.store.queries.measurements import MEASUREMENTS
 from chargeback.store.queries.paging import Order
 from chargeback.store.queries.selection import ColumnFilter, Selection
@@ -63,7 +63,7 @@ class MeasurementItem(ResponseModel):
         "inventory has.",
         examples=["sa-123abc"],
     )
-    value: Decimal = Field(description="In the unit of the measure, such as bytes.")
+    value: Exact = Field(description="In the unit of the measure, such as bytes.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])

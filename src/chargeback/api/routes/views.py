@@ -18,9 +18,9 @@ from chargeback.api.responses import json_response
 from chargeback.api.routes.tags import Author
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.common import Instant, ResponseModel
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.model.days import render_instant
+from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control import views as view_store
 from chargeback.store.control.views import ViewWrite
 

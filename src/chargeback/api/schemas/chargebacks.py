@@ -9,7 +9,8 @@ from pydantic import Field, StringConstraints
 
 from chargeback.api.parameters import Id, OptionalText, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.schemas.common import (
+from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
+from chargeback.reports.answers import (
     CONVERSION,
     DIRECT_AMOUNT,
     SHARED_IN,
@@ -17,13 +18,12 @@ from chargeback.api.schemas.common import (
     Amount,
     CategoryPart,
     ConversionItem,
-    Decimal,
+    Exact,
     Instant,
     Metadata,
     ResponseModel,
     Sum,
 )
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.paging import Order
 from chargeback.store.queries.selection import Selection, TagFilter
@@ -138,7 +138,7 @@ class ChargebackRow(Dimension):
     """One share of one billing line."""
 
     timestamp: Instant
-    amount: Decimal
+    amount: Exact
     tags: dict[str, str] = Field(
         description="Resolved at query time: the identity's tags take precedence over the resource's.",
         examples=[{"team": "payments"}],

@@ -6,11 +6,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
+from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.common import CONVERSION, Amount, ConversionItem, CurrencyParameter, Instant, ResponseModel
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, DatasetQuery, check_columns, column_or_tag
 from chargeback.model.days import InstantRange, instants
+from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Instant, ResponseModel
 from chargeback.reports.costs import PARTS
 from chargeback.reports.periods import COMPARISON, Period, compared_period
 from chargeback.store.queries.costs import COST_COLUMNS

@@ -12,6 +12,7 @@ from chargeback.api.parameters import (
     EXCLUDED_FIELD,
     TAG_PARAMETER,
     CategoryKey,
+    CurrencyParameter,
     FactsParameters,
     StrictModel,
     TagKey,
@@ -19,7 +20,6 @@ from chargeback.api.parameters import (
     is_tag_key,
 )
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.schemas.common import CurrencyParameter
 from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values

@@ -1,0 +1,125 @@
+"""What answers are made of: models whose fields carry how they are written in JSON, and their description.
+
+A report returns them; the API writes them, and its document describes them.
+"""
+
+import decimal
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Annotated, Any, Final, Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
+
+from chargeback.model.currency import CONVERTED_PLACES, RATE_PLACES
+from chargeback.model.money import SHARED_PLACES, render
+from chargeback.store.queries.paging import Page
+
+T = TypeVar("T")
+
+
+def _schema(places: int) -> WithJsonSchema:
+    """Return the description of an exact decimal with at most so many places."""
+    return WithJsonSchema(
+        {"type": "string", "pattern": rf"^-?\d+\.\d{{2,{places}}}$", "examples": ["1234.56"]}, mode="serialization"
+    )
+
+
+_RENDERED: Final = PlainSerializer(render, return_type=str)
+
+#: An exact decimal: plain notation, at least two decimals.
+Exact = Annotated[decimal.Decimal, _RENDERED, _schema(12)]
+
+#: A sum in the currency of the bill: a product of twelve decimals and, where cost categories hand on cost, twelve more.
+Sum = Annotated[decimal.Decimal, _RENDERED, _schema(24)]
+
+#: The same of a sum that may be converted to another currency: eight decimals more.
+Amount = Annotated[decimal.Decimal, _RENDERED, _schema(32)]
+
+#: An instant in UTC.
+Instant = Annotated[datetime, Field(examples=["2026-01-31T00:00:00Z"])]
+
+Metadata = Annotated[
+    dict[str, str | int | bool | None],
+    Field(description="Further information; keys depend on the ecosystem.", examples=[{"environment_id": "env-abc12"}]),
+]
+
+
+class ResponseModel(BaseModel):
+    """A model of a response body: exactly these fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def left_out(description: str, **options: Any) -> Any:
+    """Return a field that is left out where it is None, which is its default."""
+    return Field(default=None, exclude_if=_is_none, description=description, **options)
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class PageOf(ResponseModel, Generic[T]):
+    """One page of a list."""
+
+    items: list[T]
+    total: int = Field(description="Number of entries in the whole list.", examples=[1])
+    page: int = Field(description="Number of this page, from 1.", examples=[1])
+    page_size: int = Field(description="Entries per page.", examples=[100])
+    pages: int = Field(description="Number of pages; 0 for an empty list.", examples=[1])
+
+    @classmethod
+    def cut(cls, everything: Sequence[T], paging: Page, **more: Any) -> Self:
+        """Return one page of a list that is here as a whole; ``more`` are further fields."""
+        items = list(everything[paging.offset : paging.offset + paging.limit])
+        return cls.of(items, len(everything), paging, **more)
+
+    @classmethod
+    def of(cls, items: list[T], total: int, paging: Page, **more: Any) -> Self:
+        """Return a page from its ``items``, of a list of ``total``."""
+        pages = -(-total // paging.limit)
+        return cls(
+            items=items,
+            total=total,
+            page=paging.offset // paging.limit + 1,
+            page_size=paging.limit,
+            pages=pages,
+            **more,
+        )
+
+
+class DatesAnswer(ResponseModel):
+    """Days that have data."""
+
+    dates: list[date] = Field(description="UTC days, ascending.")
+
+
+class CategoryPart(ResponseModel):
+    """The part of a row that belongs to one value of a cost category."""
+
+    value: str = Field(examples=["payments"])
+    category_share: str = Field(description="Of the amount; 1 where the row is not split.", examples=["0.6"])
+    amount: Exact
+
+
+_BY_CATEGORY = "Only when grouped by a cost category: "
+DIRECT_AMOUNT = left_out(f"{_BY_CATEGORY}what its rules assigned to the value.")
+SHARED_IN = left_out(f"{_BY_CATEGORY}what other values handed on to it.")
+SHARED_OUT = left_out(
+    f"{_BY_CATEGORY}what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`."
+)
+
+
+class ConversionItem(ResponseModel):
+    """How the amounts of an answer were converted."""
+
+    billed_currency: str = Field(description="The currency of the bill.", examples=["USD"])
+    rates: dict[str, str] = Field(
+        description="By UTC month, what one unit of the bill's currency is in that of the answer; at most "
+        f"{RATE_PLACES} decimal places. A converted amount has at most {CONVERTED_PLACES}, and "
+        f"{SHARED_PLACES + RATE_PLACES} where values of cost categories hand on cost.",
+        examples=[{"2026-10": "0.9131"}],
+    )
+
+
+CONVERSION = left_out("How the amounts were converted, if they were.")
