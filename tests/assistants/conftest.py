@@ -18,9 +18,9 @@ from chargeback.config.settings import McpSettings
 from chargeback.store.control.access_tokens import TokenWrite, create_token, new_token
 from chargeback.store.tenant import open_store
 from tests.cli.conftest import environment
-from tests.contract.category_shapes import SEED, SEEDED
 from tests.contract.deployment import Deployment, deployed
 from tests.contract.records import Client
+from tests.contract.seeded import SEED, SEEDED
 from tests.support.assistants import Assistant
 from tests.support.serving import served
 

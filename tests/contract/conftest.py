@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.contract.category_shapes import SEED, SEEDED
 from tests.contract.deployment import Deployment, deployed
 from tests.contract.records import Client, Everything
+from tests.contract.seeded import SEED, SEEDED
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 import httpx
 
 from tests.contract.deployment import DAYS, deployed
+from tests.contract.described import DOCUMENT
 from tests.contract.endpoints import BY_NAME, COMMON, TENANT
 from tests.contract.examples import ADDRESS, AGO, EXAMPLES, PEOPLE, UNIT, Example
 from tests.contract.records import key_of, topic_key_of
@@ -28,7 +29,6 @@ from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.serving import wait_until
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
-DOCUMENT = Path(__file__).parents[2] / "web" / "openapi.json"
 REST = "…"
 
 _HEAD = f"""\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from tests.contract import shapes
+from tests.contract.described import check_problem
 
 
 def kind_of(response: httpx.Response, status: int) -> str:
@@ -12,7 +12,7 @@ def kind_of(response: httpx.Response, status: int) -> str:
     assert response.status_code == status, f"{response.status_code}: {response.text}"
     assert response.headers["content-type"] == "application/problem+json"
     body = response.json()
-    shapes.check(shapes.INVALID if "errors" in body else shapes.PROBLEM, body)
+    check_problem(body)
     assert body["status"] == status
     kind: str = body["type"]
     return kind.removeprefix("urn:chargeback:")

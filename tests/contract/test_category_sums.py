@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import pytest
 
-from tests.contract.category_shapes import SEEDED
 from tests.contract.records import Client, Everything, Record, total
+from tests.contract.seeded import SEEDED
 
 CATEGORY = f"category:{SEEDED}"
 

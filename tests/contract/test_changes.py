@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from tests.contract import shapes, trust_shapes
 from tests.contract.records import Client, Everything, Record, shown
 from tests.contract.test_aggregation import COLUMNS
 from tests.contract.test_costs import FILTERS, ZONES
@@ -44,7 +43,6 @@ def test_changes_are_the_aggregates(
     params = filters | {"group_by": by, "limit": limit, "timezone": zone}
     path = f"{everything.base}/chargebacks/changes"
     answer = client.answer(path, **params, **_ranges(first, second))
-    shapes.check(trust_shapes.CHANGES, answer)
     before, after = (
         _aggregated(client, everything, filters | {"group_by": by, "timezone": zone}, each) for each in (first, second)
     )

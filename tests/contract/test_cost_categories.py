@@ -6,8 +6,6 @@ from typing import Any
 
 import httpx
 
-from tests.contract import shapes
-from tests.contract.category_shapes import CATEGORIES, CATEGORY, CATEGORY_HISTORY
 from tests.contract.problems import complaints, detail_of, kind_of
 from tests.contract.records import Client
 
@@ -24,9 +22,7 @@ def test_the_life_of_a_category(scratch: Client) -> None:
     """Created, read, listed, changed by two, removed, and still known."""
     made = put(scratch, {"rules": []}, **{"If-None-Match": "*"})
     assert made.status_code == 201
-    shapes.check(CATEGORY, made.json())
     assert scratch.answer(PATH) == made.json()
-    shapes.check(CATEGORIES, scratch.answer(BASE))
     seen = {"If-Match": scratch.get(PATH).headers["etag"]}
     first = put(scratch, {"rules": [{"match": {"topic": "pay.*"}, "assign": "payments"}]}, **seen)
     assert first.status_code == 200
@@ -39,8 +35,6 @@ def test_the_life_of_a_category(scratch: Client) -> None:
     assert (gone.status_code, gone.content) == (204, b"")
     assert kind_of(scratch.get(PATH), 404) == "not-found"
     versions = scratch.all_items(f"{PATH}/history", page_size=2)
-    for each in versions:
-        shapes.check(CATEGORY_HISTORY, each)
     numbers = [each["version"] for each in versions]
     assert numbers == sorted(numbers, reverse=True)
     assert [each["removed"] for each in versions[:3]] == [True, False, False]

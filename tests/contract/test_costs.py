@@ -10,7 +10,6 @@ from typing import Any
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from tests.contract import page_shapes, shapes
 from tests.contract.records import Client, Everything, Record, shown, total
 from tests.contract.test_aggregation import COLUMNS
 from tests.support.laws import examples
@@ -51,7 +50,6 @@ def test_costs_are_the_aggregates(
     period = {"start_date": everything.days[-1 - min(length, 10)], "end_date": everything.days[-1], "timezone": zone}
     params = period | filters | {"by": by, "time_bucket": unit, "top": top}
     answer = client.answer(f"{everything.base}/costs", **params)
-    shapes.check(page_shapes.COSTS, answer)
     other = answer["compared_with"]
     before = {"start_date": other["start_date"], "end_date": other["end_date"], "timezone": zone}
     for breakdown in answer["breakdowns"]:
@@ -104,7 +102,6 @@ def test_every_part(client: Client, everything: Everything) -> None:
     """Issues are those of the list, days are the bill and what was charged, topics are their aggregate."""
     params = {"period": "10d", "include": "issues,days,forecast,topics", "top": 50, "by": "identity_id"}
     answer = client.answer(f"{everything.base}/costs", **params)
-    shapes.check(page_shapes.COSTS, answer)
     days = everything.days[-10:]
     rows = [row for row in everything.chargebacks if row["timestamp"][:10] in days]
     issues = client.all_items(f"{everything.base}/chargebacks/allocation-issues", period="10d")
@@ -139,6 +136,5 @@ def test_topics_ignore_what_they_do_not_know(client: Client, everything: Everyth
 def test_a_tenant_without_topics_or_days(client: Client) -> None:
     """There is an answer, with nothing in it."""
     answer = client.answer("/api/v1/tenants/plain/costs", include="issues,days,forecast,topics")
-    shapes.check(page_shapes.COSTS, answer)
     assert (answer["total"]["amount"], answer["topics"], answer["forecast"]) == ("0.00", None, None)
     assert {each["state"] for each in answer["days"]} == {"none"}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.contract import page_shapes, shapes
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything, shown
 
@@ -45,7 +44,6 @@ def test_one_total_on_every_page(client: Client, everything: Everything) -> None
     costs = client.answer(
         f"{everything.base}/costs", **asked, by=["identity_id", "tag:team"], include="issues,days,topics"
     )
-    shapes.check(page_shapes.COSTS | page_shapes.CONVERSION, costs)
     aggregate = client.answer(f"{everything.base}/chargebacks/aggregate", **asked, time_bucket="month")
     whole = aggregate["total_amount"]
     assert costs["total"]["amount"] == whole

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.contract.category_shapes import SEED, SEEDED
 from tests.contract.deployment import deployed
 from tests.contract.documentation import Asker
 from tests.contract.examples import EXAMPLES
 from tests.contract.records import Client
+from tests.contract.seeded import SEED, SEEDED
 from tests.support.clock import FixedClock
 from tests.support.databases import KINDS
 

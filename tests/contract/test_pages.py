@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.contract import page_shapes, shapes
 from tests.contract.deployment import DAYS
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything, Record, shown, those, total
@@ -18,7 +17,6 @@ from tests.contract.records import Client, Everything, Record, shown, those, tot
 def test_a_tenant(client: Client, everything: Everything) -> None:
     """Its days, its tags with their share of the cost, and what can be done."""
     answer = client.answer(everything.base)
-    shapes.check(page_shapes.TENANT_OVERVIEW, answer)
     assert (answer["first_date"], answer["last_date"]) == (everything.days[0], everything.days[-1])
     assert (answer["currency"], answer["lookback_days"], answer["run"]) == ("USD", DAYS, None)
     assert answer["features"] == {"can_tag": True, "can_run": True, "topics": True}
@@ -42,7 +40,6 @@ def test_how_much_of_the_cost_has_a_tag(scratch: Client) -> None:
 def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
     """A tenant without days and tags has an answer too; without a pipeline nothing can be run."""
     answer = client.answer("/api/v1/tenants/plain")
-    shapes.check(page_shapes.TENANT_OVERVIEW, answer)
     assert (answer["first_date"], answer["tag_keys"]) == (None, [])
     assert answer["features"]["topics"] is False
     assert api_only.get("/api/v1/tenants/acme").json()["features"]["can_run"] is False
@@ -52,7 +49,6 @@ def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
 def test_runs(client: Client, everything: Everything) -> None:
     """The newest first, as many as asked for."""
     answer = client.answer(f"{everything.base}/runs")
-    shapes.check(page_shapes.RUNS, answer)
     assert len(answer["items"]) >= 2
     ids = [int(run["run_id"]) for run in answer["items"]]
     assert ids == sorted(ids, reverse=True)
@@ -64,7 +60,6 @@ def test_the_flow_loses_nothing(client: Client, everything: Everything) -> None:
     """Each column sums to the total, and what comes into a node goes out of it."""
     by = ["environment_id", "resource_id", "tag:team"]
     answer = client.answer(f"{everything.base}/flow", period="7d", by=by, top="3,4,2", compare="previous")
-    shapes.check(page_shapes.FLOW, answer)
     rows = [row for row in everything.chargebacks if row["timestamp"][:10] in everything.days[-7:]]
     before = [row for row in everything.chargebacks if row["timestamp"][:10] in everything.days[-14:-7]]
     for column in range(3):
@@ -106,7 +101,6 @@ def test_the_search(client: Client, everything: Everything) -> None:
         everything.resources, key=lambda each: (each["resource_type"] == "kafka_cluster", each["resource_id"])
     )
     (found, *_) = client.answer(path, q=resource["resource_id"].upper())["items"]
-    shapes.check(page_shapes.FOUND, {"items": [found], "currency": "USD"})
     assert (found["kind"], found["id"], found["name"]) == (
         "resource",
         resource["resource_id"],
@@ -130,7 +124,6 @@ def test_the_search(client: Client, everything: Everything) -> None:
 def test_the_summary_of_topics(client: Client, everything: Everything) -> None:
     """The largest topics, the others in one sum, both equal to the aggregate."""
     answer = client.answer(f"{everything.base}/topics", period="30d", top=3, identity_id="sa-1")
-    shapes.check(page_shapes.TOPICS, answer)
     assert answer["total"] == shown(total(everything.topics))
     assert shown(total(answer["items"]) + Decimal(answer["other"]["amount"])) == answer["total"]
     largest = answer["items"][0]
@@ -163,7 +156,6 @@ def test_views(scratch: Client) -> None:
     made = scratch.post(path, json=body | {"created_by": "alice"})
     assert made.status_code == 201
     view = made.json()
-    shapes.check(page_shapes.VIEW, view)
     assert scratch.post(path, json=body).status_code == 409
     second = scratch.post(path, json=body | {"name": "All", "query": ""}).json()
     assert [each["name"] for each in scratch.answer(path)["items"]] == ["All", "Payments"]

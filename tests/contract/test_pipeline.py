@@ -7,7 +7,6 @@ import time
 import httpx
 import pytest
 
-from tests.contract import shapes
 from tests.contract.problems import complaints, detail_of, kind_of
 from tests.contract.records import Client
 from tests.support.clock import TODAY
@@ -20,10 +19,8 @@ def wait_until_idle(client: Client) -> dict[str, object]:
     """The status once no run is in progress."""
     until = time.monotonic() + DEADLINE
     while (status := client.answer(f"{BASE}/status"))["is_running"]:
-        shapes.check(shapes.PIPELINE_STATUS, status)
         assert time.monotonic() < until, "the run did not end"
         time.sleep(0.1)
-    shapes.check(shapes.PIPELINE_STATUS, status)
     result: dict[str, object] = status
     return result
 
@@ -32,7 +29,6 @@ def started(client: Client, body: object = None) -> Client:
     """A run, accepted: 202, and where to look."""
     response = client.post(f"{BASE}/run", json=body) if body else client.post(f"{BASE}/run")
     assert response.status_code == 202, response.text
-    shapes.check(shapes.RUN_ACCEPTED, response.json())
     assert response.json()["tenant_name"] == "plain"
     assert response.headers["location"] == f"{BASE}/status"
     return client
@@ -73,7 +69,6 @@ def test_runs(client: Client) -> None:
 def test_status_of_the_others(client: Client) -> None:
     """A run of one tenant is none of another."""
     status = client.answer("/api/v1/tenants/scratch/pipeline/status")
-    shapes.check(shapes.PIPELINE_STATUS, status)
     assert (status["tenant_name"], status["is_running"]) == ("scratch", False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.contract import shapes, trust_shapes
 from tests.contract.records import Client, Everything, those
 
 
@@ -12,7 +11,6 @@ def test_every_row_leads_to_its_policy(client: Client, everything: Everything) -
     used = {(row["product_type"], row["metadata"]["policy"]) for row in everything.chargebacks}
     for product_type, hash_ in used:
         (found,) = client.all_items(path, product_type=product_type, hash=hash_)
-        shapes.check(trust_shapes.POLICY, found)
         assert found["first_used_at"] is not None
         assert found in client.all_items(path, hash=hash_)
 

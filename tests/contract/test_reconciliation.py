@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.contract import page_shapes, shapes
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything, shown, total
 
@@ -22,7 +21,6 @@ def test_every_group_sums_to_the_lists(client: Client, everything: Everything, g
     """Billing lines, chargebacks and topic attributions; the entries sum to the total."""
     path = f"{everything.base}/reconciliation"
     answer = client.answer(path, start_date=everything.days[0], end_date=everything.days[-1], group_by=group_by)
-    shapes.check(page_shapes.RECONCILIATION, answer)
     whole = answer["total"]
     assert whole["billed"] == whole["charged"] == shown(total(everything.billing, "total_cost"))
     assert (whole["state"], whole["difference"], whole["pending"]) == ("equal", "0.00", "0.00")
@@ -105,9 +103,7 @@ def test_a_file_of_the_bill(client: Client, everything: Everything) -> None:
         body = {"csv": text.getvalue(), "mapping": {"columns": columns}} | days
         response = client.post(f"{everything.base}/reconciliation/external", json=body)
         assert response.status_code == 200, response.text
-        answer = response.json()
-        shapes.check(page_shapes.EXTERNAL, answer)
-        return answer
+        return response.json()
 
     same = ask(lines)
     assert same["total"]["theirs"] == same["total"]["ours"] == shown(total(everything.billing, "total_cost"))

@@ -15,7 +15,6 @@ import pytest
 
 from chargeback.access.rights import Right
 from chargeback.config.journal import JournalProfile, JournalTemplate
-from tests.contract import shapes, statement_shapes
 from tests.contract.deployment import Deployment
 from tests.contract.problems import complaints
 from tests.contract.records import Client, Everything, Record, shown, total
@@ -35,14 +34,12 @@ def month(everything: Everything) -> str:
 def statements_of(client: Client, month: str, by: str) -> Record:
     """The list of a month."""
     answer: Record = client.answer("/api/v1/tenants/acme/statements", period=month, by=by)
-    shapes.check(statement_shapes.STATEMENTS, answer)
     return answer
 
 
 def statement_of(client: Client, month: str, by: str, value: str) -> Record:
     """One statement."""
     answer: Record = client.answer("/api/v1/tenants/acme/statement", period=month, by=by, value=value)
-    shapes.check(statement_shapes.STATEMENT, answer)
     return answer
 
 
@@ -171,7 +168,6 @@ def test_the_journal_is_the_statements(client: Client, month: str, by: str) -> N
     listed = statements_of(client, month, by)
     path = f"/api/v1/tenants/acme/periods/{month}/journal"
     found = client.answer(path, by=by)
-    shapes.check(statement_shapes.JOURNAL, found)
     assert found["debit"] == found["credit"]
     *lines, clearing = found["lines"]
     assert [(each["statement"], Decimal(each["debit"]) - Decimal(each["credit"])) for each in lines] == [
@@ -279,7 +275,6 @@ def test_recipients_reply(client: Client, month: str) -> None:
     earlier = before.json()["replies"]
     disputed = replying(client, month, "dispute", note="<b>Too much</b>", created_by="ann")
     assert disputed.status_code == 200, disputed.text
-    shapes.check(statement_shapes.REPLY, disputed.json())
     done = replying(client, month, "acknowledge", note="All right", number=number, created_by="ann")
     after = client.get(
         "/api/v1/tenants/acme/statement", params=asked, headers={"If-None-Match": before.headers["etag"]}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.contract import shapes
 from tests.contract.deployment import Deployment
 from tests.contract.problems import complaints, detail_of, kind_of
 from tests.contract.records import Client, Everything, Record, shown, those, total
@@ -42,7 +41,6 @@ def put_tags(client: Client, *tags: tuple[str, str, str, str], **more: Any) -> R
         f"{BASE}/tags/bulk", json={"items": [dict(zip(names, tag, strict=True)) for tag in tags]} | more
     )
     assert response.status_code == 200, response.text
-    shapes.check(shapes.BULK, response.json())
     counts: Record = response.json()
     return counts
 
@@ -60,7 +58,6 @@ def test_the_life_of_a_tag(scratch: Client, entity_type: str, entity_id: str) ->
     created = scratch.post(path, json={"tag_key": "team", "tag_value": "paÿments", "created_by": "alice"})
     assert created.status_code == 201, created.text
     tag = created.json()
-    shapes.check(shapes.TAG, tag)
     expected = {
         "tenant_id": "scratch",
         "entity_type": entity_type,
@@ -189,7 +186,6 @@ def test_the_list_of_tags(scratch: Client) -> None:
     tags = [(kind, f"e{n}", key, "v") for kind in ("identity", "resource") for n in range(3) for key in ("env", "team")]
     assert put_tags(scratch, *reversed(tags)) == counts(created=12)
     everything = scratch.all_items(f"{BASE}/tags", page_size=5)
-    shapes.check([shapes.TAG], everything)
     names = ("entity_type", "entity_id", "tag_key", "tag_value")
     assert [tuple(tag[name] for name in names) for tag in everything] == tags
     for asked in ({"entity_type": "resource"}, {"tag_key": "env"}, {"entity_type": "identity", "tag_key": "team"}):
@@ -212,10 +208,8 @@ def test_keys_and_values_in_use(scratch: Client) -> None:
         ("identity", "b", "env", "prod"),
     )
     keys = scratch.answer(f"{BASE}/tags/keys")
-    shapes.check(shapes.TAG_KEYS, keys)
     assert keys == {"keys": ["env", "team"]}
     values = scratch.answer(f"{BASE}/tags/keys/team/values")
-    shapes.check(shapes.TAG_VALUES, values)
     assert values == {"values": ["Payments", "platform"]}
     assert scratch.answer(f"{BASE}/tags/keys/team/values", q="PAY") == {"values": ["Payments"]}
     assert scratch.answer(f"{BASE}/tags/keys/none/values") == {"values": []}
@@ -285,7 +279,6 @@ def test_bulk_by_filter(scratch: Client, rows: list[Record]) -> None:
     def write(**more: Any) -> Record:
         response = scratch.post(f"{BASE}/tags/bulk-by-filter", json=body | more)
         assert response.status_code == 200, response.text
-        shapes.check(shapes.BULK, response.json())
         result: Record = response.json()
         return result
 
@@ -366,7 +359,6 @@ def test_rows_by_tag(
 def test_sums_by_tag(scratch: Client, rows: list[Record], tagged: Callable[[Record], str | None], by: str) -> None:
     """``group_by=tag:<key>`` sums by the resolved value; rows without the tag are ``UNTAGGED``."""
     answer = scratch.answer(f"{BASE}/chargebacks/aggregate", group_by=by, time_bucket="month")
-    shapes.check(shapes.AGGREGATE, answer)
     sums: dict[tuple[str, str], list[Record]] = {}
     for row in rows:
         team = (tagged(row) if by == "tag:team" else None) or "UNTAGGED"

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.contract import shapes
 from tests.contract.problems import complaints, detail_of, kind_of
 from tests.contract.records import Client, Everything, Record, shown, those, total, typical, when
 from tests.contract.test_aggregation import UNITS, bucket
@@ -70,7 +69,6 @@ def in_range(rows: list[Record], first: str, last: str, zone: str) -> list[Recor
 
 def test_rows(everything: Everything) -> None:
     """Exactly the fields of the contract, ordered by time."""
-    shapes.check([shapes.TOPIC_ROW | shapes.CATEGORIES], everything.topics)
     assert {"bytes_ratio", "even_split"} <= {row["attribution_method"] for row in everything.topics}
     times = [row["timestamp"] for row in everything.topics]
     assert times == sorted(times) != []
@@ -116,7 +114,6 @@ def test_ranges(client: Client, everything: Everything, path: str, zone: str) ->
 def test_aggregate_defaults(client: Client, everything: Everything, path: str) -> None:
     """By topic and day."""
     answer = client.answer(f"{path}/aggregate")
-    shapes.check(shapes.TOPIC_AGGREGATE, answer)
     assert answer == summed(everything.topics, ("topic_name",), "day", "UTC")
 
 
@@ -146,7 +143,6 @@ def test_filters_of_the_aggregate(client: Client, everything: Everything, path: 
 def test_dates(client: Client, everything: Everything, path: str) -> None:
     """The distinct days that have topic rows."""
     answer = client.answer(f"{path}/dates")
-    shapes.check(shapes.DATES, answer)
     assert answer["dates"] == sorted({row["timestamp"][:10] for row in everything.topics})
 
 

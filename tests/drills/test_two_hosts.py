@@ -21,11 +21,11 @@ import pytest
 import yaml
 
 from chargeback.demo.config import CUTOFF_DAYS, ServerInfo, demo_configuration
-from tests.contract.category_shapes import SEED, SEEDED
 from tests.contract.documentation import Asker
 from tests.contract.endpoints import ENDPOINTS, TENANT
 from tests.contract.examples import EXAMPLES
 from tests.contract.records import Client, Everything, needed_of
+from tests.contract.seeded import SEED, SEEDED
 from tests.drills.ledger import TODAY, Drill, Ledger, tries
 from tests.support.databases import own_postgres_server
 from tests.support.hosts import NamespaceHost, network

@@ -1,0 +1,66 @@
+"""Whether answers are what the API's document says of them: exactly the fields of their schema, each of its kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import jsonschema_rs
+
+#: The document of the API, which the page is made of.
+DOCUMENT: Final = Path(__file__).parents[2] / "web" / "openapi.json"
+_JSON: Final = "application/json"
+
+
+def check_described(response: httpx.Response) -> None:
+    """Fail where a successful answer in JSON is not as the document describes it."""
+    if not response.is_success or response.headers.get("content-type") != _JSON or response.request.method == "HEAD":
+        return
+    response.read()
+    method, path = response.request.method, response.request.url.path
+    check_answer(response.json(), method, path, response.status_code)
+
+
+def check_answer(answer: Any, method: str, path: str, status: int = 200) -> None:
+    """Fail where ``answer`` to a request is not as the document describes it."""
+    found = _operation(method, path)
+    if found is not None:
+        error = next(_validator(*found, status).iter_errors(answer), None)
+        assert error is None, f"{method} {path}: {error.instance_path}: {error.message[:500]}"
+
+
+def check_problem(body: Any) -> None:
+    """Fail where the body of an answer that is not a success is not as the document describes problems."""
+    document = _document()
+    problem = {"$ref": "#/components/schemas/Problem", "components": document["components"]}
+    jsonschema_rs.Draft202012Validator(problem, validate_formats=True).validate(body)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    return document
+
+
+@cache
+def _operation(method: str, path: str) -> tuple[str, str] | None:
+    """Return the template and the method of a request; None for what is not part of the document, such as the
+    document. A path that is spelled out comes before one with parameters."""
+    fitting = [
+        template
+        for template, operations in _document()["paths"].items()
+        if method.lower() in operations and re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", template), path)
+    ]
+    return (min(fitting, key=lambda template: template.count("{")), method.lower()) if fitting else None
+
+
+@cache
+def _validator(template: str, method: str, status: int) -> jsonschema_rs.Draft202012Validator:
+    document = _document()
+    content = document["paths"][template][method]["responses"][str(status)]["content"]
+    schema = content[_JSON]["schema"] | {"components": document["components"]}
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
