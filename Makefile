@@ -43,7 +43,7 @@ PIP       := -m pip install --disable-pip-version-check
 PAGE         := src/chargeback/page/static/index.html
 PAGE_SOURCES := $(wildcard web/package*.json web/.npmrc web/index.html web/vite.config.ts) $(shell find web/src web/public -type f)
 WEB_READY    := web/node_modules/.all
-# Tests and doctests, in as many processes as there are cores; tests/conftest.py adds one to the everyday run.
+# Tests and doctests, in one process more than there are cores (tests/conftest.py).
 PYTEST = $(BIN)/python -m pytest -q -n auto --dist worksteal
 TESTED = --doctest-modules --ignore=src/chargeback/store/control/migrations tests src
 
@@ -141,7 +141,7 @@ bench-quick: setup  ## The same in two or three minutes, on a small tenant
 	@$(BIN)/python -m benchmarks --quick
 
 drill: setup servers  ## Long failure drills, and laws with many more cases (some 50 minutes); their table is kept in docs/reliability.md
-	@$(BIN)/python -m pytest -q -n 3 -m drill --drill-report docs/reliability.md tests
+	@$(BIN)/python -m pytest -q -n 3 -m "drill or hypothesis" --thorough --drill-report docs/reliability.md tests
 
 bench-large: setup  ## A tenant of 100 million rows, generated once: sums and lists of all time (10 GiB, half an hour)
 	@$(BIN)/python -m benchmarks --huge

@@ -2,7 +2,8 @@
 failure drills, which the processes of pytest-xdist put together at the end.
 
 ``make test`` is the everyday run (``--everyday``): it leaves out tests that ask for a program or a server outside of
-this process, and tries fewer examples of each law and fewer cases of each slow test. A test says what it asks for by a
+this process, and tries fewer examples of each law and fewer cases of each slow test. ``make drill`` (``--thorough``)
+tries every example of each law, of which ``make test-all`` has a third. A test says what it asks for by a
 fixture or by a parameter (``tests/support/outside.py``); the few that the everyday run keeps nevertheless are marked
 ``everyday``.
 """
@@ -29,14 +30,15 @@ from hypothesis import HealthCheck, settings
 from tests.drills.ledger import Ledger
 from tests.support import outside
 from tests.support.databases import postgres_server
-from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, evenly_spread
+from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, THOROUGH, evenly_spread
 from tests.support.objects import ObjectServer, object_server
 
 # The machine may be busy, so that no example has a time limit. Fixtures of a function serve all examples of a law.
 settings.register_profile(
-    "all", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    THOROUGH, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-settings.register_profile(EVERYDAY, settings.get_profile("all"), derandomize=True, database=None, max_examples=8)
+settings.register_profile("whole", settings.get_profile(THOROUGH), max_examples=30)
+settings.register_profile(EVERYDAY, settings.get_profile(THOROUGH), derandomize=True, database=None, max_examples=8)
 
 _MEMORY = Path("/dev/shm")
 _ENOUGH_MEMORY = 4 * 2**30
@@ -48,21 +50,23 @@ _LEDGER = pytest.StashKey[Ledger]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the choice of the everyday run, and where the table of the failure drills is kept."""
     parser.addoption("--everyday", action="store_true", help="only what tells within minutes that a change is right")
+    parser.addoption("--thorough", action="store_true", help="every example of each law")
     parser.addoption(_REPORT, type=Path, metavar="PAGE", help="put the table of the failure drills in this page")
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
-    """Let one process more than usual run the everyday tests, which wait a sixth of their time."""
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Let one process more than there are cores run the tests, which wait a sixth of their time."""
     processes = yield
-    return processes + int(config.getoption("--everyday"))
+    return processes + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the number of examples of each law, and begin with an empty ledger."""
     _trust_one_authority()
     _keep_files_in_memory()
-    settings.load_profile(EVERYDAY if config.getoption("--everyday") else "all")
+    chosen = next((each for each in (EVERYDAY, THOROUGH) if config.getoption(f"--{each}")), "whole")
+    settings.load_profile(chosen)
     config.stash[_LEDGER] = Ledger()
     sys.addaudithook(outside.watch_programs)
 

@@ -110,6 +110,7 @@ def _nothing_is_ahead(deployment: Deployment) -> None:
     assert datetime.fromisoformat(upkeep) <= utc_now()
 
 
+@pytest.mark.drill
 def test_the_service_does_not_wait_for_the_wrong_time(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
     deployment.store.close()
 
 
+@pytest.mark.drill
 def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger: Ledger) -> None:
     """A day that is asked for once in 24 hours was gathered "in two days": it is asked for now all the same."""
     day = TODAY - timedelta(days=LOOKBACK)

@@ -180,7 +180,7 @@ def _holder(deployment: Deployment) -> int | None:
     return None if owner is None else owner.pid
 
 
-@tries(1, 3)
+@tries(0, 3)
 def test_a_database_that_is_away_at_start(
     server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -47,10 +47,10 @@ class Case:
 
 
 OFTEN = (
-    Case("metrics answer 500", Fault(status=500, times=None), "HTTP 500"),
     Case("metrics answer in part", Fault(status=200, body=PARTIAL, times=None), "the answer is incomplete: a store is"),
 )
 RARELY = (
+    Case("metrics answer 500", Fault(status=500, times=None), "HTTP 500"),
     Case("metrics answer a storm of 429", Fault(status=429, times=40, retry_after=0.2)),
     Case("metrics answer truncated JSON", Fault("truncated", times=None), "not complete JSON"),
     Case("metrics reset every connection", Fault("reset", times=None), "the connection broke"),

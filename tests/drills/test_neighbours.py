@@ -94,6 +94,7 @@ def test_a_broken_neighbour(
         healthy.store.close()
 
 
+@pytest.mark.drill
 def test_broken_while_it_is_served(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:

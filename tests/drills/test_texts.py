@@ -49,9 +49,9 @@ def tenant_on(kind: str, server: DemoServer, folder: Path) -> Iterator[Deploymen
             deployment.store.close()
 
 
-#: Each database in every run of the suite, and again in a drill, whose table has every fault.
+#: One database in every run of the suite, and each in a drill, whose table has every fault.
 EVERY_KIND = pytest.mark.parametrize(
-    "kind", [*KINDS, *(pytest.param(kind, marks=pytest.mark.drill, id=f"drill-{kind}") for kind in KINDS)]
+    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.drill, id=f"drill-{kind}") for kind in KINDS)]
 )
 
 

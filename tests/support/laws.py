@@ -1,4 +1,4 @@
-"""How many examples a law is tried with: few in the everyday run, all of them in the whole one."""
+"""How many examples a law is tried with: few in the everyday run, some in the whole one, all of them in the drills."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from hypothesis import settings
 
 #: The name of the everyday run: of the option, of its profile of Hypothesis, and of the marker of tests that it keeps.
 EVERYDAY: Final = "everyday"
+#: The name of the profile of the drills, which try every example.
+THOROUGH: Final = "thorough"
 #: The name of the marker of cases that only the whole run has.
 EXTENSIVE: Final = "extensive"
 #: How many cases of a slow test the everyday run has.
 EVERYDAY_CASES: Final = 4
 
 _Case = TypeVar("_Case")
-_PART: Final = 8
+#: One of how many examples the profiles of Hypothesis have.
+_PARTS: Final = {EVERYDAY: 8, THOROUGH: 1}
+_PART: Final = 3
 _FEWEST: Final = 2
 
 
 def examples(number: int) -> int:
     """Return how many of ``number`` examples of a law are tried in this run."""
-    if settings.get_current_profile_name() != EVERYDAY:
-        return number
-    return min(number, max(_FEWEST, number // _PART))
+    part = _PARTS.get(settings.get_current_profile_name(), _PART)
+    return min(number, max(_FEWEST, number // part))
 
 
 def one_first(values: Iterable[object]) -> list[object]:

@@ -31,7 +31,7 @@ const as = (me: Me, answers: Answers = {}): Promise<World> => world({}, { ...ans
 
 async function end(found: World): Promise<void> {
   const { page, complaints, asked, close: leave } = found;
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findings(page, "all"), []);
   assert.equal(await overflow(page), 0);
   assert.deepEqual(complaints, []);
   assert.ok(asked.length > 0);
@@ -102,7 +102,7 @@ test("pages about the whole bill are absent for a reader of a part, and say why 
     await found.open(`acme/${name}?${PERIOD}`);
     await page.getByRole("heading", { name: "This page is about the whole bill" }).waitFor();
     await page.getByText("You see a part of it: Cost centre is payments or search.").waitFor();
-    assert.deepEqual(await findings(page), []);
+    assert.deepEqual(await findings(page, "all"), []);
     await page.getByRole("link", { name: "To your costs" }).click();
     await page.waitForURL(/\/acme\/costs/);
   }

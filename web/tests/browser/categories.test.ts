@@ -173,7 +173,7 @@ test("a rule is added, moved, changed and removed; what changes is shown before 
   await form.getByLabel("Last day").fill("2026-12-31");
   await form.getByLabel("Percent 1").fill("50");
   await form.getByLabel("Percent 2").fill("50");
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findings(page, "all"), []);
   await form.getByRole("button", { name: "Change the rule" }).click();
   await preview(page);
   await page.getByText("Coverage 87.86% → 89.89%").waitFor();
@@ -263,7 +263,7 @@ test("somebody else was faster: it says who, shows theirs, and keeps what was ty
   await preview(page);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByRole("alert").getByText(detail).waitFor();
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findings(page, "all"), []);
   await page.getByRole("button", { name: "Load theirs, keep mine" }).click();
   await page.getByText("What you see is version 4. Your own document is kept.").waitFor();
   await page.getByText("There are no rules: everything is not assigned.").waitFor();
@@ -368,7 +368,7 @@ test("without a category: what it is, and a first one from the tenant's tags", a
   const found = await visit("acme/categories?period=7d", { answers: { categories: none } });
   const { page, sent } = found;
   await page.getByText("A cost category says who really pays").waitFor();
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findings(page, "all"), []);
   await page.getByRole("button", { name: "Begin with the tag team" }).click();
   assert.equal(await page.getByLabel("Key of the category").inputValue(), "team");
   await page.getByLabel("Key of the category").fill("cost_center");

@@ -14,7 +14,7 @@ after(close);
 
 /** Close a window in which nothing went wrong and axe finds nothing. */
 async function leave(found: World): Promise<void> {
-  assert.deepEqual(await findings(found.page), []);
+  assert.deepEqual(await findings(found.page, "all"), []);
   await end(found);
 }
 

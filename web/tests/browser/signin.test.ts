@@ -31,7 +31,7 @@ async function signedIn(sub: string, path: string): Promise<World> {
 }
 
 async function leave({ page, complaints, close: end }: World): Promise<void> {
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findings(page, "all"), []);
   assert.deepEqual(complaints, []);
   await end();
 }

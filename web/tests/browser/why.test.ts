@@ -27,7 +27,7 @@ test("why this amount: the dialog holds the focus and gives it back", async () =
   await dialog.getByText(`policy ${items[0].product_type}, as shipped (${items[0].hash})`).click();
   await dialog.getByText("It comes with the service.").waitFor();
   assert.deepEqual(await dialog.locator(".portions code").allTextContents(), items[0].portions[0].methods);
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findings(page, "all"), []);
   await page.keyboard.press("Escape");
   assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
   await leave();
