@@ -1,11 +1,13 @@
 """Who sends a request."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Query
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 from starlette.responses import Response
 
+from chargeback.access.caller import CallerKind
+from chargeback.access.rights import Right
 from chargeback.api.authorisation import Access
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.responses import json_response
@@ -13,8 +15,7 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.reports.answers import ResponseModel
 
-CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
-RightName = Literal["read", "export", "tag", "run", "close", "admin"]
+RightName = Annotated[Right, WithJsonSchema({"type": "string", "enum": [each.value for each in Right]})]
 
 
 class TenantRights(ResponseModel):
@@ -55,18 +56,14 @@ router = Routes(tags=["Access"])
 async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return who the caller is, and what the caller may do with which tenant."""
     found = [(name, access) for name in sorted(services.tenants) if (access := caller.access(name)) is not None]
-    answer = {
-        "user": caller.name,
-        "kind": caller.kind,
-        "groups": list(caller.groups),
-        "tenants": [
-            {
-                "tenant_name": name,
-                "rights": sorted(access.rights),
-                "scope": None if access.scope is None else access.scope.as_json(),
-                "role": access.role,
-            }
-            for name, access in found
-        ],
-    }
+    tenants = [
+        TenantRights(
+            tenant_name=name,
+            rights=sorted(access.rights),
+            scope=None if access.scope is None else access.scope.as_json(),
+            role=access.role,
+        )
+        for name, access in found
+    ]
+    answer = Me(user=caller.name, kind=caller.kind, groups=list(caller.groups), tenants=tenants)
     return json_response(answer, headers={"Cache-Control": "no-store"})
