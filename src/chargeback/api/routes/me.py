@@ -1,13 +1,12 @@
 """Who sends a request."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.caller import CallerKind
-from chargeback.access.rights import Right
 from chargeback.api.authorisation import Access
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.responses import json_response
@@ -15,7 +14,7 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.reports.answers import ResponseModel
 
-RightName = Annotated[Right, WithJsonSchema({"type": "string", "enum": [each.value for each in Right]})]
+RightName = Literal["read", "export", "tag", "run", "close", "admin"]
 
 
 class TenantRights(ResponseModel):
@@ -59,7 +58,7 @@ async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[
     tenants = [
         TenantRights(
             tenant_name=name,
-            rights=sorted(access.rights),
+            rights=[each.value for each in sorted(access.rights)],
             scope=None if access.scope is None else access.scope.as_json(),
             role=access.role,
         )
