@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chargeback.model.inventory import Identity, Resource
-from chargeback.reports.search import Found, search
+from chargeback.reports.search import FoundItem, search
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.queries.entity_costs import EntityCosts
@@ -55,8 +55,12 @@ def test_the_best_comes_first(tenant: TenantView) -> None:
         ("tag", "no orders", None, Decimal("0.5")),
         ("resource", "lkc-2", "env-1", None),
     ]
-    assert found[1] == Found("topic", "orders", "orders", "topic", "lkc-1", Decimal(4))
-    assert found[4] == Found("tag", "no orders", "no orders", "team", None, Decimal("0.5"))
+    assert found[1] == FoundItem(
+        kind="topic", id="orders", name="orders", type="topic", parent_id="lkc-1", amount=Decimal(4)
+    )
+    assert found[4] == FoundItem(
+        kind="tag", id="no orders", name="no orders", type="team", parent_id=None, amount=Decimal("0.5")
+    )
     assert search(tenant, TAGS, COSTS, "orders", 2) == found[:2]
     assert search(tenant, TAGS, COSTS, "nothing", 2) == []
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from chargeback.access.rights import ALL_RIGHTS, Right
 from chargeback.access.scope import RowScope
+
+#: What vouches for the name of a caller.
+CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
 
 #: The name of every caller where authentication is off.
 ANONYMOUS: Final = "api"
@@ -40,12 +43,12 @@ def _everything(_tenant_name: str) -> TenantAccess | None:
 class Caller:
     """An authenticated caller, or every caller where authentication is off.
 
-    ``kind`` says by what: ``anonymous``, ``proxy``, ``jwt`` or ``token``. ``access`` returns what the caller may do
-    with a tenant, or None where there is nothing: then, for this caller, the tenant does not exist.
+    ``kind`` says by what. ``access`` returns what the caller may do with a tenant, or None where there is nothing:
+    then, for this caller, the tenant does not exist.
     """
 
     name: str
-    kind: str = "anonymous"
+    kind: CallerKind = "anonymous"
     groups: tuple[str, ...] = ()
     access: Callable[[str], TenantAccess | None] = field(default=_everything, compare=False, repr=False)
 

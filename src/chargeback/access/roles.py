@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from chargeback.access.caller import Caller, TenantAccess
+from chargeback.access.caller import Caller, CallerKind, TenantAccess
 from chargeback.access.rights import Right, rights_of
 from chargeback.access.scope import RowScope
 from chargeback.model.inventory import NO_VALUES
@@ -97,7 +97,7 @@ class Roles:
 
     roles: Sequence[Role] = field(default_factory=tuple)
 
-    def caller(self, user: str, kind: str, groups: Iterable[str] = ()) -> Caller:
+    def caller(self, user: str, kind: CallerKind, groups: Iterable[str] = ()) -> Caller:
         """Return a caller with what the roles give. The expressions are matched once, not for each tenant."""
         found = tuple(dict.fromkeys(groups))
         given = self._given(user, found)

@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy import Connection
 from starlette.requests import Request
 
-from chargeback.access.caller import Caller, TenantAccess
+from chargeback.access.caller import Caller, CallerKind, TenantAccess
 from chargeback.access.roles import Roles
 from chargeback.api.executor import RequestExecutor
 from chargeback.api.identity import TOKEN_NAME, Identify, Identity, JwtIdentity, ProxyIdentity
@@ -78,7 +78,7 @@ def authenticate_tokens() -> Authenticate:
 class Authenticator:
     """Finds out who sends a request: a machine with a token, or whom ``identify`` names. Used by the event loop."""
 
-    def __init__(self, kind: str, identify: Identify, roles: Roles) -> None:
+    def __init__(self, kind: CallerKind, identify: Identify, roles: Roles) -> None:
         self._kind = kind
         self._identify = identify
         self._roles = roles

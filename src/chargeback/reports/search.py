@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 from typing import Final, Literal
 
+from pydantic import Field
 from sqlalchemy import Connection, RowMapping
 
 from chargeback.model.topics import topic_resource_id
+from chargeback.reports.answers import ResponseModel, Sum
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, matching
 from chargeback.store.queries.entity_costs import EntityCosts
@@ -23,19 +24,22 @@ Kind = Literal["identity", "resource", "topic", "tag"]
 _ZERO: Final = Decimal(0)
 
 
-@dataclass(frozen=True)
-class Found:
-    """Something whose id or name contains what was searched for, and what it cost lately, if anything.
-
-    The id of a topic is its name, and its parent the cluster; the id of a tag is its value, and its type the key.
-    """
+class FoundItem(ResponseModel):
+    """Something that was found."""
 
     kind: Kind
-    id: str
-    name: str | None
-    type: str | None
-    parent_id: str | None
-    amount: Decimal | None
+    id: str = Field(description="Its id; of a topic, its name; of a tag, its value.", examples=["sa-123abc"])
+    name: str | None = Field(examples=["orders-service"])
+    type: str | None = Field(description="Its type in the inventory; of a tag, its key.", examples=["service_account"])
+    parent_id: str | None = Field(description="Of a resource, what it lies in; of a topic, its cluster.")
+    amount: Sum | None = Field(description="What it cost in the last 30 calculated days; null where nothing.")
+
+
+class FoundList(ResponseModel):
+    """What was found."""
+
+    items: list[FoundItem]
+    currency: str = Field(examples=["USD"])
 
 
 def search(
@@ -45,7 +49,7 @@ def search(
     text: str,
     limit: int,
     visible: VisibleEntities | None = None,
-) -> list[Found]:
+) -> list[FoundItem]:
     """Return up to ``limit`` things that contain ``text`` in their id or name, in whatever case: first what begins with
     it, and of these what cost most; of all identities and resources, or of the ``visible`` ones.
 
@@ -64,7 +68,7 @@ def search(
         return heapq.nsmallest(limit, found, key=lambda each: _rank(each, wanted))
 
 
-def _rank(found: Found, text: str) -> tuple[bool, bool, Decimal, str, str, str]:
+def _rank(found: FoundItem, text: str) -> tuple[bool, bool, Decimal, str, str, str]:
     begins = any(name is not None and name.casefold().startswith(text) for name in (found.id, found.name))
     # Decimal's own minus would round what has more than 28 digits.
     dearest = (found.amount or _ZERO).copy_negate()
@@ -74,26 +78,36 @@ def _rank(found: Found, text: str) -> tuple[bool, bool, Decimal, str, str, str]:
 
 def _identities(
     connection: Connection, costs: EntityCosts, text: str, visible: Collection[str] | None
-) -> Iterator[Found]:
+) -> Iterator[FoundItem]:
     for row in matching(connection, IDENTITIES, text):
         entity = row["identity_id"]
         if visible is not None and entity not in visible:
             continue
-        yield Found("identity", entity, row["display_name"], row["identity_type"], None, costs.identities.get(entity))
+        yield FoundItem(
+            kind="identity",
+            id=entity,
+            name=row["display_name"],
+            type=row["identity_type"],
+            parent_id=None,
+            amount=costs.identities.get(entity),
+        )
 
 
 def _resources(
     connection: Connection, costs: EntityCosts, text: str, visible: Collection[str] | None
-) -> Iterator[Found]:
+) -> Iterator[FoundItem]:
     for row in matching(connection, RESOURCES, text):
         entity, topic = row["resource_id"], _topic_name(row)
         if visible is not None and entity not in visible:
             continue
-        if topic is not None:
-            yield Found("topic", topic, topic, row["resource_type"], row["parent_id"], costs.topics.get(entity))
-            continue
-        amount = costs.resources.get(entity)
-        yield Found("resource", entity, row["display_name"], row["resource_type"], row["parent_id"], amount)
+        yield FoundItem(
+            kind="resource" if topic is None else "topic",
+            id=entity if topic is None else topic,
+            name=row["display_name"] if topic is None else topic,
+            type=row["resource_type"],
+            parent_id=row["parent_id"],
+            amount=(costs.resources if topic is None else costs.topics).get(entity),
+        )
 
 
 def _topic_name(row: RowMapping) -> str | None:
@@ -102,7 +116,9 @@ def _topic_name(row: RowMapping) -> str | None:
     return row["resource_id"].removeprefix(prefix) if row["resource_id"].startswith(prefix) else None
 
 
-def _tags(tags: TagIndex, costs: EntityCosts, text: str) -> Iterator[Found]:
+def _tags(tags: TagIndex, costs: EntityCosts, text: str) -> Iterator[FoundItem]:
     for key, value in tags.pairs():
         if text in value.casefold():
-            yield Found("tag", value, value, key, None, costs.tags.get((key, value)))
+            yield FoundItem(
+                kind="tag", id=value, name=value, type=key, parent_id=None, amount=costs.tags.get((key, value))
+            )

@@ -17,13 +17,13 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from chargeback.api.routes.category_answers import AssignedAnswer, CoverageAnswer, DryRunAnswer
 from chargeback.api.schemas.chargebacks import AggregateAnswer, ChargebackRow
 from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.errors import PluginError
 from chargeback.model.inventory import Resource
 from chargeback.model.usage import USAGE
 from chargeback.recompute.rules import AllocationRules
+from chargeback.reports.categories.answers import AssignedAnswer, CoverageAnswer, DryRunAnswer
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import USAGE_TABLE

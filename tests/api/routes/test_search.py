@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from chargeback.api.routes.search import FoundList
+from chargeback.reports.search import FoundList
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, known, parameters_of
 

@@ -404,8 +404,8 @@ def test_every_report_has_the_same_digits(
     exact = {value: sum_of(of_value) for value, of_value in amounts.items()}
     _same(exact, by_value)
     assert sum_of(to_cents(list(exact.values()), "USD")) == rounded_cents(sum_of(exact.values()), "USD")
-    of_value = _ask(lambda reader: preview(reader, "team", world.category, ALL)).values
-    _same({value: now for value, _, now in of_value}, world.flows(lambda _, value: value))
+    of_value = _ask(lambda reader: preview(reader, "team", world.category, ALL, "USD", lambda _: {})).values
+    _same({each.value: each.after for each in of_value}, world.flows(lambda _, value: value))
     scoped = RowScope.of({"category:team": wanted})
     within = ask(
         lambda cursor: list(

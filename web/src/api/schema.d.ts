@@ -2237,6 +2237,11 @@ export interface components {
          */
         CategoryItem: {
             /**
+             * Key
+             * @example cost_center
+             */
+            key: string;
+            /**
              * Version
              * @description From 1, one more with each change.
              * @example 3
@@ -2259,11 +2264,6 @@ export interface components {
              * @example CHG-42
              */
             reason: string | null;
-            /**
-             * Key
-             * @example cost_center
-             */
-            key: string;
             /**
              * Document
              * @description In canonical form.
@@ -2288,6 +2288,11 @@ export interface components {
          */
         CategoryListItem: {
             /**
+             * Key
+             * @example cost_center
+             */
+            key: string;
+            /**
              * Version
              * @description From 1, one more with each change.
              * @example 3
@@ -2310,11 +2315,6 @@ export interface components {
              * @example CHG-42
              */
             reason: string | null;
-            /**
-             * Key
-             * @example cost_center
-             */
-            key: string;
             /**
              * Rules
              * @description How many rules it has.
@@ -3268,6 +3268,11 @@ export interface components {
          */
         CoverageAnswer: {
             /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
              * Assigned
              * @example 1234.56
              */
@@ -3294,11 +3299,6 @@ export interface components {
              * @description By amount, at most 50.
              */
             top_unassigned: components["schemas"]["UnassignedIdentity"][];
-            /**
-             * Currency
-             * @example USD
-             */
-            currency: string;
         };
         /**
          * CoverageOf
@@ -3514,12 +3514,6 @@ export interface components {
          * @description What would become of the entries about one entity.
          */
         EntityCounts: {
-            /** Created Count */
-            created_count: number;
-            /** Updated Count */
-            updated_count: number;
-            /** Skipped Count */
-            skipped_count: number;
             /**
              * Entity Type
              * @enum {string}
@@ -3530,12 +3524,28 @@ export interface components {
              * @example lkc-abc123
              */
             entity_id: string;
+            /** Created Count */
+            created_count: number;
+            /** Updated Count */
+            updated_count: number;
+            /** Skipped Count */
+            skipped_count: number;
         };
         /**
          * EntityRemovals
          * @description What would become of the entries about one entity.
          */
         EntityRemovals: {
+            /**
+             * Entity Type
+             * @enum {string}
+             */
+            entity_type: "resource" | "identity";
+            /**
+             * Entity Id
+             * @example lkc-abc123
+             */
+            entity_id: string;
             /** Deleted Count */
             deleted_count: number;
             /**
@@ -3543,16 +3553,6 @@ export interface components {
              * @description Entries for which there was no tag.
              */
             missing_count: number;
-            /**
-             * Entity Type
-             * @enum {string}
-             */
-            entity_type: "resource" | "identity";
-            /**
-             * Entity Id
-             * @example lkc-abc123
-             */
-            entity_id: string;
         };
         /**
          * ExplainAnswer
@@ -4682,20 +4682,20 @@ export interface components {
              */
             tenant_id: string;
             /**
+             * Identity Id
+             * @example sa-123abc
+             */
+            identity_id: string;
+            /**
+             * Identity Type
+             * @example service_account
+             */
+            identity_type: string;
+            /**
              * Display Name
              * @example orders
              */
             display_name: string | null;
-            /** Created At */
-            created_at: string | null;
-            /** Deleted At */
-            deleted_at: string | null;
-            /**
-             * Last Seen At
-             * Format: date-time
-             * @example 2026-01-31T00:00:00Z
-             */
-            last_seen_at: string;
             /**
              * Metadata
              * @description Further information; keys depend on the ecosystem.
@@ -4706,16 +4706,16 @@ export interface components {
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
+            /** Created At */
+            created_at: string | null;
+            /** Deleted At */
+            deleted_at: string | null;
             /**
-             * Identity Id
-             * @example sa-123abc
+             * Last Seen At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
              */
-            identity_id: string;
-            /**
-             * Identity Type
-             * @example service_account
-             */
-            identity_type: string;
+            last_seen_at: string;
         };
         /**
          * IncompleteDay
@@ -5001,6 +5001,10 @@ export interface components {
          * @description What would have another value, of one identity.
          */
         MovedItem: {
+            /** Identity Id */
+            identity_id: string;
+            /** Display Name */
+            display_name: string | null;
             /** Before */
             before: string;
             /** After */
@@ -5010,10 +5014,6 @@ export interface components {
              * @example 1234.56
              */
             amount: string;
-            /** Identity Id */
-            identity_id: string;
-            /** Display Name */
-            display_name: string | null;
         };
         /**
          * NeverMatchingRule
@@ -5880,31 +5880,6 @@ export interface components {
              */
             tenant_id: string;
             /**
-             * Display Name
-             * @example orders
-             */
-            display_name: string | null;
-            /** Created At */
-            created_at: string | null;
-            /** Deleted At */
-            deleted_at: string | null;
-            /**
-             * Last Seen At
-             * Format: date-time
-             * @example 2026-01-31T00:00:00Z
-             */
-            last_seen_at: string;
-            /**
-             * Metadata
-             * @description Further information; keys depend on the ecosystem.
-             * @example {
-             *       "environment_id": "env-abc12"
-             *     }
-             */
-            metadata: {
-                [key: string]: string | number | boolean | null;
-            };
-            /**
              * Resource Id
              * @example lkc-abc123
              */
@@ -5930,6 +5905,31 @@ export interface components {
              * @enum {string}
              */
             status: "active" | "deleted";
+            /**
+             * Display Name
+             * @example orders
+             */
+            display_name: string | null;
+            /**
+             * Metadata
+             * @description Further information; keys depend on the ecosystem.
+             * @example {
+             *       "environment_id": "env-abc12"
+             *     }
+             */
+            metadata: {
+                [key: string]: string | number | boolean | null;
+            };
+            /** Created At */
+            created_at: string | null;
+            /** Deleted At */
+            deleted_at: string | null;
+            /**
+             * Last Seen At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            last_seen_at: string;
         };
         /**
          * RestatedItem
@@ -6938,16 +6938,6 @@ export interface components {
          */
         TenantOverview: {
             /**
-             * Topic Attribution Status
-             * @enum {string}
-             */
-            topic_attribution_status: "disabled" | "enabled" | "config_error";
-            /**
-             * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
-             */
-            topic_attribution_error: string | null;
-            /**
              * Tenant Name
              * @example acme
              */
@@ -6962,6 +6952,16 @@ export interface components {
              * @example confluent_cloud
              */
             ecosystem: string;
+            /**
+             * Topic Attribution Status
+             * @enum {string}
+             */
+            topic_attribution_status: "disabled" | "enabled" | "config_error";
+            /**
+             * Topic Attribution Error
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             */
+            topic_attribution_error: string | null;
             /**
              * Currency
              * @example USD

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Body, Query
@@ -15,8 +16,8 @@ from chargeback.api.documentation import COMMON_STATUSES, csv_answer
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, StrictModel, visible
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, PreconditionFailed
-from chargeback.api.responses import attachment, json_response, page_response
-from chargeback.api.routes.category_answers import CategoryKey, DryRunAnswer, EditQuery, preview_response
+from chargeback.api.responses import attachment, json_response
+from chargeback.api.routes.category_answers import CategoryKey, EditQuery
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, ChangeRequest, Control, Versioned
@@ -25,10 +26,10 @@ from chargeback.categories.parsing import parse_category
 from chargeback.category_sources.contract import SourceContent
 from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
-from chargeback.model.days import ONE_DAY, DayRange, render_instant
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.texts import VISIBLE
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
-from chargeback.reports.categories.answers import preview
+from chargeback.reports.categories.answers import DryRunAnswer, display_names, preview
 from chargeback.reports.categories.editing import (
     TooManyCategories,
     check_measures,
@@ -134,10 +135,15 @@ class CategoryVersionInfo(ResponseModel):
     reason: str | None = Field(examples=["CHG-42"])
 
 
-class CategoryListItem(CategoryVersionInfo):
-    """A cost category, without its document."""
+class OfCategory(ResponseModel):
+    """What is about one cost category."""
 
     key: str = Field(examples=["cost_center"])
+
+
+class CategoryListItem(CategoryVersionInfo, OfCategory):
+    """A cost category, without its document."""
+
     rules: int = Field(description="How many rules it has.")
     values: int = Field(description="How many values its register has; 0 if it has none.")
 
@@ -163,10 +169,9 @@ class CategoryWarning(ResponseModel):
     message: str = Field(examples=["the values payments and Payments differ only in case"])
 
 
-class CategoryItem(CategoryVersionInfo):
+class CategoryItem(CategoryVersionInfo, OfCategory):
     """A cost category."""
 
-    key: str = Field(examples=["cost_center"])
     document: dict[str, Any] = Field(description="In canonical form.")
     warnings: list[CategoryWarning]
 
@@ -182,19 +187,16 @@ _EDITS = {
 _CREATED = {201: {"description": "The new category.", "model": CategoryItem}}
 
 
-@router.get("", response_model=CategoryList, needs=Right.READ)
-def list_cost_categories(request: Control, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("", needs=Right.READ)
+def list_cost_categories(request: Control, _params: Annotated[TenantsQuery, Query()]) -> CategoryList:
     """List the cost categories by key, without their documents. Within a scope, reasons of changes are left out: they
     may name others."""
     hidden = {} if request.access.scope is None else {"reason": None}
-    connection = request.connection
-    return json_response(
-        {
-            "items": [
-                {"key": each.key, **_info(each), **counts_of(each)} | hidden
-                for each in store.list_categories(connection)
-            ]
-        }
+    return CategoryList(
+        items=[
+            CategoryListItem(**{"key": each.key, **_info(each), **counts_of(each), **hidden})
+            for each in store.list_categories(request.connection)
+        ]
     )
 
 
@@ -232,7 +234,7 @@ def put_cost_category(
     preconditions: PreconditionsDep,
     params: Annotated[EditQuery, Query()],
     new: Annotated[CategoryBody, Body()],
-) -> Response:
+) -> DryRunAnswer | Response:
     """Create a cost category, or replace the version that `If-Match` names. The next answers use it; the versions
     before it are kept. A document that says the same as the present version makes no new one.
 
@@ -275,22 +277,21 @@ def remove_cost_category(
 
 @router.get(
     "/{category_key}/history",
-    response_model=PageOf[CategoryHistoryItem],
     needs=Right.READ,
     whole=True,
     problems=_NO_CATEGORY,
 )
 def get_cost_category_history(
     request: Control, category_key: CategoryKey, params: Annotated[TenantsQuery, Query()]
-) -> Response:
+) -> PageOf[CategoryHistoryItem]:
     """List every version of a cost category, the newest first; `version` of the category itself returns one."""
     page = params.paging
     connection = request.connection
     found, total = store.category_history(connection, category_key, offset=page.offset, limit=page.limit)
     if not total:
         raise _missing(category_key)
-    items = [{**_info(each), "removed": each.is_removal, **counts_of(each)} for each in found]
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+    items = [CategoryHistoryItem(**_info(each), removed=each.is_removal, **counts_of(each)) for each in found]
+    return PageOf[CategoryHistoryItem].of(items, total, page)
 
 
 @router.get(
@@ -342,13 +343,15 @@ def _check_measures(request: ChangeRequest, category: CostCategory) -> None:
         check_measures(category, known)
 
 
-def _dry_run(request: ChangeRequest, period: str, category: CostCategory) -> Response:
+def _dry_run(request: ChangeRequest, period: str, category: CostCategory) -> DryRunAnswer:
     """Return what would change."""
-    with request.reader() as reader, request.tenant.store.control.read() as connection:
-        chosen = named_period(period, read_revisions(connection).last_calculated or request.now.date())
+    tenant = request.tenant
+    with request.reader() as reader:
+        with tenant.store.control.read() as connection:
+            last = read_revisions(connection).last_calculated
+        chosen = named_period(period, last or request.now.date())
         selection = Selection.of_days(DayRange(chosen.start, chosen.end + ONE_DAY))
-        found = preview(reader, category.key, category, selection)
-        return json_response(preview_response(connection, found, request.tenant.currency))
+        return preview(reader, category.key, category, selection, tenant.currency, partial(display_names, tenant))
 
 
 @router.put(
@@ -450,18 +453,9 @@ def _sentence(text: str) -> str:
 
 
 def _info(version: CategoryVersion) -> dict[str, Any]:
-    return {
-        "version": version.version,
-        "who": version.who,
-        "at": render_instant(version.at),
-        "reason": version.reason,
-    }
+    return {"version": version.version, "who": version.who, "at": version.at, "reason": version.reason}
 
 
-def _item(version: CategoryVersion) -> dict[str, Any]:
-    return {
-        "key": version.key,
-        **_info(version),
-        "document": document_of(version),
-        "warnings": [{"path": each.path, "message": each.message} for each in warnings_about(version)],
-    }
+def _item(version: CategoryVersion) -> CategoryItem:
+    warnings = [CategoryWarning(path=each.path, message=each.message) for each in warnings_about(version)]
+    return CategoryItem(key=version.key, **_info(version), document=document_of(version), warnings=warnings)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Query
 from pydantic import Field
@@ -13,11 +13,10 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters, SearchText, TagKey, Text, When, instant_if_valid, tag_pair
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.responses import csv_response, json_response, page_response
+from chargeback.api.responses import table_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import Entities, EntitiesRequest
-from chargeback.model.days import render_instant
 from chargeback.reports.answers import Instant, Metadata, PageOf, ResponseModel
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
@@ -30,6 +29,7 @@ from chargeback.store.control.inventory_lists import (
     every_listed,
     listed,
 )
+from chargeback.store.queries.paging import Page
 
 Status = Literal["active", "deleted"]
 
@@ -93,33 +93,35 @@ class IdentityQuery(InventoryQuery):
     identity_type: Text | None = Field(default=None, description="Only this type.")
 
 
-class Entity(ResponseModel):
-    """What resources and identities have in common."""
+class ResourceItem(ResponseModel):
+    """Something that can be billed."""
 
     ecosystem: str = Field(examples=["confluent_cloud"])
     tenant_id: str = Field(examples=["acme"])
-    display_name: str | None = Field(examples=["orders"])
-    created_at: Instant | None
-    deleted_at: Instant | None
-    last_seen_at: Instant
-    metadata: Metadata
-
-
-class ResourceItem(Entity):
-    """Something that can be billed."""
-
     resource_id: str = Field(examples=["lkc-abc123"])
     resource_type: str = Field(examples=["kafka_cluster"])
     parent_id: str | None = Field(description="The resource that contains it.", examples=["env-abc12"])
     owner_id: str | None = Field(description="The identity that pays if a policy uses `owner`.")
     status: Status
+    display_name: str | None = Field(examples=["orders"])
+    metadata: Metadata
+    created_at: Instant | None
+    deleted_at: Instant | None
+    last_seen_at: Instant
 
 
-class IdentityItem(Entity):
+class IdentityItem(ResponseModel):
     """Somebody who can be charged."""
 
+    ecosystem: str = Field(examples=["confluent_cloud"])
+    tenant_id: str = Field(examples=["acme"])
     identity_id: str = Field(examples=["sa-123abc"])
     identity_type: str = Field(examples=["service_account"])
+    display_name: str | None = Field(examples=["orders"])
+    metadata: Metadata
+    created_at: Instant | None
+    deleted_at: Instant | None
+    last_seen_at: Instant
 
 
 class Counts(ResponseModel):
@@ -139,40 +141,37 @@ class InventorySummary(ResponseModel):
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
-_TENANT = ("ecosystem", "tenant_id")
-_SHARED = ("display_name", "metadata")
-_TIMES = ("created_at", "deleted_at", "last_seen_at")
-_RESOURCE_FIELDS = ("resource_id", "resource_type", "parent_id", "owner_id", "status", *_SHARED)
+#: What an answer has of the tenant.
+_TENANT = {"ecosystem", "tenant_id"}
 #: The fields that name another entity, and of which type that is.
 _RELATED = {"parent_id": ("resource",), "owner_id": ("identity", "resource")}
-_IDENTITY_FIELDS = ("identity_id", "identity_type", *_SHARED)
+
+Item = TypeVar("Item", ResourceItem, IdentityItem)
 
 
-@router.get("/resources", response_model=PageOf[ResourceItem], needs=Right.READ, files=CSV)
-def list_resources(request: Entities, params: Annotated[ResourceQuery, Query()]) -> Response:
+@router.get("/resources", needs=Right.READ, files=CSV)
+def list_resources(request: Entities, params: Annotated[ResourceQuery, Query()]) -> PageOf[ResourceItem] | Response:
     """List resources. Deleted ones are included unless you filter by time or status."""
-    inventory_filter = _inventory_filter(params, params.resource_type, params.status)
-    return _list(request, RESOURCES, params, inventory_filter, _RESOURCE_FIELDS)
+    wanted = _inventory_filter(params, params.resource_type, params.status)
+    return _list(request, RESOURCES, wanted, params.paging, ResourceItem, PageOf[ResourceItem])
 
 
-@router.get("/identities", response_model=PageOf[IdentityItem], needs=Right.READ, files=CSV)
-def list_identities(request: Entities, params: Annotated[IdentityQuery, Query()]) -> Response:
+@router.get("/identities", needs=Right.READ, files=CSV)
+def list_identities(request: Entities, params: Annotated[IdentityQuery, Query()]) -> PageOf[IdentityItem] | Response:
     """List identities. Deleted ones are included unless you filter by time."""
-    inventory_filter = _inventory_filter(params, params.identity_type, None)
-    return _list(request, IDENTITIES, params, inventory_filter, _IDENTITY_FIELDS)
+    wanted = _inventory_filter(params, params.identity_type, None)
+    return _list(request, IDENTITIES, wanted, params.paging, IdentityItem, PageOf[IdentityItem])
 
 
-@router.get("/inventory/summary", response_model=InventorySummary, needs=Right.READ)
-def summarise(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("/inventory/summary", needs=Right.READ)
+def summarise(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> InventorySummary:
     """Count resources and identities by type."""
-    connection = request.connection
-    visible = request.visible
-    return json_response(
-        {
-            f"{kind.entity_type}_counts": counts(connection, kind, _of_kind(visible, kind))
-            for kind in (RESOURCES, IDENTITIES)
-        }
-    )
+    return InventorySummary(resource_counts=_counts(request, RESOURCES), identity_counts=_counts(request, IDENTITIES))
+
+
+def _counts(request: EntitiesRequest, kind: EntityKind) -> dict[str, Counts]:
+    found = counts(request.connection, kind, _of_kind(request.visible, kind))
+    return {name: Counts(**each) for name, each in found.items()}
 
 
 def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | None) -> InventoryFilter:
@@ -191,30 +190,28 @@ def _inventory_filter(params: InventoryQuery, kind: str | None, status: str | No
 def _list(
     request: EntitiesRequest,
     kind: EntityKind,
-    params: InventoryQuery,
     inventory_filter: InventoryFilter,
-    fields: tuple[str, ...],
-) -> Response:
-    page, tenant, connection, visible = params.paging, request.tenant, request.connection, request.visible
+    page: Page,
+    model: type[Item],
+    answer: type[PageOf[Item]],
+) -> PageOf[Item] | Response:
+    tenant, connection, visible = request.tenant, request.connection, request.visible
     wanted = replace(inventory_filter, ids=_of_kind(visible, kind))
     if request.wants_csv:
-        rows = (_item(tenant, row, fields, visible) for row in every_listed(connection, kind, wanted))
-        return csv_response(f"{kind.table.name}.csv", [*_TENANT, *fields, *_TIMES], rows)
+        items = (_item(model, tenant, row, visible) for row in every_listed(connection, kind, wanted))
+        return table_response(f"{kind.table.name}.csv", {name: name for name in model.model_fields}, items)
     found, total = listed(connection, kind, wanted, offset=page.offset, limit=page.limit)
-    items = [_item(tenant, row, fields, visible) for row in found]
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+    return answer.of([_item(model, tenant, row, visible) for row in found], total, page)
 
 
 def _of_kind(visible: EntityIds | None, kind: EntityKind) -> Collection[str] | None:
     return None if visible is None else visible[kind.entity_type]
 
 
-def _item(tenant: TenantView, row: RowMapping, fields: tuple[str, ...], visible: EntityIds | None) -> dict[str, Any]:
+def _item(model: type[Item], tenant: TenantView, row: RowMapping, visible: EntityIds | None) -> Item:
     """Return an entity as the API shows it. What it belongs to is not told where the caller does not see that."""
-    item: dict[str, Any] = {name: getattr(tenant, name) for name in _TENANT}
-    item |= {name: row[name] for name in fields}
+    item = {name: row[name] for name in model.model_fields if name not in _TENANT}
     for name, kinds in _RELATED.items():
         if visible is not None and name in item and not any(item[name] in visible[kind] for kind in kinds):
             item[name] = None
-    item |= {name: None if row[name] is None else render_instant(row[name]) for name in _TIMES}
-    return item
+    return model(ecosystem=tenant.ecosystem, tenant_id=tenant.tenant_id, **item)

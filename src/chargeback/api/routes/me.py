@@ -6,6 +6,7 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
+from chargeback.access.caller import CallerKind
 from chargeback.api.authorisation import Access
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.responses import json_response
@@ -13,7 +14,6 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.reports.answers import ResponseModel
 
-CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
 RightName = Literal["read", "export", "tag", "run", "close", "admin"]
 
 
@@ -55,18 +55,14 @@ router = Routes(tags=["Access"])
 async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
     """Return who the caller is, and what the caller may do with which tenant."""
     found = [(name, access) for name in sorted(services.tenants) if (access := caller.access(name)) is not None]
-    answer = {
-        "user": caller.name,
-        "kind": caller.kind,
-        "groups": list(caller.groups),
-        "tenants": [
-            {
-                "tenant_name": name,
-                "rights": sorted(access.rights),
-                "scope": None if access.scope is None else access.scope.as_json(),
-                "role": access.role,
-            }
-            for name, access in found
-        ],
-    }
+    tenants = [
+        TenantRights(
+            tenant_name=name,
+            rights=[each.value for each in sorted(access.rights)],
+            scope=None if access.scope is None else access.scope.as_json(),
+            role=access.role,
+        )
+        for name, access in found
+    ]
+    answer = Me(user=caller.name, kind=caller.kind, groups=list(caller.groups), tenants=tenants)
     return json_response(answer, headers={"Cache-Control": "no-store"})

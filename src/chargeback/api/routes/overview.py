@@ -6,16 +6,14 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field
 from sqlalchemy import RowMapping
-from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
-from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery, TopicSettings, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
-from chargeback.model.days import instants, render_instant
+from chargeback.model.days import instants
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.runs import latest_runs
@@ -57,12 +55,17 @@ class RunInProgress(ResponseModel):
     date: date | None
 
 
-class TenantOverview(TopicSettings):
-    """One tenant: what a page needs to know before it asks for anything else."""
+class OfTenant(ResponseModel):
+    """What is about one tenant."""
 
     tenant_name: str = Field(examples=["acme"])
     tenant_id: str = Field(examples=["acme"])
     ecosystem: str = Field(examples=["confluent_cloud"])
+
+
+class TenantOverview(TopicSettings, OfTenant):
+    """One tenant: what a page needs to know before it asks for anything else."""
+
     currency: str = Field(examples=["USD"])
     currencies: list[str] = Field(
         description="The other currencies in which sums can be asked for.", examples=[["EUR"]]
@@ -109,61 +112,59 @@ def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
     start a run."""
     with request.reading() as connection:
         state = pipeline_state(connection)
-    run = {"stage": state.stage, "date": state.stage_date} if state.is_running else None
+    run = RunInProgress(stage=state.stage, date=state.stage_date) if state.is_running else None
     can_run = request.tenant.pipeline is not None and request.access.allows(Right.RUN)
     request.extra = [run, told_reason(state.suspended_because, request.access), can_run]
     return [*request.extra]
 
 
-@router.get("", response_model=TenantOverview, needs=Right.READ, keep=True, also=_running)
-def show_tenant(request: Facts, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("", needs=Right.READ, keep=True, also=_running)
+def show_tenant(request: Facts, _params: Annotated[TenantsQuery, Query()]) -> TenantOverview:
     """Return one tenant: its days, its tag keys with their share of the cost, its features, and the current run."""
     tenant = request.tenant
     run, failure, can_run = request.extra
     dates = request.reader.dates(CHARGEBACKS)
     last = request.version.control.last_calculated
-    return json_response(
-        tenant_settings(tenant, request.access)
-        | {
-            "currency": tenant.currency,
-            "currencies": sorted(tenant.currencies),
-            "first_date": dates[0] if dates else None,
-            "last_date": last,
-            "lookback_days": tenant.lookback_days,
-            "permanent_failure": failure,
-            "tag_keys": _coverage(request.reader, last),
-            "features": {
-                "can_tag": request.access.allows(Right.TAG),
-                "can_run": can_run,
-                "topics": tenant.topic_attribution_status == "enabled",
-            },
-            "run": run,
-        }
+    return TenantOverview(
+        **tenant_settings(tenant, request.access),
+        currency=tenant.currency,
+        currencies=sorted(tenant.currencies),
+        first_date=dates[0] if dates else None,
+        last_date=last,
+        lookback_days=tenant.lookback_days,
+        permanent_failure=failure,
+        tag_keys=_coverage(request.reader, last),
+        features=Features(
+            can_tag=request.access.allows(Right.TAG),
+            can_run=can_run,
+            topics=tenant.topic_attribution_status == "enabled",
+        ),
+        run=run,
     )
 
 
-def _coverage(reader: TenantReader, last: date | None) -> list[dict[str, Any]]:
+def _coverage(reader: TenantReader, last: date | None) -> list[TagKeyCoverage]:
     keys = reader.visible_tags().keys()
     if last is None:
-        return [{"key": key, "coverage": None} for key in keys]
+        return [TagKeyCoverage(key=key, coverage=None) for key in keys]
     shares = tag_coverage(reader, instants(last - timedelta(days=_COVERAGE_DAYS - 1), last), keys)
-    return [{"key": key, "coverage": None if share is None else f"{share:f}"} for key, share in shares.items()]
+    return [TagKeyCoverage(key=key, coverage=None if share is None else f"{share:f}") for key, share in shares.items()]
 
 
-@router.get("/runs", response_model=RunList, needs=Right.READ, whole=True)
-def list_runs(request: Control, params: Annotated[RunsQuery, Query()]) -> Response:
+@router.get("/runs", needs=Right.READ, whole=True)
+def list_runs(request: Control, params: Annotated[RunsQuery, Query()]) -> RunList:
     """Return the last runs, newest first, including the current one. Runs are kept for 90 days."""
-    return json_response({"items": [_run(row) for row in latest_runs(request.connection, params.limit)]})
+    return RunList(items=[_run(row) for row in latest_runs(request.connection, params.limit)])
 
 
-def _run(row: RowMapping) -> dict[str, Any]:
-    return {
-        "run_id": str(row["run_id"]),
-        "status": row["outcome"],
-        "started_at": render_instant(row["started_at"]),
-        "completed_at": None if row["ended_at"] is None else render_instant(row["ended_at"]),
-        "dates_gathered": row["dates_gathered"],
-        "dates_calculated": row["dates_calculated"],
-        "chargeback_rows_written": row["chargeback_rows_written"],
-        "errors": row["errors"],
-    }
+def _run(row: RowMapping) -> RunItem:
+    return RunItem(
+        run_id=str(row["run_id"]),
+        status=row["outcome"],
+        started_at=row["started_at"],
+        completed_at=row["ended_at"],
+        dates_gathered=row["dates_gathered"],
+        dates_calculated=row["dates_calculated"],
+        chargeback_rows_written=row["chargeback_rows_written"],
+        errors=row["errors"],
+    )

@@ -2,11 +2,11 @@
 
 from datetime import date
 from itertools import islice
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import Body, Path, Query
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.caller import Caller
@@ -28,14 +28,13 @@ from chargeback.api.parameters import (
     day_if_valid,
 )
 from chargeback.api.problems import Conflict, NotFound
-from chargeback.api.responses import csv_response, json_response, page_response
+from chargeback.api.responses import json_response, table_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import Change, ChangeRequest, Entities
 from chargeback.categories.document import RESERVED
 from chargeback.model.dated import Period
-from chargeback.model.days import render_instant
-from chargeback.reports.answers import Instant, PageOf, ResponseModel
+from chargeback.reports.answers import Instant, PageOf, ResponseModel, left_out
 from chargeback.store.control import tags as tag_store
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import TagWrite
@@ -241,6 +240,16 @@ class TagItem(ResponseModel):
     )
 
 
+_TagKey = tuple[str, str, str]
+
+
+class OfEntity(ResponseModel):
+    """What is about one entity."""
+
+    entity_type: EntityType
+    entity_id: str = Field(examples=["lkc-abc123"])
+
+
 class BulkCounts(ResponseModel):
     """What became of the entries of a bulk write."""
 
@@ -248,18 +257,20 @@ class BulkCounts(ResponseModel):
     updated_count: int
     skipped_count: int
 
+    @classmethod
+    def of(cls, done: tag_store.BulkCounts, **more: Any) -> Self:
+        """Return the counts of a write; ``more`` are further fields."""
+        return cls(created_count=done.created, updated_count=done.updated, skipped_count=done.skipped, **more)
 
-class EntityCounts(BulkCounts):
+
+class EntityCounts(BulkCounts, OfEntity):
     """What would become of the entries about one entity."""
-
-    entity_type: EntityType
-    entity_id: str = Field(examples=["lkc-abc123"])
 
 
 class BulkResult(BulkCounts):
     """What a bulk write did, entry by entry, or, with `dry_run`, would do."""
 
-    entities: list[EntityCounts] | None = Field(default=None, description=_ENTITIES)
+    entities: list[EntityCounts] | None = left_out(_ENTITIES)
 
 
 class RemovalCounts(ResponseModel):
@@ -268,18 +279,20 @@ class RemovalCounts(ResponseModel):
     deleted_count: int
     missing_count: int = Field(description="Entries for which there was no tag.")
 
+    @classmethod
+    def of(cls, places: set[_TagKey], removed: set[_TagKey], **more: Any) -> Self:
+        """Return the counts of a removal; ``more`` are further fields."""
+        return cls(deleted_count=len(removed), missing_count=len(places - removed), **more)
 
-class EntityRemovals(RemovalCounts):
+
+class EntityRemovals(RemovalCounts, OfEntity):
     """What would become of the entries about one entity."""
-
-    entity_type: EntityType
-    entity_id: str = Field(examples=["lkc-abc123"])
 
 
 class BulkRemovalResult(RemovalCounts):
     """What a bulk removal did, or, with `dry_run`, would do. A tag that is named twice counts once."""
 
-    entities: list[EntityRemovals] | None = Field(default=None, description=_ENTITIES)
+    entities: list[EntityRemovals] | None = left_out(_ENTITIES)
 
 
 class TagKeys(ResponseModel):
@@ -303,7 +316,6 @@ _NO_ENTITY = {404: "The tenant or the entity does not exist."}
 
 _WRITE = {409: "Two values of a tag would hold on the same days.", **_NO_ENTITY}
 _CHANGE: Final[dict[str, Any]] = {
-    "response_model": TagItem,
     "needs": Right.TAG,
     "answer": "The changed tag.",
     "problems": {
@@ -336,13 +348,12 @@ def list_entity_tags(
     connection = request.connection
     visible = request.visible
     _require_known(connection, [tag_store.TagWrite(entity_type, entity_id, "", "")], visible)
-    return json_response([_item(row) for row in tag_store.of_entity(connection, entity_type, entity_id)])
+    return json_response([TagItem(**row) for row in tag_store.of_entity(connection, entity_type, entity_id)])
 
 
 @router.post(
     _ENTITY,
     status_code=201,
-    response_model=TagItem,
     needs=Right.TAG,
     answer="The new tag.",
     problems={409: "The entity already has a tag with this key on some of these days.", **_NO_ENTITY},
@@ -353,7 +364,7 @@ def create_tag(
     entity_type: EntityKind,
     entity_id: EntityId,
     new: Annotated[NewTag, Body()],
-) -> Response:
+) -> TagItem:
     """Tag a resource or an identity of the inventory, which contains everything that was listed, billed or charged.
 
     `entity_id` has at most 512 characters, enough for a topic, `<cluster>:topic:<name>`.
@@ -366,7 +377,7 @@ def create_tag(
         row = tag_store.create(connection, request.tenant.tenant_id, tag, author, who=caller.name)
         if row is None:
             raise Conflict(f"The {entity_type} {entity_id} already has a tag {new.tag_key}; use PUT to change it.")
-    return json_response(_item(row), status=201)
+    return TagItem(**row)
 
 
 @router.put(_ONE, **_CHANGE)
@@ -378,7 +389,7 @@ def change_tag(
     entity_id: EntityId,
     tag_key: Key,
     new: Annotated[NewValue, Body()],
-) -> Response:
+) -> TagItem:
     """Change the value of a tag.
 
     Without dates, the value changes for all days on which the tag holds; a key that has several values is refused. With
@@ -393,7 +404,7 @@ def change_tag(
         )
         if row is None:
             raise _no_tag(entity_type, entity_id, tag_key)
-    return json_response(_item(row))
+    return TagItem(**row)
 
 
 @router.delete(_ONE, needs=Right.TAG, answer="The tag was removed.", only=(*COMMON_STATUSES, 403), problems=_NO_TAG)
@@ -415,43 +426,41 @@ def remove_tag(
     return Response(status_code=204)
 
 
-@router.get("/tags", response_model=PageOf[TagItem], needs=Right.READ, files=CSV)
-def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> Response:
+@router.get("/tags", needs=Right.READ, files=CSV)
+def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> PageOf[TagItem] | Response:
     """List all tags by entity, key and date."""
     page = params.paging
     connection = request.connection
-    visible = request.visible
-    wanted = tag_store.TagFilter(params.entity_type, params.tag_key, visible)
+    wanted = tag_store.TagFilter(params.entity_type, params.tag_key, request.visible)
     if request.wants_csv:
         rows = tag_store.every_listed(connection, wanted)
-        return csv_response("tags.csv", tuple(TagItem.model_fields), map(_item, rows))
+        columns = {name: name for name in TagItem.model_fields}
+        return table_response("tags.csv", columns, (TagItem(**row) for row in rows))
     found, total = tag_store.listed(connection, wanted, offset=page.offset, limit=page.limit)
-    return page_response([_item(row) for row in found], total, page=params.page, page_size=params.page_size)
+    return PageOf[TagItem].of([TagItem(**row) for row in found], total, page)
 
 
-@router.get("/tags/keys", response_model=TagKeys, needs=Right.READ)
-def list_keys(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("/tags/keys", needs=Right.READ)
+def list_keys(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> TagKeys:
     """List the tag keys in use."""
-    return json_response({"keys": tag_store.keys(request.connection, request.visible)})
+    return TagKeys(keys=tag_store.keys(request.connection, request.visible))
 
 
-@router.get("/tags/keys/{tag_key}/values", response_model=TagValues, needs=Right.READ)
-def list_values(request: Entities, tag_key: Key, params: Annotated[TagValuesQuery, Query()]) -> Response:
+@router.get("/tags/keys/{tag_key}/values", needs=Right.READ)
+def list_values(request: Entities, tag_key: Key, params: Annotated[TagValuesQuery, Query()]) -> TagValues:
     """List the values in use of a key; the list is empty if the key is not in use."""
-    connection = request.connection
-    visible = request.visible
-    wanted = tag_store.TagFilter(tag_key=tag_key, entities=visible)
-    return json_response({"values": tag_store.values(connection, wanted, params.q)})
+    wanted = tag_store.TagFilter(tag_key=tag_key, entities=request.visible)
+    return TagValues(values=tag_store.values(request.connection, wanted, params.q))
 
 
-@router.post("/tags/bulk", response_model=BulkResult, needs=Right.TAG, problems=_WRITE)
-def write_many(request: Change, caller: CallerDep, params: Annotated[BulkTags, Body()]) -> Response:
+@router.post("/tags/bulk", needs=Right.TAG, problems=_WRITE)
+def write_many(request: Change, caller: CallerDep, params: Annotated[BulkTags, Body()]) -> BulkResult:
     """Write many tags in one transaction, in the given order. With `dry_run`, only report the changes."""
     return _write(request, caller, [item.write() for item in params.items], params)
 
 
-@router.post("/tags/bulk-by-filter", response_model=BulkResult, needs=Right.TAG, problems=_WRITE)
-def write_by_filter(request: Change, caller: CallerDep, params: Annotated[BulkByFilter, Body()]) -> Response:
+@router.post("/tags/bulk-by-filter", needs=Right.TAG, problems=_WRITE)
+def write_by_filter(request: Change, caller: CallerDep, params: Annotated[BulkByFilter, Body()]) -> BulkResult:
     """Tag every resource and identity in the matching chargebacks, including `UNALLOCATED`.
 
     With `dry_run`, only report the changes."""
@@ -463,38 +472,31 @@ def write_by_filter(request: Change, caller: CallerDep, params: Annotated[BulkBy
     return _write(request, caller, writes, params)
 
 
-@router.post("/tags/bulk-delete", response_model=BulkRemovalResult, needs=Right.TAG)
-def remove_many(request: Change, caller: CallerDep, params: Annotated[BulkRemoval, Body()]) -> Response:
+@router.post("/tags/bulk-delete", needs=Right.TAG)
+def remove_many(request: Change, caller: CallerDep, params: Annotated[BulkRemoval, Body()]) -> BulkRemovalResult:
     """Remove many tags with all their values, all or none. Tags that do not exist are counted as missing."""
     places: set[_TagKey] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
     visible = request.visible_entities()
     seen = {place for place in places if _sees(visible, place)}
     with request.reading() if params.dry_run else request.writing() as connection:
         removed = tag_store.remove_many(connection, seen, dry_run=params.dry_run, who=caller.name)
-    counts = _removals(places, removed)
-    return json_response(counts | ({"entities": _by_entity(places, removed)} if params.dry_run else {}))
+    entities = _by_entity(places, removed) if params.dry_run else None
+    return BulkRemovalResult.of(places, removed, entities=entities)
 
 
-_TagKey = tuple[str, str, str]
-
-
-def _removals(places: set[_TagKey], removed: set[_TagKey]) -> dict[str, Any]:
-    return {"deleted_count": len(removed), "missing_count": len(places - removed)}
-
-
-def _by_entity(places: set[_TagKey], removed: set[_TagKey]) -> list[dict[str, Any]]:
+def _by_entity(places: set[_TagKey], removed: set[_TagKey]) -> list[EntityRemovals]:
     named: dict[tuple[str, str], set[_TagKey]] = {}
     for place in sorted(places):
         named.setdefault(place[:2], set()).add(place)
     return [
-        {"entity_type": entity_type, "entity_id": entity_id} | _removals(some, some & removed)
+        EntityRemovals.of(some, some & removed, entity_type=entity_type, entity_id=entity_id)
         for (entity_type, entity_id), some in islice(named.items(), MAX_ENTITIES)
     ]
 
 
 def _write(
     request: ChangeRequest, caller: Caller, writes: list[tag_store.TagWrite], params: BulkTags | BulkByFilter
-) -> Response:
+) -> BulkResult:
     rules = {"override": params.override_existing, "replace_periods": params.replace_periods}
     visible = request.visible_entities()
     author = caller.signature(params.created_by)
@@ -503,19 +505,15 @@ def _write(
             _require_known(connection, writes, visible)
             tenant_id = request.tenant.tenant_id
             done = tag_store.write_many(connection, tenant_id, writes, created_by=author, who=caller.name, **rules)
-        return json_response(_counts(done))
+        return BulkResult.of(done)
     with request.reading() as connection:
         _require_known(connection, writes, visible)
         by_entity = tag_store.preview_writes(connection, writes, **rules)
     entities = [
-        {"entity_type": entity_type, "entity_id": entity_id} | _counts(counts)
+        EntityCounts.of(counts, entity_type=entity_type, entity_id=entity_id)
         for (entity_type, entity_id), counts in islice(by_entity.items(), MAX_ENTITIES)
     ]
-    return json_response(_counts(sum(by_entity.values(), tag_store.BulkCounts())) | {"entities": entities})
-
-
-def _counts(done: tag_store.BulkCounts) -> dict[str, Any]:
-    return {"created_count": done.created, "updated_count": done.updated, "skipped_count": done.skipped}
+    return BulkResult.of(sum(by_entity.values(), tag_store.BulkCounts()), entities=entities)
 
 
 def _sees(visible: EntityIds | None, place: _TagKey) -> bool:
@@ -535,9 +533,3 @@ def _require_known(connection: Connection, writes: list[tag_store.TagWrite], vis
 def _no_tag(entity_type: EntityKind, entity_id: EntityId, tag_key: Key, one: OnePeriod = _ALL_PERIODS) -> NotFound:
     which = "" if one.valid_from is None else f" with valid_from {one.valid_from}"
     return NotFound(f"The {entity_type} {entity_id} has no tag {tag_key[:80]!r}{which}.")
-
-
-def _item(row: RowMapping) -> dict[str, Any]:
-    return {**row, "created_at": render_instant(row["created_at"])} | {
-        name: None if row[name] is None else row[name].isoformat() for name in ("valid_from", "valid_to")
-    }

@@ -1,6 +1,6 @@
 """Saved views: everybody who may see the whole of a tenant sees and changes them; who sees a part, those of his own."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Body, Path, Query
 from pydantic import Field, StringConstraints
@@ -14,12 +14,10 @@ from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.executor import RequestContext
 from chargeback.api.parameters import Note, StrictModel
 from chargeback.api.problems import Conflict, NotFound
-from chargeback.api.responses import json_response
 from chargeback.api.routes.tags import Author
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, Control
-from chargeback.model.days import render_instant
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control import views as view_store
 from chargeback.store.control.views import ViewWrite
@@ -85,15 +83,15 @@ _TAKEN = {409: "Another view has that name, or there are too many."}
 ViewId = Annotated[str, Path(description="The `id` of a view.", pattern="^[0-9]{1,9}$")]
 
 
-@router.get("", response_model=ViewList, needs=Right.READ)
-def list_views(request: Control, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("", needs=Right.READ)
+def list_views(request: Control, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> ViewList:
     """Return all saved views by name; a caller with a scope gets those of his own."""
     owner = _owner(caller, request.context)
-    return json_response({"items": [_item(row) for row in view_store.list_views(request.connection, owner)]})
+    return ViewList(items=[_item(row) for row in view_store.list_views(request.connection, owner)])
 
 
-@router.post("", status_code=201, response_model=ViewItem, needs=Right.READ, answer="The new view.", problems=_TAKEN)
-def create_view(request: Change, caller: CallerDep, new: Annotated[NewView, Body()]) -> Response:
+@router.post("", status_code=201, needs=Right.READ, answer="The new view.", problems=_TAKEN)
+def create_view(request: Change, caller: CallerDep, new: Annotated[NewView, Body()]) -> ViewItem:
     """Save a page and its query under a name, which is unique among the views that the caller sees."""
     owner = _owner(caller, request.context)
     author = caller.signature(new.created_by)
@@ -104,12 +102,11 @@ def create_view(request: Change, caller: CallerDep, new: Annotated[NewView, Body
         if count >= MOST_VIEWS:
             raise Conflict(f"There are {MOST_VIEWS:,} views already; remove some.")
         view = view_store.create_view(connection, new.write(), author, who=caller.name)
-    return json_response(_item(view), status=201)
+    return _item(view)
 
 
 @router.put(
     "/{view_id}",
-    response_model=ViewItem,
     needs=Right.READ,
     answer="The changed view.",
     problems={**_NO_VIEW, 409: "Another view has that name."},
@@ -119,7 +116,7 @@ def change_view(
     caller: CallerDep,
     view_id: ViewId,
     new: Annotated[ViewBody, Body()],
-) -> Response:
+) -> ViewItem:
     """Change the name, the page and the query of a view."""
     owner = _owner(caller, request.context)
     with request.writing() as connection:
@@ -131,7 +128,7 @@ def change_view(
         row = view_store.change_view(connection, int(view_id), new.write(), who=caller.name, owner=owner)
         if row is None:
             raise _missing(view_id)
-    return json_response(_item(row))
+    return _item(row)
 
 
 @router.delete(
@@ -163,5 +160,5 @@ def _missing(view_id: str) -> NotFound:
     return NotFound(f"There is no view {view_id}.")
 
 
-def _item(row: RowMapping) -> dict[str, Any]:
-    return {**row, "id": str(row["id"]), "created_at": render_instant(row["created_at"])}
+def _item(row: RowMapping) -> ViewItem:
+    return ViewItem(**{**row, "id": str(row["id"])})

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import reduce
 from operator import and_
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from chargeback.categories.analysis import Analysis, analyse
+from pydantic import Field
+
+from chargeback.categories.analysis import analyse
 from chargeback.categories.document import Constant, CostCategory, Rule, Split
-from chargeback.categories.resolve import Assignment, RuleName, outcome_of, rule_name
+from chargeback.categories.resolve import outcome_of, rule_name
 from chargeback.categories.weights import weights_of
-from chargeback.model.money import from_units, to_units, total
-from chargeback.store.queries.assignments import Assignments
+from chargeback.model.money import difference, from_units, to_units, total
+from chargeback.reports.answers import Exact, ResponseModel, Sum
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.inventory_lists import IDENTITIES
+from chargeback.store.control.names import names_of
+from chargeback.store.queries.assignments import Assignments, share_text
 from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import ByCategory, ByColumn, ByRule, Key
@@ -34,60 +40,160 @@ _WHOLE: Final = {_AFTER: "after whole", _BEFORE: "before whole"}
 _HUNDRED: Final = Decimal(100)
 _PERCENT: Final = Decimal("0.01")
 
+#: Returns the display names of some identities, by id.
+NamesOf: TypeAlias = Callable[[Collection[str]], Mapping[str, str | None]]
 #: The rows of an identity that the same two rules decide: it, and the value and the rule before and after.
 _Decided: TypeAlias = tuple[Any, ...]
+#: An identity, and its value before and after.
+_Move: TypeAlias = tuple[str, str, str]
+_Values = TypeVar("_Values", bound=tuple[str, ...])
+_Model = TypeVar("_Model", bound=ResponseModel)
 
 
-@dataclass(frozen=True)
-class RuleSum:
-    """What one rule assigned, by its value; without a rule, what no rule applied to."""
+class AppliedRule(ResponseModel):
+    """A rule of the category."""
 
-    rule: RuleName | None
+    index: int = Field(description="Its place in the document, from 0.", examples=[0])
+    id: str = Field(description="`rules[3]` where it has none.", examples=["reorg-42"])
+    reason: str | None = Field(examples=["CHG-42"])
+
+
+class AssignedPart(ResponseModel):
+    """One value that is assigned, and its share."""
+
+    value: str = Field(examples=["payments"])
+    category_share: str = Field(description="1 where nothing is split.", examples=["0.6"])
+    path: list[str] = Field(
+        description="The value, what it belongs to, and so on up.", examples=[["payments", "retail"]]
+    )
+
+
+class AssignedAnswer(ResponseModel):
+    """What a category assigns to one subject on one day."""
+
+    subject: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc", "resource_id": "lkc-abc123"}])
+    date: str = Field(examples=["2026-01-31"])
+    version: int = Field(description="The version of the category.")
+    value: str | None = Field(
+        description="Null where the cost is split; `parts` has the values.", examples=["payments"]
+    )
+    path: list[str] = Field(
+        description="The value, what it belongs to, and so on up; empty where the cost is split.",
+        examples=[["payments", "retail"]],
+    )
+    parts: list[AssignedPart]
+    rule: AppliedRule | None = Field(description="The rule that decided; null: none, it is the default.")
+    reason: str | None = Field(description="That of the rule.", examples=["CHG-42"])
+    lost: list[AppliedRule] = Field(description="Rules after it that would have applied, in order.")
+
+
+class RuleCoverage(ResponseModel):
+    """What one rule assigned to one value."""
+
+    rule: AppliedRule | None = Field(description="Null: what no rule applied to.")
     value: str
-    amount: Decimal
+    amount: Exact
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """How much of the costs has another value than the default. ``top_unassigned`` are identities with the largest
-    costs that do not."""
+class UnassignedIdentity(ResponseModel):
+    """An identity with costs that have no value."""
 
-    assigned: Decimal
-    unassigned: Decimal
-    by_rule: tuple[RuleSum, ...]
-    top_unassigned: tuple[tuple[str, Decimal], ...]
-
-    @property
-    def percent(self) -> Decimal | None:
-        """What is assigned, of everything, in percent; None where nothing was spent."""
-        whole = total([self.assigned, self.unassigned])
-        return (self.assigned * _HUNDRED / whole).quantize(_PERCENT) if whole > 0 else None
+    identity_id: str = Field(examples=["sa-123abc"])
+    display_name: str | None = Field(examples=["orders-service"])
+    amount: Exact
 
 
-@dataclass(frozen=True)
-class Moved:
-    """What would have another value: of one identity, or of all (None)."""
+class CoverageOf(ResponseModel):
+    """How much of the costs of a period a category assigns, before values hand on what they have."""
 
-    identity_id: str | None
+    assigned: Exact
+    unassigned: Exact = Field(description="What has the category's default.")
+    percent: str | None = Field(description="`assigned`, of both; null where there are no costs.", examples=["92.31"])
+    by_rule: list[RuleCoverage] = Field(description="By amount.")
+    top_unassigned: list[UnassignedIdentity] = Field(description=f"By amount, at most {MOST_NAMED}.")
+
+
+class InCurrency(ResponseModel):
+    """An answer in the currency of the bill."""
+
+    currency: str = Field(examples=["USD"])
+
+
+class CoverageAnswer(CoverageOf, InCurrency):
+    """How much of the costs of a period a category assigns."""
+
+
+class ValueChange(ResponseModel):
+    """The total of a value before and after an edit."""
+
+    value: str
+    before: Sum
+    after: Sum
+    difference: Sum
+
+
+class MovedAmount(ResponseModel):
+    """What would have another value."""
+
     before: str
     after: str
-    amount: Decimal
+    amount: Exact
 
 
-@dataclass(frozen=True)
-class Preview:
-    """What an edit of a category would change. ``values`` has the total of each value before and after it, with what
-    values hand on; ``moved`` and ``items`` are about what the rules assign: of what is split, the parts that differ."""
+class MovedItem(ResponseModel):
+    """What would have another value, of one identity."""
 
-    coverage_before: Coverage | None
-    coverage_after: Coverage
-    values: tuple[tuple[str, Decimal, Decimal], ...]
-    moved: tuple[Moved, ...]
-    items: tuple[Moved, ...]
-    analysis: Analysis
+    identity_id: str
+    display_name: str | None
+    before: str
+    after: str
+    amount: Exact
 
 
-def coverage(reader: TenantReader, key: str, selection: Selection) -> Coverage:
+class NeverMatchingRule(ResponseModel):
+    """A rule that applies to nothing, and why."""
+
+    rule: AppliedRule
+    why: str
+
+
+class ShadowedRule(ResponseModel):
+    """A rule that matches only what rules before it decide."""
+
+    rule: AppliedRule
+    by: list[AppliedRule]
+
+
+class OverlappingRules(ResponseModel):
+    """Two rules that assign different values to the same; the first one decides."""
+
+    winner: AppliedRule
+    loser: AppliedRule
+    subjects: int = Field(description="To how many combinations of identity, resource and so on.")
+
+
+class UnknownRuleValue(ResponseModel):
+    """A value that a rule makes, and that the register does not have."""
+
+    value: str
+    rule: AppliedRule
+
+
+class DryRunAnswer(InCurrency):
+    """What an edit would change in the costs of a period. Nothing was written."""
+
+    coverage_before: CoverageOf | None = Field(description="Null for a new category.")
+    coverage_after: CoverageOf
+    values: list[ValueChange] = Field(description="The totals, with what values hand on.")
+    moved: list[MovedAmount] = Field(description="What rules would assign to another value, by amount.")
+    items: list[MovedItem] = Field(description=f"The same by identity, at most {MOST_NAMED}.")
+    never_matching: list[NeverMatchingRule]
+    shadowed: list[ShadowedRule]
+    overlaps: list[OverlappingRules]
+    unknown_values: list[UnknownRuleValue]
+
+
+def coverage(reader: TenantReader, key: str, selection: Selection, names_of_identities: NamesOf) -> CoverageOf:
     """Return how much of the selected costs a category assigns.
 
     Raises:
@@ -103,16 +209,39 @@ def coverage(reader: TenantReader, key: str, selection: Selection) -> Coverage:
         if of_value == category.default:
             identities.setdefault(identity, []).append(amount)
     by_rule = [
-        RuleSum(None if of_rule is None else rule_name(category, of_rule), of_value, total(amounts))
+        RuleCoverage(
+            rule=None if of_rule is None else _like(AppliedRule, rule_name(category, of_rule)),
+            value=of_value,
+            amount=total(amounts),
+        )
         for (of_value, of_rule), amounts in sorted(rules.items(), key=lambda each: _place_of(*each[0]))
     ]
-    named = [(identity, total(amounts)) for identity, amounts in identities.items()]
-    return Coverage(
-        total(each.amount for each in by_rule if each.value != category.default),
-        total(each.amount for each in by_rule if each.value == category.default),
-        tuple(sorted(by_rule, key=lambda each: (-each.amount, each.value))),
-        tuple(sorted((each for each in named if each[1]), key=lambda each: (-each[1], each[0]))[:MOST_NAMED]),
+    assigned = total(each.amount for each in by_rule if each.value != category.default)
+    unassigned = total(each.amount for each in by_rule if each.value == category.default)
+    whole = total([assigned, unassigned])
+    sums = ((identity, total(amounts)) for identity, amounts in identities.items())
+    largest = sorted((each for each in sums if each[1]), key=lambda each: (-each[1], each[0]))[:MOST_NAMED]
+    names = names_of_identities([identity for identity, _ in largest])
+    return CoverageOf(
+        assigned=assigned,
+        unassigned=unassigned,
+        percent=f"{(assigned * _HUNDRED / whole).quantize(_PERCENT):f}" if whole > 0 else None,
+        by_rule=sorted(by_rule, key=lambda each: (-each.amount, each.value)),
+        top_unassigned=[
+            UnassignedIdentity(identity_id=identity, display_name=names.get(identity), amount=amount)
+            for identity, amount in largest
+        ],
     )
+
+
+def display_names(tenant: TenantView, identities: Collection[str]) -> dict[str, str | None]:
+    """Return the display names of some identities of a tenant.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
+    with tenant.store.control.read() as connection:
+        return {identity: each.name for identity, each in names_of(connection, IDENTITIES, identities).items()}
 
 
 def _place_of(value: str, rule: int | None) -> tuple[str, bool, int]:
@@ -120,18 +249,48 @@ def _place_of(value: str, rule: int | None) -> tuple[str, bool, int]:
     return value, rule is None, rule or 0
 
 
-def assignment_of(reader: TenantReader, key: str, subject: Mapping[str, str | None], day: date) -> Assignment:
+def assignment_of(reader: TenantReader, key: str, subject: dict[str, str | None], day: date) -> AssignedAnswer:
     """Return what a category assigns to one subject on a day, and why.
 
     Raises:
         UnknownCategory: the tenant has none of that key.
     """
     assignments = reader.categories.assignments(CHARGEBACKS, key)
-    return outcome_of(assignments.category, subject, day, assignments.tags, assignments.names)
+    found = outcome_of(assignments.category, subject, day, assignments.tags, assignments.names)
+    whole = sum(weight for _, weight in found.parts)
+    parts = [
+        AssignedPart(value=value, category_share=share_text(weight, whole), path=list(path))
+        for (value, weight), path in zip(found.parts, found.paths, strict=True)
+    ]
+    rule = None if found.rule is None else _like(AppliedRule, found.rule)
+    return AssignedAnswer(
+        subject=subject,
+        date=day.isoformat(),
+        version=reader.categories.index.by_key[key].version,
+        value=parts[0].value if len(parts) == 1 else None,
+        path=parts[0].path if len(parts) == 1 else [],
+        parts=parts,
+        rule=rule,
+        reason=None if rule is None else rule.reason,
+        lost=[_like(AppliedRule, each) for each in found.lost],
+    )
 
 
-def preview(reader: TenantReader, key: str, candidate: CostCategory, selection: Selection) -> Preview:
-    """Return what would change in the selected costs if ``candidate`` were the category ``key``.
+def _like(model: type[_Model], found: object) -> _Model:
+    """Return something as its model, whose fields are called alike."""
+    return model.model_validate(found, from_attributes=True)
+
+
+def preview(
+    reader: TenantReader,
+    key: str,
+    candidate: CostCategory,
+    selection: Selection,
+    currency: str,
+    names_of_identities: NamesOf,
+) -> DryRunAnswer:
+    """Return what would change in the selected costs if ``candidate`` were the category ``key``: what the rules assign,
+    and the totals with what values hand on. Of what is split, the parts that differ move.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -142,23 +301,41 @@ def preview(reader: TenantReader, key: str, candidate: CostCategory, selection: 
     compared |= {_WHOLE[name]: _undivided(each) for name, each in compared.items()}
     beside = reader.with_categories(_unstored(reader.categories, compared))
     after = beside.categories.assignments(CHARGEBACKS, _AFTER)
-    coverage_after = coverage(beside, _AFTER, selection)
+    coverage_after = coverage(beside, _AFTER, selection, names_of_identities)
+    # Once the costs are read, their subjects are known.
     analysis = analyse(candidate, after.known_subjects(), after.tags, after.names)
-    if stored is None:
-        held = tuple((value, Decimal(0), amount) for value, amount in _totals(beside, _AFTER, selection).items())
-        return Preview(None, coverage_after, held, (), (), analysis)
-    before, now = _totals(beside, _BEFORE, selection), _totals(beside, _AFTER, selection)
-    moved = _moved(beside, selection)
+    now = _totals(beside, _AFTER, selection)
+    before = {} if stored is None else _totals(beside, _BEFORE, selection)
+    totals = [
+        (value, before.get(value, Decimal(0)), now.get(value, Decimal(0)))
+        for value in (now if stored is None else sorted({*before, *now}))
+    ]
+    moves = {} if stored is None else _moved(beside, selection)
     sums: dict[tuple[str, str], list[Decimal]] = {}
-    for each in moved:
-        sums.setdefault((each.before, each.after), []).append(each.amount)
-    return Preview(
-        coverage(beside, _BEFORE, selection),
-        coverage_after,
-        tuple((value, before.get(value, Decimal(0)), now.get(value, Decimal(0))) for value in sorted({*before, *now})),
-        _largest([Moved(None, *values, total(amounts)) for values, amounts in sums.items()]),
-        _largest(moved)[:MOST_NAMED],
-        analysis,
+    for (_, earlier, later), amount in moves.items():
+        sums.setdefault((earlier, later), []).append(amount)
+    moved = _largest({values: total(amounts) for values, amounts in sums.items()})
+    items = _largest(moves)[:MOST_NAMED]
+    names = names_of_identities({identity for (identity, _, _), _ in items})
+    return DryRunAnswer(
+        currency=currency,
+        coverage_before=None if stored is None else coverage(beside, _BEFORE, selection, names_of_identities),
+        coverage_after=coverage_after,
+        values=[
+            ValueChange(value=value, before=earlier, after=later, difference=difference(later, earlier))
+            for value, earlier, later in totals
+        ],
+        moved=[MovedAmount(before=earlier, after=later, amount=amount) for (earlier, later), amount in moved],
+        items=[
+            MovedItem(
+                identity_id=identity, display_name=names.get(identity), before=earlier, after=later, amount=amount
+            )
+            for (identity, earlier, later), amount in items
+        ],
+        never_matching=[_like(NeverMatchingRule, each) for each in analysis.never_matching],
+        shadowed=[_like(ShadowedRule, each) for each in analysis.shadowed],
+        overlaps=[_like(OverlappingRules, each) for each in analysis.overlaps],
+        unknown_values=[_like(UnknownRuleValue, each) for each in analysis.unknown_values],
     )
 
 
@@ -190,11 +367,11 @@ def _undivided(category: CostCategory) -> CostCategory:
     return replace(category, rules=tuple(map(_undivided_rule, category.rules)), share=())
 
 
-def _moved(reader: TenantReader, selection: Selection) -> list[Moved]:
+def _moved(reader: TenantReader, selection: Selection) -> dict[_Move, Decimal]:
     """Return what would have another value, by identity."""
     index = reader.categories.index
     decided = (_IDENTITY, *_decided(_WHOLE[_BEFORE]), *_decided(_WHOLE[_AFTER]))
-    moved: Counter[tuple[str, str, str]] = Counter()
+    moved: Counter[_Move] = Counter()
     divided: dict[_Decided, int] = {}
     for identity, before, rule_before, after, rule_after, amount in _rows(reader, selection, *decided):
         parts = _parts(index.category(_BEFORE), rule_before, before), _parts(index.category(_AFTER), rule_after, after)
@@ -209,7 +386,7 @@ def _moved(reader: TenantReader, selection: Selection) -> list[Moved]:
         for group, units in divided.items():
             for before, after, part in _fewest_moves(had[group], has[group], -1 if units < 0 else 1):
                 moved[group[0], before, after] += part
-    return [Moved(*place, from_units(units)) for place, units in moved.items() if units]
+    return {place: from_units(units) for place, units in moved.items() if units}
 
 
 def _parts(category: CostCategory, rule: int | None, value: str) -> tuple[tuple[str, int], ...]:
@@ -248,9 +425,8 @@ def _fewest_moves(before: Mapping[str, int], after: Mapping[str, int], sign: int
             gained.insert(0, (target, missing - part))
 
 
-def _largest(moved: Sequence[Moved]) -> tuple[Moved, ...]:
-    ordered = sorted(moved, key=lambda each: (-abs(each.amount), each.identity_id or "", each.before, each.after))
-    return tuple(ordered)
+def _largest(moved: Mapping[_Values, Decimal]) -> list[tuple[_Values, Decimal]]:
+    return sorted(moved.items(), key=lambda each: (-abs(each[1]), each[0]))
 
 
 def _totals(reader: TenantReader, key: str, selection: Selection) -> dict[str, Decimal]:
