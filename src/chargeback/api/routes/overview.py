@@ -12,7 +12,7 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
-from chargeback.api.routes.tenants import TenantsQuery, TopicSettings, tenant_settings
+from chargeback.api.routes.tenants import TenantSettings, TenantsQuery, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.model.days import instants, render_instant
@@ -57,7 +57,7 @@ class RunInProgress(ResponseModel):
     date: date | None
 
 
-class TenantOverview(TopicSettings):
+class TenantOverview(TenantSettings):
     """One tenant: what a page needs to know before it asks for anything else."""
 
     tenant_name: str = Field(examples=["acme"])
