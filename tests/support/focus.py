@@ -19,8 +19,9 @@ from chargeback.model.days import DayRange
 from chargeback.model.inventory import Identity, Resource
 from chargeback.model.money import from_units, to_units
 from chargeback.reports.focus.columns import FocusLayout
-from chargeback.reports.focus.file import FocusSource, focus_batches, focus_csv, focus_metadata, focus_schema
+from chargeback.reports.focus.file import FocusSource, focus_batches, focus_csv, focus_schema
 from chargeback.reports.focus.lookups import FocusTenant
+from chargeback.reports.focus.metadata import focus_metadata
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.history import files_of_day
@@ -144,7 +145,8 @@ def read_focus(source: FocusSource, layout: FocusLayout, days: DayRange, calcula
     lines = source.reader.snapshot(BILLING_TABLE)
     of_days = (read_files(BILLING_TABLE, day, files_of_day(lines, day)) for day in sorted(calculated))
     bill = [row for table in of_days for row in table.to_pylist()]
-    return FocusData(table, text, focus_metadata(source, layout, days), bill, layout)
+    metadata = focus_metadata(source, layout, days).model_dump(mode="json", by_alias=True)
+    return FocusData(table, text, metadata, bill, layout)
 
 
 def layouts() -> list[FocusLayout]:

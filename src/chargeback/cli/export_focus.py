@@ -44,11 +44,12 @@ def write_focus(
     from chargeback.emitters.focus_files import FocusFolder
     from chargeback.model.days import ONE_DAY, DayRange
     from chargeback.reports.focus.columns import FocusLayout
-    from chargeback.reports.focus.file import focus_file, focus_metadata
+    from chargeback.reports.focus.file import focus_file
+    from chargeback.reports.focus.metadata import focus_metadata
 
     folder, layout = FocusFolder(to), FocusLayout(version.value, split.value)
     days = billed_days(source, period)
-    metadata = focus_metadata(source, layout, DayRange.spanning(days))
+    metadata = focus_metadata(source, layout, DayRange.spanning(days)).model_dump(mode="json", by_alias=True)
     for _, some in groupby(days, key=lambda day: (day.year, day.month)):
         span = DayRange.spanning(some)
         path = folder.data_file(metadata, span.start)

@@ -15,8 +15,9 @@ from chargeback.errors import QueryTimeout
 from chargeback.model.days import DayRange
 from chargeback.pipeline.run_context import RunContext
 from chargeback.reports.focus.columns import FocusLayout
-from chargeback.reports.focus.file import FocusSource, focus_file, focus_metadata
+from chargeback.reports.focus.file import FocusSource, focus_file
 from chargeback.reports.focus.lookups import FocusTenant
+from chargeback.reports.focus.metadata import focus_metadata
 from chargeback.store.control.emissions import existing_on
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.queries.cancellation import CancellationToken
@@ -116,7 +117,7 @@ class StoredFacts:
     def focus_metadata(self, period: Period, kind: FocusKind) -> Mapping[str, Any]:
         """Return the metadata of that file."""
         (found,) = self._of_bill(lambda source: iter([focus_metadata(source, _layout(kind), period.days)]))
-        return found
+        return found.model_dump(mode="json", by_alias=True)
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
         """Sums of chargebacks."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time
 
 import httpx
 
-from chargeback.api.schemas.chargebacks import AllocationIssue, ChargebackRow, Dimension
+from chargeback.api.routes.chargebacks import AllocationIssue, ChargebackRow, Dimension
 from chargeback.model.days import ONE_DAY
 from chargeback.reports.answers import PageOf
 from chargeback.store.tenant import TenantStore

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from chargeback.model.days import instants
@@ -84,8 +85,8 @@ def test_issues_are_summed_over_time(read: Read, facts: FactTables) -> None:
     items, total = read(lambda reader: allocation_issues(reader, JANUARY, FIRST))
     assert total == 2
     assert [(i["identity_id"], i["row_count"], i["usage_cost"], i["shared_cost"], i["total_cost"]) for i in items] == [
-        ("UNALLOCATED", 1, "0.00", "9.00", "9.00"),
-        ("sa-1", 3, "2.00", "1.75", "3.75"),
+        ("UNALLOCATED", 1, 0, 9, 9),
+        ("sa-1", 3, 2, Decimal("1.75"), Decimal("3.75")),
     ]
     past = read(lambda reader: allocation_issues(reader, JANUARY, Page(100, 100)))
     assert past == ([], 2)

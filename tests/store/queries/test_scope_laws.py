@@ -185,7 +185,7 @@ def _check_sums(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
     assert {issue["allocation_detail"] for issue in issues} <= {ISSUE}
     told: dict[Any, int] = defaultdict(int)
     for issue in issues:
-        told[issue["identity_id"]] += to_units(Decimal(issue["total_cost"]))
+        told[issue["identity_id"]] += to_units(issue["total_cost"])
     assert {who: units for who, units in told.items() if units} == summed(rows, troubled, payer)
 
 

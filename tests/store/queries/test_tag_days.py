@@ -188,7 +188,7 @@ def _check_lists(ask: Callable[..., Any], rows: list[dict[str, Any]], tag: TagFi
             assert sorted(listed, key=lambda each: each[0]) == sorted(wanted, key=lambda each: each[0])
     issues, _ = ask(lambda reader: allocation_issues(reader, selected))
     unlike = [row for row in rows if _matches(tag, row["tags"]) and row["allocation_detail"] == "NO_OWNER_LOCATED"]
-    assert sum(Decimal(issue["total_cost"]) for issue in issues) == sum(row["amount"] for row in unlike)
+    assert sum(issue["total_cost"] for issue in issues) == sum(row["amount"] for row in unlike)
 
 
 def _check_files(ask: Callable[..., Any], rows: list[dict[str, Any]], tag: TagFilter) -> None:

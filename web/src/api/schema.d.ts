@@ -7003,16 +7003,6 @@ export interface components {
          */
         TenantReadiness: {
             /**
-             * Topic Attribution Status
-             * @enum {string}
-             */
-            topic_attribution_status: "disabled" | "enabled" | "config_error";
-            /**
-             * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
-             */
-            topic_attribution_error: string | null;
-            /**
              * Tenant Name
              * @example acme
              */
@@ -7047,6 +7037,16 @@ export interface components {
              * @description Why its storage is unavailable, or null. It is retried automatically.
              */
             storage_error: string | null;
+            /**
+             * Topic Attribution Status
+             * @enum {string}
+             */
+            topic_attribution_status: "disabled" | "enabled" | "config_error";
+            /**
+             * Topic Attribution Error
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             */
+            topic_attribution_error: string | null;
         };
         /**
          * TenantRights
@@ -7092,16 +7092,6 @@ export interface components {
          */
         TenantStatus: {
             /**
-             * Topic Attribution Status
-             * @enum {string}
-             */
-            topic_attribution_status: "disabled" | "enabled" | "config_error";
-            /**
-             * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
-             */
-            topic_attribution_error: string | null;
-            /**
              * Tenant Name
              * @example acme
              */
@@ -7116,6 +7106,16 @@ export interface components {
              * @example confluent_cloud
              */
             ecosystem: string;
+            /**
+             * Topic Attribution Status
+             * @enum {string}
+             */
+            topic_attribution_status: "disabled" | "enabled" | "config_error";
+            /**
+             * Topic Attribution Error
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             */
+            topic_attribution_error: string | null;
             /**
              * States
              * @description The days that have a state, ascending.
@@ -7133,16 +7133,6 @@ export interface components {
          */
         TenantSummary: {
             /**
-             * Topic Attribution Status
-             * @enum {string}
-             */
-            topic_attribution_status: "disabled" | "enabled" | "config_error";
-            /**
-             * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
-             */
-            topic_attribution_error: string | null;
-            /**
              * Tenant Name
              * @example acme
              */
@@ -7157,6 +7147,16 @@ export interface components {
              * @example confluent_cloud
              */
             ecosystem: string;
+            /**
+             * Topic Attribution Status
+             * @enum {string}
+             */
+            topic_attribution_status: "disabled" | "enabled" | "config_error";
+            /**
+             * Topic Attribution Error
+             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             */
+            topic_attribution_error: string | null;
             /**
              * Dates Pending
              * @description Days that are gathered, but not calculated yet.

@@ -1,32 +1,135 @@
 """Chargeback rows, their dimensions, dates and issues."""
 
-from typing import Annotated, Any
+import decimal
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from fastapi import Path, Query
+from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.parameters import FactsParameters
-from chargeback.api.problems import NotFound
-from chargeback.api.responses import csv_response, json_response, page_response
+from chargeback.api.parameters import FactsParameters, TagKey, Text, tag_pair
+from chargeback.api.problems import InvalidParameter, NotFound
+from chargeback.api.responses import page_response, table_response
 from chargeback.api.routing import CSV, Files, Routes
-from chargeback.api.schemas.chargebacks import (
-    AllocationIssue,
-    ChargebackListQuery,
-    ChargebackQuery,
-    ChargebackRow,
-    Dimension,
-)
+from chargeback.api.schemas.chargebacks import ChargebackFilters, CostType
+from chargeback.api.schemas.datasets import TagFilters
 from chargeback.api.tenant_requests import Facts
-from chargeback.reports.answers import DatesAnswer, PageOf
+from chargeback.reports.answers import CategoryPart, DatesAnswer, Exact, Instant, Metadata, PageOf, ResponseModel, Sum
 from chargeback.reports.explain.links import chargeback_link
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
-from chargeback.store.queries.chargebacks import ISSUE_AMOUNTS, ISSUE_FIELDS, allocation_issues, dimension
+from chargeback.store.queries.chargebacks import allocation_issues, dimension
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.paging import Order
+from chargeback.store.queries.selection import Selection, TagFilter
+
+#: An amount as a client writes it.
+AmountText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,26}(\.[0-9]{1,12})?$")]
+
+
+class ChargebackQuery(ChargebackFilters):
+    """Parameters of the list of chargebacks, and of the allocation issues."""
+
+    tag_key: TagKey | None = Field(default=None, description="Only rows with this tag.")
+    tag_value: Text | None = Field(default=None, description="Only rows with this tag value; requires `tag_key`.")
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check the dates, and the tag's value with its key."""
+        return super().cross_checks(raw, now) + tag_pair(raw)
+
+    def further_filters(self) -> TagFilters:
+        """The filter by one tag, whose value may contain commas."""
+        if self.tag_key is None:
+            return ()
+        return (TagFilter(self.tag_key, None if self.tag_value is None else frozenset([self.tag_value])),)
+
+
+class ChargebackListQuery(ChargebackQuery):
+    """Parameters of the list of chargebacks."""
+
+    of_lists: ClassVar[frozenset[str]] = frozenset({"sort_by", "sort_order", "min_amount", "names"})
+
+    sort_by: Literal["timestamp", "amount"] = Field(default="timestamp", description="What the rows are ordered by.")
+    sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction.")
+    min_amount: AmountText | None = Field(default=None, description="Only rows of at least this amount.")
+    names: bool = Field(
+        default=False, description="Whether rows come with the display names of their identity and resource."
+    )
+
+    @property
+    def order(self) -> Order | None:
+        """The order, where it is another than the list's own."""
+        if (self.sort_by, self.sort_order) == ("timestamp", "asc"):
+            return None
+        return Order(self.sort_by, self.sort_order == "desc")
+
+    def selection(self, lookback_days: int, last: date | None = None) -> Selection:
+        """The rows that are meant."""
+        least = None if self.min_amount is None else decimal.Decimal(self.min_amount)
+        return replace(super().selection(lookback_days, last), min_amount=least)
+
+
+class Dimension(ResponseModel):
+    """What a chargeback row is about, without its time and its amount."""
+
+    dimension_id: int = Field(description="Never changes, even after a recalculation; below 2^53.", examples=[1])
+    ecosystem: str = Field(examples=["confluent_cloud"])
+    tenant_id: str = Field(examples=["acme"])
+    resource_id: str = Field(examples=["lkc-abc123"])
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    identity_id: str = Field(
+        description="The identity that pays; `UNALLOCATED` if none was found.", examples=["sa-123abc"]
+    )
+    cost_type: CostType
+    allocation_method: str = Field(examples=["usage_ratio"])
+    allocation_detail: str = Field(examples=["USAGE_RATIO_ALLOCATION"])
+
+
+class ChargebackRow(Dimension):
+    """One share of one billing line."""
+
+    timestamp: Instant
+    amount: Exact
+    tags: dict[str, str] = Field(
+        description="Resolved at query time: the identity's tags take precedence over the resource's.",
+        examples=[{"team": "payments"}],
+    )
+    categories: dict[str, list[CategoryPart]] | None = Field(
+        default=None,
+        description="Where the tenant has cost categories: by key, the values to which the row is assigned.",
+    )
+    metadata: Metadata
+    identity_name: str | None = Field(
+        default=None, description="With `names` only: the identity's display name.", examples=["orders-service"]
+    )
+    resource_name: str | None = Field(
+        default=None, description="With `names` only: the resource's display name.", examples=["prod"]
+    )
+
+
+class AllocationIssue(ResponseModel):
+    """What could not be allocated as its policy intends, summed over the range."""
+
+    ecosystem: str = Field(examples=["confluent_cloud"])
+    resource_id: str = Field(examples=["lkc-abc123"])
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    identity_id: str = Field(examples=["UNALLOCATED"])
+    allocation_detail: str = Field(description="Why.", examples=["NO_METRICS_LOCATED"])
+    row_count: int
+    usage_cost: Sum
+    shared_cost: Sum
+    total_cost: Sum
+
 
 router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
+
+_ISSUE_COLUMNS: Final = {name: name for name in AllocationIssue.model_fields}
 
 
 @router.get("", response_model=PageOf[ChargebackRow], needs=Right.READ, files=Files(rows="chargebacks.csv"))
@@ -54,27 +157,25 @@ def _add_names(tenant: TenantView, items: list[dict[str, Any]]) -> None:
                 item[f"{field}_name"] = None if known is None else known.name
 
 
-@router.get("/dates", response_model=DatesAnswer, needs=Right.READ)
-def list_dates(request: Facts, _params: Annotated[FactsParameters, Query()]) -> Response:
+@router.get("/dates", needs=Right.READ)
+def list_dates(request: Facts, _params: Annotated[FactsParameters, Query()]) -> DatesAnswer:
     """List all UTC days with chargeback rows; date parameters are ignored."""
-    return json_response({"dates": request.reader.dates(CHARGEBACKS)})
+    return DatesAnswer(dates=request.reader.dates(CHARGEBACKS))
 
 
-@router.get("/allocation-issues", response_model=PageOf[AllocationIssue], needs=Right.READ, files=CSV)
-def list_issues(request: Facts, params: Annotated[ChargebackQuery, Query()]) -> Response:
+@router.get("/allocation-issues", needs=Right.READ, files=CSV)
+def list_issues(request: Facts, params: Annotated[ChargebackQuery, Query()]) -> PageOf[AllocationIssue] | Response:
     """List costs that could not be allocated as intended by their policy, with the reason, summed over the range."""
-    reader = request.reader
-    selection = request.selection(params)
+    pages = () if request.wants_csv else (params.paging,)
+    found, total = allocation_issues(request.reader, request.selection(params), *pages)
+    issues = [AllocationIssue(**each) for each in found]
     if request.wants_csv:
-        issues, _ = allocation_issues(reader, selection)
-        return csv_response("allocation_issues.csv", ISSUE_FIELDS, issues, numbers=ISSUE_AMOUNTS)
-    items, total = allocation_issues(reader, selection, params.paging)
-    return page_response(items, total, page=params.page, page_size=params.page_size)
+        return table_response("allocation_issues.csv", _ISSUE_COLUMNS, issues)
+    return PageOf[AllocationIssue].of(issues, total, params.paging)
 
 
 @router.get(
     "/{dimension_id}",
-    response_model=Dimension,
     needs=Right.READ,
     problems={404: "There is no such tenant, or no such dimension."},
 )
@@ -82,11 +183,10 @@ def one_dimension(
     request: Facts,
     dimension_id: Annotated[str, Path(description="A `dimension_id` of a chargeback row.", pattern="^[0-9]{1,16}$")],
     _params: Annotated[FactsParameters, Query()],
-) -> Response:
+) -> Dimension:
     """Return one dimension: the common fields of its chargeback rows."""
-    reader = request.reader
-    found = dimension(reader, int(dimension_id))
+    found = dimension(request.reader, int(dimension_id))
     if found is None:
         name = request.tenant.tenant_name
         raise NotFound(f"Tenant {name} has no chargeback dimension {dimension_id[:80]!r}.")
-    return json_response(found)
+    return Dimension(**found)

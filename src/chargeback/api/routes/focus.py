@@ -5,22 +5,21 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Body, Query
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
-from pydantic.alias_generators import to_pascal
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.export_files import MEDIA_TYPES, rows_file
 from chargeback.api.parameters import CommonParameters, DateRangeParameters, StrictModel
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Export, Facts, RowsFile, category_versions
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import VERSIONS
 from chargeback.reports.focus.columns import FocusLayout, all_columns
-from chargeback.reports.focus.file import FocusFormat, FocusSource, focus_file, focus_metadata
+from chargeback.reports.focus.file import FocusFormat, FocusSource, focus_file
 from chargeback.reports.focus.lookups import FocusTenant
+from chargeback.reports.focus.metadata import FocusMetadata, focus_metadata
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.reader import TenantReader
 
@@ -115,72 +114,6 @@ def utc_days(params: DateRangeParameters, lookback_days: int) -> DayRange:
     return DayRange(start, end + ONE_DAY)
 
 
-class _Metadata(BaseModel):
-    model_config = ConfigDict(alias_generator=to_pascal)
-
-
-class FocusDataGenerator(_Metadata):
-    """Who made the data."""
-
-    data_generator: str
-
-
-class FocusDatasetInstance(_Metadata):
-    """A dataset: that of one split."""
-
-    dataset_instance_id: str = Field(description="The same for ever, for a tenant and a split.")
-    dataset_instance_name: str
-    focus_dataset_id: Literal["CostAndUsage"]
-
-
-class FocusTimeSector(_Metadata):
-    """A UTC day."""
-
-    time_sector_start: str
-    time_sector_end: str
-    time_sector_complete: bool = Field(description="Whether the day is calculated, and its rows are in the data.")
-    time_sector_last_updated: str
-
-
-class FocusRecency(_Metadata):
-    """When the data last changed."""
-
-    dataset_instance_id: str
-    recency_last_updated: str
-    dataset_instance_last_updated: str
-    time_sectors: list[FocusTimeSector]
-
-
-class FocusColumnDefinition(_Metadata):
-    """A column of the data, in its order."""
-
-    column_name: str
-    data_type: Literal["STRING", "JSON", "DECIMAL", "INTEGER", "DATETIME"]
-    numeric_precision: int | None = Field(default=None, description="Of decimals.")
-    number_scale: int | None = Field(default=None, description="Of decimals.")
-    string_encoding: str | None = Field(default=None, description="Of texts.")
-
-
-class FocusSchema(_Metadata):
-    """The columns of the data; other columns are another schema."""
-
-    schema_id: str
-    focus_version: str
-    creation_date: str
-    data_generator_version: str
-    dataset_instance_id: str
-    column_definition: list[FocusColumnDefinition]
-
-
-class FocusMetadata(_Metadata):
-    """What FOCUS data says about itself; the names are those of the specification."""
-
-    data_generator: FocusDataGenerator
-    dataset_instance: list[FocusDatasetInstance]
-    recency: list[FocusRecency] = Field(description="Empty where no day has data.")
-    schema_: list[FocusSchema] = Field(alias="Schema")
-
-
 router = Routes(prefix="/tenants/{tenant_name}/export/focus", tags=["Export"])
 
 _FILE: Final[dict[str, Any]] = {
@@ -220,19 +153,16 @@ def export_focus(request: Export, params: Annotated[FocusRequest, Body(default_f
 
 @router.get(
     "/metadata",
-    response_model=FocusMetadata,
-    response_model_exclude_none=True,
     needs=Right.READ,
     whole=True,
     also=lambda request, _: request.tenant.focus.discount,
 )
-def show_focus_metadata(request: Facts, params: Annotated[FocusMetadataQuery, Query()]) -> Response:
+def show_focus_metadata(request: Facts, params: Annotated[FocusMetadataQuery, Query()]) -> FocusMetadata:
     """Describe the export in FOCUS: its columns, and which UTC days are complete.
 
     `page` and `timezone` are ignored."""
     layout, days = params.layout, utc_days(params, request.tenant.lookback_days)
-    reader = request.reader
-    return json_response(focus_metadata(_source(request.tenant, reader, layout), layout, days))
+    return focus_metadata(_source(request.tenant, request.reader, layout), layout, days)
 
 
 def _source(tenant: TenantView, reader: TenantReader, layout: FocusLayout) -> FocusSource:

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping
 from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.reasons import told_reason
-from chargeback.api.routes.tenants import TenantsQuery, TopicSettings, tenant_settings
+from chargeback.api.routes.tenants import TenantSettings, TenantsQuery, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.model.days import instants
@@ -55,15 +55,7 @@ class RunInProgress(ResponseModel):
     date: date | None
 
 
-class OfTenant(ResponseModel):
-    """What is about one tenant."""
-
-    tenant_name: str = Field(examples=["acme"])
-    tenant_id: str = Field(examples=["acme"])
-    ecosystem: str = Field(examples=["confluent_cloud"])
-
-
-class TenantOverview(TopicSettings, OfTenant):
+class TenantOverview(TenantSettings):
     """One tenant: what a page needs to know before it asks for anything else."""
 
     currency: str = Field(examples=["USD"])

@@ -18,7 +18,6 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
-from chargeback.model.days import render_instant
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.pipeline_state import pipeline_state
@@ -119,35 +118,31 @@ def run_pipeline(
         raise LeaseHeld(f"Pipeline is already running for tenant {name}") from None
     status_path = http.app.url_path_for("pipeline_status", tenant_name=name)
     return json_response(
-        {"tenant_name": name, "status": "started", "message": f"Pipeline run started for tenant {name}"},
+        RunAccepted(tenant_name=name, status="started", message=f"Pipeline run started for tenant {name}"),
         status=202,
         headers={"Location": f"{prefix_of(http.scope)}{status_path}"},
     )
 
 
-@router.get("/status", response_model=PipelineStatus, needs=Right.READ)
-def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("/status", needs=Right.READ)
+def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()]) -> PipelineStatus:
     """Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
     caller with a scope is told only when it ended, and of a suspended tenant not why."""
-    sees_all = request.access.scope is None
-    connection = request.connection
-    state = pipeline_state(connection)
+    state = pipeline_state(request.connection)
     last = state.last_ended
-    ended = None if last is None else render_instant(last["ended_at"])
-    return json_response(
-        {
-            "tenant_name": request.tenant.tenant_name,
-            "is_running": state.is_running,
-            "permanent_failure": told_reason(state.suspended_because, request.access),
-            "last_run": ended,
-            "last_result": None
-            if last is None or not sees_all
-            else {
-                "dates_gathered": last["dates_gathered"],
-                "dates_calculated": last["dates_calculated"],
-                "chargeback_rows_written": last["chargeback_rows_written"],
-                "errors": last["errors"],
-                "completed_at": ended,
-            },
-        }
+    result = None
+    if last is not None and request.access.scope is None:
+        result = RunResult(
+            dates_gathered=last["dates_gathered"],
+            dates_calculated=last["dates_calculated"],
+            chargeback_rows_written=last["chargeback_rows_written"],
+            errors=last["errors"],
+            completed_at=last["ended_at"],
+        )
+    return PipelineStatus(
+        tenant_name=request.tenant.tenant_name,
+        is_running=state.is_running,
+        permanent_failure=told_reason(state.suspended_because, request.access),
+        last_run=None if last is None else last["ended_at"],
+        last_result=result,
     )

@@ -6,22 +6,19 @@ import logging
 import time
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import Query, Request
 from pydantic import Field
-from starlette.responses import Response
 
 from chargeback.api.authorisation import Access, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.executor import RequestExecutor, control_reader
 from chargeback.api.reasons import told_reason
-from chargeback.api.responses import json_response
-from chargeback.api.routes.tenants import TenantsQuery, TopicSettings
+from chargeback.api.routes.tenants import TenantsQuery, TopicError, TopicStatus
 from chargeback.api.routing import Routes
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
-from chargeback.model.days import render_instant
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
@@ -36,7 +33,7 @@ class Health(ResponseModel):
     version: str = Field(examples=["0.1.0"])
 
 
-class TenantReadiness(TopicSettings):
+class TenantReadiness(ResponseModel):
     """Whether one tenant can be asked, and what its pipeline does."""
 
     tenant_name: str = Field(examples=["acme"])
@@ -56,6 +53,8 @@ class TenantReadiness(TopicSettings):
     storage_error: str | None = Field(
         description="Why its storage is unavailable, or null. It is retried automatically."
     )
+    topic_attribution_status: TopicStatus
+    topic_attribution_error: TopicError
 
 
 class Readiness(ResponseModel):
@@ -72,6 +71,16 @@ log = logging.getLogger(__name__)
 _REMEMBERED_SECONDS = 2.0
 #: What says why something failed, and is not told everybody.
 _REASONS: Final = ("permanent_failure", "topic_attribution_error")
+#: What is shown of a pipeline about which nothing is known.
+_NO_STATE: Final = PipelineState(
+    is_running=False,
+    stage=None,
+    stage_date=None,
+    suspended_because=None,
+    last_ended=None,
+    last_outcome=None,
+    last_at=None,
+)
 
 
 @dataclass(frozen=True)
@@ -83,19 +92,23 @@ class Condition:
 
 
 class ReadinessCache:
-    """The last response, the errors that were logged, and the tenants whose schema is known to be current, which does
+    """The last answer, the errors that were logged, and the tenants whose schema is known to be current, which does
     not change."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.made_at = -_REMEMBERED_SECONDS
-        self.answer: dict[str, Any] = {}
+        self.made_at = 0.0
+        self.answer: Readiness | None = None
         self.current: set[str] = set()
         self.errors: dict[str, str] = {}
 
-    def is_fresh(self) -> bool:
-        """Return whether the last response can be reused."""
-        return time.monotonic() - self.made_at < _REMEMBERED_SECONDS
+    async def answered(self, services: Services, executor: RequestExecutor) -> Readiness:
+        """Return the last answer if it can be reused, else a new one."""
+        async with self.lock:
+            if self.answer is None or time.monotonic() - self.made_at >= _REMEMBERED_SECONDS:
+                self.answer = await _readiness(services, executor, self)
+                self.made_at = time.monotonic()
+            return self.answer
 
     def check(self, tenant: TenantView, token: CancellationToken) -> Condition:
         """Return the condition of a tenant.
@@ -124,37 +137,35 @@ class ReadinessCache:
 router = Routes(tags=["Health"])
 
 
-@router.get("/readiness", response_model=Readiness, needs=Access.PUBLIC, only=(400, 500, 504))
-async def readiness(request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("/readiness", needs=Access.PUBLIC, only=(400, 500, 504))
+async def readiness(request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, Query()]) -> Readiness:
     """Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
     Cached for two seconds."""
     cache: ReadinessCache = request.app.state.readiness
-    async with cache.lock:
-        if not cache.is_fresh():
-            cache.answer = await _readiness(services, request.app.state.executor, cache)
-            cache.made_at = time.monotonic()
+    answer = await cache.answered(services, request.app.state.executor)
     caller = await authenticated_or_none(request)
     shown = []
-    for entry in cache.answer["tenants"]:
-        access = None if caller is None else access_to(caller, entry["tenant_name"])
+    for entry in answer.tenants:
+        access = None if caller is None else access_to(caller, entry.tenant_name)
         if access is not None:
-            shown.append(entry | {name: told_reason(entry[name], access) for name in _REASONS})
-    return json_response(cache.answer | {"tenants": shown})
+            told = {name: told_reason(getattr(entry, name), access) for name in _REASONS}
+            shown.append(entry.model_copy(update=told))
+    return answer.model_copy(update={"tenants": shown})
 
 
-async def _readiness(services: Services, executor: RequestExecutor, cache: ReadinessCache) -> dict[str, Any]:
+async def _readiness(services: Services, executor: RequestExecutor, cache: ReadinessCache) -> Readiness:
     tenants = list(services.tenants.values())
     found = await executor.watch(tenants, cache.check)
     described = [_described(tenant, each, cache) for tenant, each in zip(tenants, found, strict=True)]
-    return {
-        "status": overall([status for status, _ in described]),
-        "version": services.version,
-        "mode": services.mode,
-        "tenants": [entry for _, entry in described],
-    }
+    return Readiness(
+        status=overall([status for status, _ in described]),
+        version=services.version,
+        mode=services.mode,
+        tenants=[entry for _, entry in described],
+    )
 
 
-def overall(statuses: list[str]) -> str:
+def overall(statuses: list[str]) -> Literal["ready", "initializing", "no_data", "error"]:
     """Return the service's status, from those of its tenants: ``error``, ``suspended``, ``initializing``, ``no_data``
     or ``ready``.
 
@@ -170,16 +181,29 @@ def overall(statuses: list[str]) -> str:
 
 def _described(
     tenant: TenantView, found: Condition | StorageError, cache: ReadinessCache
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, TenantReadiness]:
     """Return the status of a tenant, and its entry."""
-    cache.log_change(tenant.tenant_name, found.message if isinstance(found, StorageError) else None)
-    if isinstance(found, StorageError):
-        entry = _entry(tenant, None, tables_ready=False, has_data=False)
-        return "error", entry | {"storage_error": found.message}
-    if found.state is None:
-        return "initializing", _entry(tenant, None, tables_ready=False, has_data=False)
-    entry = _entry(tenant, found.state, tables_ready=True, has_data=found.has_data)
-    return _status(found.state, found.has_data), entry
+    error = found.message if isinstance(found, StorageError) else None
+    cache.log_change(tenant.tenant_name, error)
+    condition = Condition(None, has_data=False) if isinstance(found, StorageError) else found
+    state = condition.state or _NO_STATE
+    entry = TenantReadiness(
+        tenant_name=tenant.tenant_name,
+        tables_ready=condition.state is not None,
+        has_data=condition.has_data,
+        pipeline_running=state.is_running,
+        pipeline_stage=state.stage,
+        pipeline_current_date=state.stage_date,
+        last_run_status=state.last_outcome,
+        last_run_at=state.last_at,
+        permanent_failure=state.suspended_because,
+        storage_error=error,
+        topic_attribution_status=tenant.topic_attribution_status,
+        topic_attribution_error=tenant.topic_attribution_error,
+    )
+    if error is not None:
+        return "error", entry
+    return "initializing" if condition.state is None else _status(state, condition.has_data), entry
 
 
 def _status(state: PipelineState, has_data: bool) -> str:
@@ -190,36 +214,10 @@ def _status(state: PipelineState, has_data: bool) -> str:
     return "ready" if has_data else "no_data"
 
 
-def _entry(tenant: TenantView, state: PipelineState | None, *, tables_ready: bool, has_data: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "tenant_name": tenant.tenant_name,
-        "tables_ready": tables_ready,
-        "has_data": has_data,
-        "pipeline_running": state is not None and state.is_running,
-        "pipeline_stage": None,
-        "pipeline_current_date": None,
-        "last_run_status": None,
-        "last_run_at": None,
-        "permanent_failure": None,
-        "storage_error": None,
-        "topic_attribution_status": tenant.topic_attribution_status,
-        "topic_attribution_error": tenant.topic_attribution_error,
-    }
-    if state is not None:
-        entry |= {
-            "pipeline_stage": state.stage,
-            "pipeline_current_date": state.stage_date,
-            "last_run_status": state.last_outcome,
-            "last_run_at": None if state.last_at is None else render_instant(state.last_at),
-            "permanent_failure": state.suspended_because,
-        }
-    return entry
-
-
 health_router = Routes(tags=["Health"])
 
 
-@health_router.get("/health", response_model=Health, needs=Access.PUBLIC, only=(400,))
-async def health(services: ServicesDep) -> Response:
+@health_router.get("/health", needs=Access.PUBLIC, only=(400,))
+async def health(services: ServicesDep) -> Health:
     """Return the status and version of the process."""
-    return json_response({"status": "ok", "version": services.version})
+    return Health(status="ok", version=services.version)

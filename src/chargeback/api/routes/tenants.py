@@ -25,27 +25,29 @@ from chargeback.store.control.days import DayCounts, DayState, count_days, read_
 from chargeback.store.queries.cancellation import CancellationToken
 
 TopicStatus = Literal["disabled", "enabled", "config_error"]
+TopicError = Annotated[
+    str | None,
+    Field(description="The reason if the status is `config_error`; a caller with a scope is not told it."),
+]
 
 
 class TenantsQuery(CommonParameters):
     """Parameters of endpoints that mind none but the common ones."""
 
 
-class TopicSettings(ResponseModel):
-    """Whether costs are attributed to topics."""
-
-    topic_attribution_status: TopicStatus
-    topic_attribution_error: str | None = Field(
-        description="The reason if the status is `config_error`; a caller with a scope is not told it."
-    )
-
-
-class TenantSummary(TopicSettings):
-    """One tenant at a glance. The counts are null while its storage cannot be used."""
+class TenantSettings(ResponseModel):
+    """What every answer about a tenant says of its configuration."""
 
     tenant_name: str = Field(examples=["acme"])
     tenant_id: str = Field(examples=["acme"])
     ecosystem: str = Field(examples=["confluent_cloud"])
+    topic_attribution_status: TopicStatus
+    topic_attribution_error: TopicError
+
+
+class TenantSummary(TenantSettings):
+    """One tenant at a glance. The counts are null while its storage cannot be used."""
+
     dates_pending: int | None = Field(description="Days that are gathered, but not calculated yet.")
     dates_calculated: int | None
     last_calculated_date: date | None
@@ -73,12 +75,9 @@ class IncompleteDay(ResponseModel):
     )
 
 
-class TenantStatus(TopicSettings):
+class TenantStatus(TenantSettings):
     """One tenant, day by day."""
 
-    tenant_name: str = Field(examples=["acme"])
-    tenant_id: str = Field(examples=["acme"])
-    ecosystem: str = Field(examples=["confluent_cloud"])
     states: list[DayFlags] = Field(description="The days that have a state, ascending.")
     incomplete: list[IncompleteDay] = Field(
         description="The days that were calculated with missing evidence, ascending."
@@ -113,7 +112,7 @@ def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
 
 
 def tenant_settings(tenant: TenantView, access: TenantAccess) -> dict[str, Any]:
-    """Return what every answer about a tenant says of its configuration to a caller."""
+    """Return the fields of :class:`TenantSettings`, as a caller is told them."""
     return {
         "tenant_name": tenant.tenant_name,
         "tenant_id": tenant.tenant_id,
@@ -123,53 +122,45 @@ def tenant_settings(tenant: TenantView, access: TenantAccess) -> dict[str, Any]:
     }
 
 
-def _summary(tenant: TenantView, access: TenantAccess, counts: DayCounts | StorageError) -> dict[str, Any]:
-    summary = tenant_settings(tenant, access) | {
-        "dates_pending": None,
-        "dates_calculated": None,
-        "last_calculated_date": None,
-        "storage_error": None,
-    }
-    if isinstance(counts, StorageError):
-        return summary | {"storage_error": counts.message}
-    return summary | {
-        "dates_pending": counts.pending,
-        "dates_calculated": counts.calculated,
-        "last_calculated_date": counts.last_calculated,
-    }
+def _summary(tenant: TenantView, access: TenantAccess, counts: DayCounts | StorageError) -> TenantSummary:
+    known = None if isinstance(counts, StorageError) else counts
+    return TenantSummary(
+        **tenant_settings(tenant, access),
+        dates_pending=known and known.pending,
+        dates_calculated=known and known.calculated,
+        last_calculated_date=known and known.last_calculated,
+        storage_error=counts.message if isinstance(counts, StorageError) else None,
+    )
 
 
-@router.get("/tenants/{tenant_name}/status", response_model=TenantStatus, needs=Right.READ)
-def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) -> Response:
+@router.get("/tenants/{tenant_name}/status", needs=Right.READ)
+def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) -> TenantStatus:
     """Return the state of each UTC day of a range. A caller with a scope is told what incomplete days
     lack, but not why."""
     tenant, access = request.tenant, request.access
     first, last = params.days(tenant.lookback_days)
     topics = tenant.topic_attribution_status == "enabled"
-    connection = request.connection
-    states = read_days(connection, DayRange(first, last + ONE_DAY))
-    return json_response(
-        tenant_settings(tenant, access)
-        | {
-            "states": [_state(state, topics=topics) for state in states],
-            "incomplete": [
-                {
-                    "tracking_date": state.tracking_date,
-                    "reasons": state.shortcomings if access.scope is None else state.lacks,
-                }
-                for state in states
-                if state.shortcomings
-            ],
-        }
+    states = read_days(request.connection, DayRange(first, last + ONE_DAY))
+    return TenantStatus(
+        **tenant_settings(tenant, access),
+        states=[_state(state, topics=topics) for state in states],
+        incomplete=[
+            IncompleteDay(
+                tracking_date=state.tracking_date,
+                reasons=state.shortcomings if access.scope is None else state.lacks,
+            )
+            for state in states
+            if state.shortcomings
+        ],
     )
 
 
-def _state(state: DayState, *, topics: bool) -> dict[str, Any]:
-    return {
-        "tracking_date": state.tracking_date,
-        "billing_gathered": state.billing_gathered,
-        "resources_gathered": state.resources_gathered,
-        "chargeback_calculated": state.chargebacks.is_current,
-        "topic_overlay_gathered": topics and state.topics.is_measured,
-        "topic_attribution_calculated": topics and state.topics.is_current,
-    }
+def _state(state: DayState, *, topics: bool) -> DayFlags:
+    return DayFlags(
+        tracking_date=state.tracking_date,
+        billing_gathered=state.billing_gathered,
+        resources_gathered=state.resources_gathered,
+        chargeback_calculated=state.chargebacks.is_current,
+        topic_overlay_gathered=topics and state.topics.is_measured,
+        topic_attribution_calculated=topics and state.topics.is_current,
+    )

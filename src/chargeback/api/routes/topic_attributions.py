@@ -13,7 +13,7 @@ from chargeback.api.export_files import file_answer, format_field, rows_file
 from chargeback.api.parameters import DateRangeParameters, FactsParameters, OptionalText, Text
 from chargeback.api.problems import ApiError
 from chargeback.api.reasons import told_reason
-from chargeback.api.responses import json_response, page_response
+from chargeback.api.responses import page_response
 from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, aggregate_response
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
@@ -220,10 +220,10 @@ def aggregate_topic_attributions(request: TopicFacts, params: Annotated[TopicAgg
     return aggregate_response(request, params)
 
 
-@router.get("/dates", response_model=DatesAnswer, needs=Right.READ, problems=TOPIC_PROBLEMS)
-def list_topic_dates(request: TopicFacts, _params: Annotated[FactsParameters, Query()]) -> Response:
+@router.get("/dates", needs=Right.READ, problems=TOPIC_PROBLEMS)
+def list_topic_dates(request: TopicFacts, _params: Annotated[FactsParameters, Query()]) -> DatesAnswer:
     """List all UTC days with topic attribution rows; date parameters are ignored."""
-    return json_response({"dates": request.reader.dates(TOPIC_ATTRIBUTIONS)})
+    return DatesAnswer(dates=request.reader.dates(TOPIC_ATTRIBUTIONS))
 
 
 @router.post("/export", response_class=Response, needs=Right.EXPORT, problems=TOPIC_PROBLEMS, responses={200: _FILE})

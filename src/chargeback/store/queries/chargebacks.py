@@ -19,14 +19,13 @@ from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.selection import ColumnFilter, Selection, equal
-from chargeback.store.queries.sql_format import decimal_text, exact_text, named
+from chargeback.store.queries.sql_format import named
 
 _ISSUE_KEY: Final = ("ecosystem", "resource_id", "product_type", "identity_id", "allocation_detail")
 _ISSUE_ORDER: Final = "resource_id, product_type, identity_id, allocation_detail, ecosystem"
 #: The amounts of an issue, by the names of the aggregate's.
-ISSUE_AMOUNTS: Final = {"usage_cost": "usage_amount", "shared_cost": "shared_amount", "total_cost": "total_amount"}
-#: What an issue has.
-ISSUE_FIELDS: Final = (*_ISSUE_KEY, "row_count", *ISSUE_AMOUNTS)
+_ISSUE_AMOUNTS: Final = {"usage_cost": "usage_amount", "shared_cost": "shared_amount", "total_cost": "total_amount"}
+_ISSUE_FIELDS: Final = (*_ISSUE_KEY, "row_count", *_ISSUE_AMOUNTS)
 # No list is longer, and beyond some 2^63 the database cannot count.
 _MAX_ISSUES: Final = 2**53
 _ALL: Final = Page(0, _MAX_ISSUES)
@@ -78,18 +77,17 @@ def allocation_issues(
     of = (*CHARGEBACKS.shown_sums, DISTINCT_ROWS)
     sums = reader.sums(Sums(CHARGEBACKS, selection, tuple(map(ByColumn, _ISSUE_KEY)), of))
     names = {f"d{number}": name for number, name in enumerate(_ISSUE_KEY)}
-    shown = {name: sums.amount(*CHARGEBACKS.amounts[of_sums]) for name, of_sums in ISSUE_AMOUNTS.items()}
-    amounts = ", ".join(exact_text(name) if sums.is_fine else decimal_text(name) for name in shown)
+    shown = {name: sums.amount(*CHARGEBACKS.amounts[of_sums]) for name, of_sums in _ISSUE_AMOUNTS.items()}
     rows = sums.rows(
         f"""SELECT * FROM (
                 WITH issues AS MATERIALIZED (SELECT *, {named({name: d for d, name in names.items()})} FROM sums),
                      page AS (SELECT *, {named(shown)} FROM issues ORDER BY {_ISSUE_ORDER}
                               LIMIT {page.limit} OFFSET {min(page.offset, _MAX_ISSUES)})
-                SELECT (SELECT count(*) FROM issues) AS issues, {", ".join(_ISSUE_KEY)}, {DISTINCT_ROWS}, {amounts}
+                SELECT (SELECT count(*) FROM issues) AS issues, {", ".join((*_ISSUE_KEY, DISTINCT_ROWS, *shown))}
                 FROM (SELECT 1) LEFT JOIN page ON TRUE)
             ORDER BY {_ISSUE_ORDER}"""
     )
-    items = [dict(zip(ISSUE_FIELDS, row[1:], strict=True)) for row in rows if row[1] is not None]
+    items = [dict(zip(_ISSUE_FIELDS, row[1:], strict=True)) for row in rows if row[1] is not None]
     return items, rows[0][0]
 
 

@@ -188,10 +188,10 @@ class Cursor:
         self._cursor.unregister(name)
 
 
-def decimal_of_parts(parts: Mapping[str, Any]) -> Decimal | None:
+def decimal_of_parts(parts: Mapping[str, Any] | None) -> Decimal | None:
     """Return the sum of a DECIMAL and of its further digits, None where there are no addends."""
-    whole: Decimal | None = parts["whole"]
-    if whole is None or not parts["fine"]:
+    whole: Decimal | None = None if parts is None else parts["whole"]
+    if parts is None or whole is None or not parts["fine"]:
         return whole
     return total([whole, from_units(parts["fine"], PLACES - whole.as_tuple().exponent)])  # type: ignore[operator]
 
