@@ -2535,6 +2535,8 @@ export interface components {
          * @description The children that are not named.
          */
         ChangedOthers: {
+            /** Count */
+            count: number;
             /**
              * Before
              * @example 1234.56
@@ -2550,8 +2552,6 @@ export interface components {
              * @example 1234.56
              */
             delta: string;
-            /** Count */
-            count: number;
         };
         /**
          * ChangedRest
@@ -4420,17 +4420,17 @@ export interface components {
              */
             end_date: string;
             /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
              * Compared Start Date
              * @description Null without another period: then everything is new.
              */
             compared_start_date: string | null;
             /** Compared End Date */
             compared_end_date: string | null;
-            /**
-             * Currency
-             * @example USD
-             */
-            currency: string;
             /** Path */
             path: components["schemas"]["GraphPart"][];
             /** Nodes */
@@ -4441,21 +4441,6 @@ export interface components {
          * @description A node, and the edge to it, in both periods.
          */
         GraphDiffNode: {
-            /**
-             * Before
-             * @example 1234.56
-             */
-            before: string;
-            /**
-             * After
-             * @example 1234.56
-             */
-            after: string;
-            /**
-             * Delta
-             * @example 1234.56
-             */
-            delta: string;
             /**
              * Id
              * @description The path to the node; empty for the organisation.
@@ -4503,6 +4488,21 @@ export interface components {
             filters: {
                 [key: string]: string[];
             };
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
             own: components["schemas"]["Changed"];
             /**
              * State
