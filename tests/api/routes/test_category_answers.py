@@ -17,8 +17,9 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from chargeback.api.routes.aggregate import AggregateAnswer
 from chargeback.api.routes.category_answers import AssignedAnswer, CoverageAnswer, DryRunAnswer
-from chargeback.api.schemas.chargebacks import AggregateAnswer, ChargebackRow
+from chargeback.api.schemas.chargebacks import ChargebackRow
 from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.errors import PluginError
 from chargeback.model.inventory import Resource

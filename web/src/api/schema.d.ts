@@ -3202,18 +3202,6 @@ export interface components {
              * @example UTC
              */
             timezone: string;
-            /**
-             * Currency
-             * @example USD
-             */
-            currency: string;
-            /** @description How the amounts were converted, if they were. */
-            conversion?: components["schemas"]["ConversionItem"] | null;
-            /**
-             * Revision
-             * @description The version of the data: the same revision, the same figures. Within a scope, that of these figures.
-             */
-            revision: string;
             compared_with: components["schemas"]["ComparedWith"] | null;
             /**
              * Days With Costs
@@ -3249,6 +3237,18 @@ export interface components {
             forecast: components["schemas"]["CostForecast"] | null;
             /** @description Null also where topics are not attributed. */
             topics: components["schemas"]["CostTopics"] | null;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
+            /**
+             * Revision
+             * @description The version of the data: the same revision, the same figures. Within a scope, that of these figures.
+             */
+            revision: string;
         };
         /**
          * Counts
@@ -7607,6 +7607,15 @@ export interface components {
          */
         UnitCostItem: {
             /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-123abc"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+            /**
              * Amount
              * @description The costs on the days that count.
              * @example 1234.56
@@ -7638,15 +7647,6 @@ export interface components {
              * @description UTC days of them on which there is usage above zero.
              */
             days_with_usage: number;
-            /**
-             * Dimensions
-             * @example {
-             *       "identity_id": "sa-123abc"
-             *     }
-             */
-            dimensions: {
-                [key: string]: string | null;
-            };
         };
         /**
          * UnitCostSums

@@ -9,15 +9,9 @@ from pydantic import Field, StringConstraints
 
 from chargeback.api.parameters import Id, OptionalText, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
+from chargeback.api.schemas.datasets import DatasetQuery, Filters, TagFilters
 from chargeback.reports.answers import (
-    CONVERSION,
-    DIRECT_AMOUNT,
-    SHARED_IN,
-    SHARED_OUT,
-    Amount,
     CategoryPart,
-    ConversionItem,
     Exact,
     Instant,
     Metadata,
@@ -110,13 +104,6 @@ class ChargebackListQuery(ChargebackQuery):
         return replace(super().selection(lookback_days, last), min_amount=least)
 
 
-class AggregateQuery(ChargebackFilters, AggregateParameters):
-    """Parameters of the aggregation."""
-
-    group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
-    names: bool = Field(default=False, description="Whether the display names of ids are included.")
-
-
 class Dimension(ResponseModel):
     """What a chargeback row is about, without its time and its amount."""
 
@@ -168,40 +155,3 @@ class AllocationIssue(ResponseModel):
     usage_cost: Sum
     shared_cost: Sum
     total_cost: Sum
-
-
-class AggregateBucket(ResponseModel):
-    """The sums of one group in one unit of time."""
-
-    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
-    time_bucket: str = Field(
-        description="`YYYY-MM-DD` (the day, the week's Monday, the month's 1st), or `YYYY-MM-DDTHH:00:00±hh:mm`.",
-        examples=["2026-01-31"],
-    )
-    total_amount: Amount
-    usage_amount: Amount
-    shared_amount: Amount
-    direct_amount: Amount | None = DIRECT_AMOUNT
-    shared_in: Amount | None = SHARED_IN
-    shared_out: Amount | None = SHARED_OUT
-    row_count: int
-
-
-class AggregateAnswer(ResponseModel):
-    """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
-
-    buckets: list[AggregateBucket]
-    currency: str = Field(examples=["USD"])
-    conversion: ConversionItem | None = CONVERSION
-    total_amount: Amount
-    usage_amount: Amount
-    shared_amount: Amount
-    direct_amount: Amount | None = DIRECT_AMOUNT
-    shared_in: Amount | None = SHARED_IN
-    shared_out: Amount | None = SHARED_OUT
-    total_rows: int
-    names: dict[str, dict[str, str]] | None = Field(
-        default=None,
-        description="With `names` only: the display names of ids, by column. Ids without a name are left out.",
-        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
-    )
