@@ -5,7 +5,7 @@ from __future__ import annotations
 from chargeback.access.rights import Right
 from chargeback.api.authorisation import RequiredAccess
 from chargeback.api.documentation import described
-from chargeback.api.schemas.chargebacks import AggregateQuery
+from chargeback.api.routes.aggregate import AggregateQuery
 
 
 def test_parameters_are_those_of_the_model() -> None:

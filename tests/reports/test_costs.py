@@ -44,7 +44,7 @@ def test_filters_of_topics() -> None:
     selection, ignored = of_topics(asked)
     assert (selection.window, selection.tags, selection.categories) == (WINDOW, (), categories)
     assert selection.columns == (ColumnFilter("cluster_resource_id", one), ColumnFilter("env_id", one, excludes=True))
-    assert ignored == ("identity_id", "tag:team")
+    assert ignored == ["identity_id", "tag:team"]
 
 
 def test_windows_follow_the_zone() -> None:

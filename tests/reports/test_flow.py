@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 from chargeback.model.days import instants
-from chargeback.reports.flow import Flow, Link, flow
+from chargeback.reports.flow import Flow, flow
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.selection import Selection
 from tests.support.facts import Share, write_shares
@@ -16,7 +17,7 @@ NOW = Selection(instants(DAY, DAY))
 
 
 def test_links_join_the_values_of_neighbouring_columns(read: Read, facts: FactTables) -> None:
-    """Named values have their place, the others share the last one; both periods are there."""
+    """Named values have their place, the others share the last one of their column; both periods are there."""
     write_shares(
         facts,
         [
@@ -33,17 +34,16 @@ def test_links_join_the_values_of_neighbouring_columns(read: Read, facts: FactTa
         ["lkc-1"],
         ["sa-1", "sa-2"],
     ]
-    links = {(link.column, link.source, link.target): (int(link.amount), int(link.previous)) for link in found.links}
+    links: dict[Any, Any] = {(each.source, each.target): (each.amount, each.previous) for each in found.links}
     assert links == {
-        (0, 0, 0): (8, 0),
-        (0, 0, 1): (0, 4),
-        (0, 1, 1): (2, 0),
-        (1, 0, 0): (5, 0),
-        (1, 0, 1): (3, 0),
-        (1, 1, 1): (2, 0),
-        (1, 1, 2): (0, 4),
+        (0, 2): (8, 0),
+        (0, 3): (0, 4),
+        (1, 3): (2, 0),
+        (2, 4): (5, 0),
+        (2, 5): (3, 0),
+        (3, 5): (2, 0),
+        (3, 6): (0, 4),
     }
-    assert all(isinstance(link, Link) for link in found.links)
 
 
 def test_nothing_flows_where_nothing_is(read: Read) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from chargeback.model.days import instants
 from chargeback.model.usage import USAGE
-from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT, TopicCosts, topic_costs
+from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT, OtherTopics, TopicCosts, topic_costs
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
 from tests.support.readers import Read
@@ -54,10 +54,10 @@ def test_two_periods(read: Read, topics: FactTables) -> None:
     """The largest are named, the rest is one sum on both sides."""
     previous = instants(BEFORE, BEFORE)
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, previous, 2, traffic=False))
-    named = [(item.topic, int(item.amount), int(item.previous)) for item in found.items]
-    assert named == [("orders", 6, 3), ("silent", 2, 0)]
-    assert (found.total, found.previous) == (Decimal(11), Decimal(7))
-    assert found.other == (4, Decimal(3), Decimal(4))
+    named = [(item.topic_name, int(item.amount), item.previous) for item in found.items]
+    assert named == [("orders", 6, Decimal(3)), ("silent", 2, Decimal(0))]
+    assert found.total == Decimal(11)
+    assert found.other == OtherTopics(count=4, amount=Decimal(3), previous=Decimal(4))
     assert all(item.bytes_in is None for item in found.items)
 
 
@@ -65,7 +65,7 @@ def test_traffic_and_zombies(read: Read, topics: FactTables) -> None:
     """A topic that costs although nothing went through it is a zombie: it was measured at zero, or has no series while
     its cluster has some. Where nothing of a cluster was measured, nobody knows, and all topics together are none."""
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
-    assert [(item.topic, str(item.bytes_in), str(item.bytes_out), item.is_zombie) for item in found.items] == [
+    assert [(item.topic_name, str(item.bytes_in), str(item.bytes_out), item.zombie) for item in found.items] == [
         ("orders", "10.000000", "20.000000", False),
         ("silent", "0.000000", "0.000000", True),
         ("unknown", "0.000000", "0.000000", True),
@@ -81,7 +81,7 @@ def test_half_of_the_traffic(read: Read, facts: FactTables) -> None:
     row = {"date": DAY, "measure": BYTES_OUT, "resource_id": "lkc-1", "subject": "c", "value": Decimal(7)}
     facts.replace_day(TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist([row], schema=USAGE), epoch=1)
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
-    assert [(item.topic, str(item.bytes_in), str(item.bytes_out), item.is_zombie) for item in found.items] == [
+    assert [(item.topic_name, str(item.bytes_in), str(item.bytes_out), item.zombie) for item in found.items] == [
         ("a", "None", "0.000000", True),
         ("b", "None", "0.000000", False),
     ]
@@ -91,7 +91,7 @@ def test_filters(read: Read, topics: FactTables) -> None:
     """They hold for both periods; nothing is an answer as well."""
     storage = Selection(NOW.window, equal(product_type="KAFKA_STORAGE"))
     found: TopicCosts = read(lambda reader: topic_costs(reader, storage, instants(BEFORE, BEFORE), 5, traffic=True))
-    assert [(item.topic, int(item.amount), int(item.previous)) for item in found.items] == [("orders", 1, 0)]
+    assert [(item.topic_name, int(item.amount), item.previous) for item in found.items] == [("orders", 1, Decimal(0))]
     empty = Selection(instants(date(2020, 1, 1), date(2020, 1, 1)))
     nothing: TopicCosts = read(lambda reader: topic_costs(reader, empty, None, 5, traffic=True))
-    assert nothing == TopicCosts(Decimal("0.000000000000"), Decimal("0.000000000000"), (), None)
+    assert nothing == TopicCosts(Decimal("0.000000000000"), (), None)

@@ -80,7 +80,8 @@ def test_by_hand(read: Read, facts: FactTables, rows: list[Share], used: Measure
     groups: dict[str, list[Share]] = defaultdict(list)
     for row in rows:
         groups[row.identity].append(row)
-    items = {item.key[0]: item for item in found.items if item.key != ("sa-0",)}
+    named = {item.dimensions["identity_id"]: item for item in found.items}
+    items = {identity: item for identity, item in named.items() if identity != "sa-0"}
     assert items.keys() == groups.keys()
     for identity, own in groups.items():
         kept = [row for row in own if counts(row, used)]
@@ -88,11 +89,11 @@ def test_by_hand(read: Read, facts: FactTables, rows: list[Share], used: Measure
         usage = sum((used[pair] for pair in pairs), Decimal(0)) if pairs else None
         item = items[identity]
         assert item.amount == total(Decimal(row.amount) for row in kept)
-        assert item.excluded == total(Decimal(row.amount) for row in own if row not in kept)
+        assert item.excluded_amount == total(Decimal(row.amount) for row in own if row not in kept)
         assert (item.usage, item.unit_cost) == unit_cost(item.amount, usage, WRITTEN.unit)
         assert item.days == len({row.day for row in kept})
     assert found.total.amount == total(item.amount for item in found.items)
-    assert total([found.total.amount, found.total.excluded]) == total(Decimal(row.amount) for row in rows)
+    assert total([found.total.amount, found.total.excluded_amount]) == total(Decimal(row.amount) for row in rows)
 
 
 def test_groups_that_share_usage(read: Read, facts: FactTables) -> None:
@@ -109,7 +110,8 @@ def test_the_most_expensive_come_first(read: Read, facts: FactTables) -> None:
     write_shares(facts, [Share(FIRST, name, amount) for name, amount in (("sa-1", "1"), ("sa-2", "3"), ("sa-3", "2"))])
     write_usage(facts, {(FIRST, "lkc-1", "sa-1"): Decimal(1)})
     found: UnitCosts = read(lambda reader: unit_costs(reader, WRITTEN, ALL, ("identity_id",), 2))
-    assert ([item.key for item in found.items], found.groups) == ([("sa-2",), ("sa-3",)], 3)
+    assert [item.dimensions for item in found.items] == [{"identity_id": "sa-2"}, {"identity_id": "sa-3"}]
+    assert found.groups == 3
 
 
 def test_nothing(read: Read, facts: FactTables) -> None:

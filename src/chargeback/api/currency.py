@@ -1,9 +1,9 @@
-"""Answers in another currency: the parameter ``currency``, and what an answer says about the rates."""
+"""Answers in another currency: the parameter ``currency``, and what a file says about the rates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.model.currency import Conversion, missing_months, months_of
@@ -50,14 +50,6 @@ def conversion_for(
         message = f"has no rate for {', '.join(missing)}; add them to currencies.{currency} of the tenant"
         raise InvalidRequest([InvalidParameter("currency", message)])
     return Conversion(tenant.currency, currency, {month: rates[month] for month in months_of(days)})
-
-
-def currency_of(tenant: TenantView, conversion: Conversion | None) -> dict[str, Any]:
-    """Return what an answer says about its currency and, if its amounts were converted, about the rates."""
-    if conversion is None:
-        return {"currency": tenant.currency}
-    rates = {"billed_currency": conversion.billed, "rates": conversion.named_rates}
-    return {"currency": conversion.currency, "conversion": rates}
 
 
 def rates_header(conversion: Conversion | None) -> dict[str, str]:

@@ -33,9 +33,16 @@ def answered(answer: ResponseModel | Response, status: int | None) -> Response:
     return answer if isinstance(answer, Response) else json_response(answer, status=status or 200)
 
 
-def table_response(name: str, columns: Mapping[str, str], items: Iterable[ResponseModel]) -> Response:
+def table_response(
+    name: str,
+    columns: Mapping[str, str],
+    items: Iterable[ResponseModel],
+    *,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
     """Return answers as a CSV file called ``name``, see :func:`~chargeback.reports.csv_text.table_text`."""
-    return Response(table_text(columns, items), media_type=CSV_TYPE, headers=attachment(name))
+    text = table_text(columns, items)
+    return Response(text, media_type=CSV_TYPE, headers=attachment(name) | dict(headers or {}))
 
 
 def rendered_response(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
-from chargeback.model.currency import CONVERTED_PLACES, RATE_PLACES
+from chargeback.model.currency import CONVERTED_PLACES, RATE_PLACES, Conversion
 from chargeback.model.money import SHARED_PLACES, render
 from chargeback.store.queries.paging import Page
 
@@ -123,3 +123,25 @@ class ConversionItem(ResponseModel):
 
 
 CONVERSION = left_out("How the amounts were converted, if they were.")
+
+
+def currency_of(billed: str, conversion: Conversion | None) -> dict[str, Any]:
+    """Return the fields ``currency`` and ``conversion`` of an answer; ``billed`` is the currency of the bill."""
+    if conversion is None:
+        return {"currency": billed}
+    rates = ConversionItem(billed_currency=conversion.billed, rates=conversion.named_rates)
+    return {"currency": conversion.currency, "conversion": rates}
+
+
+class ComparedWith(ResponseModel):
+    """The other period."""
+
+    start_date: date
+    end_date: date
+    days_with_costs: int = Field(description="UTC days of it that have costs.")
+
+
+class Grouped(ResponseModel):
+    """Something about the rows with the same values of some columns."""
+
+    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])

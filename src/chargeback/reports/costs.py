@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from pydantic import Field
+
 from chargeback.model.currency import Conversion, Rates
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, first_day_of, instants
-from chargeback.model.money import total
-from chargeback.reports.forecast import HISTORY, Forecast, forecast
-from chargeback.reports.names import NamesByKind, names_in
+from chargeback.model.money import difference, total
+from chargeback.reports.answers import (
+    CONVERSION,
+    Amount,
+    ComparedWith,
+    ConversionItem,
+    Instant,
+    ResponseModel,
+    currency_of,
+)
+from chargeback.reports.forecast import HISTORY, CostForecast, forecast
+from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
 from chargeback.reports.periods import Period
-from chargeback.reports.reconciliation import ReconciledDay, reconcile, states_seen
+from chargeback.reports.reconciliation import ReconciledState, reconcile, states_seen
 from chargeback.reports.tenant_view import TenantView
-from chargeback.reports.topic_costs import TopicCosts, of_topics, topic_costs
+from chargeback.reports.topic_costs import CostTopics, TopicCosts, named_topics, of_topics, topic_costs
 from chargeback.store.control.days import DayState
-from chargeback.store.queries.costs import CostQuery, Costs, costs, days_with_rows
+from chargeback.store.control.inventory_lists import RESOURCES
+from chargeback.store.control.names import Named
+from chargeback.store.queries.costs import Breakdown, CostQuery, Item, Totals, costs, days_with_rows
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -64,33 +77,135 @@ class CostRequest:
         return None if self.conversion is None else self.conversion.rates
 
 
-@dataclass(frozen=True)
-class CostReport:
-    """The answer to a :class:`CostRequest`. Parts that were not asked for, or cannot be given, are None."""
+class CostTotal(ResponseModel):
+    """The sums of everything that matches."""
 
-    costs: Costs
-    days_with_costs: int
-    compared_days_with_costs: int
-    times: tuple[str, ...]
-    previous: tuple[Decimal | None, ...]
-    names: NamesByKind = field(default_factory=dict)
-    days: tuple[ReconciledDay, ...] | None = None
-    forecast: Forecast | None = None
-    topics: TopicCosts | None = None
-    ignored_filters: tuple[str, ...] = ()
+    amount: Amount
+    usage: Amount
+    shared: Amount
+    rows: int
+    unallocated: Amount = Field(description="What nobody could be charged for.")
+    previous: Amount | None = Field(description="The other period's sum; null without one.")
+    previous_unallocated: Amount | None
 
 
-def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> CostReport:
-    """Return the costs of a tenant.
+class CostItem(ResponseModel):
+    """One value of a breakdown."""
+
+    value: str | None = Field(description="Null for rows without a value.", examples=["sa-123abc"])
+    name: str | None = Field(description="Its display name, where the value is an id.", examples=["orders-service"])
+    kind: str | None = Field(description="Its type in the inventory.", examples=["service_account"])
+    deleted_at: Instant | None
+    amount: Amount
+    previous: Amount | None
+    usage: Amount
+    rows: int
+    amounts: list[Amount] = Field(description="By time, in the breakdown of the series; else empty.")
+
+
+class OtherValues(ResponseModel):
+    """All values that are not named, together."""
+
+    count: int
+    amount: Amount
+    previous: Amount | None
+    amounts: list[Amount]
+
+
+class CostMover(ResponseModel):
+    """A value whose cost changed much."""
+
+    value: str | None
+    name: str | None
+    amount: Amount
+    previous: Amount
+
+
+class CostBreakdown(ResponseModel):
+    """The costs by the values of one column or tag. Items and `other` sum to the total."""
+
+    by: str = Field(examples=["identity_id"])
+    items: list[CostItem] = Field(description="The values with the largest amounts, the largest first.")
+    other: OtherValues | None
+    movers: list[CostMover] = Field(description="The values that changed most; empty without another period.")
+
+
+class CostIssue(ResponseModel):
+    """What was not allocated as its policy intends, for one reason."""
+
+    reason: str = Field(examples=["NO_OWNER_LOCATED"])
+    unallocated: bool = Field(description="True: charged to nobody. False: split by the next method.")
+    amount: Amount
+    rows: int
+    resources: int = Field(description="How many resources it is about.")
+
+
+class CostDay(ResponseModel):
+    """One UTC day of the whole tenant, whatever the filters."""
+
+    date: date
+    state: ReconciledState
+    billed: Amount
+    charged: Amount
+    difference: Amount
+    topics: bool = Field(description="Whether its topics are attributed.")
+    error: str | None
+
+
+class CostsAnswer(ResponseModel):
+    """The costs of a period, and of the period that it is compared with."""
+
+    start_date: date
+    end_date: date
+    timezone: str = Field(examples=["UTC"])
+    compared_with: ComparedWith | None
+    days_with_costs: int = Field(description="UTC days of the period that have costs, whatever the filters.")
+    times: list[date] = Field(description="The units of time that the period touches, ascending.")
+    amounts: list[Amount] = Field(description="The amount of each unit of time.")
+    previous_amounts: list[Amount | None] = Field(
+        description="The other period's amounts, its first day beside the first day; null where it has no costs at "
+        "all. Empty without another period."
+    )
+    total: CostTotal
+    breakdowns: list[CostBreakdown]
+    issues: list[CostIssue] | None = Field(description="Null unless included, as the following.")
+    days: list[CostDay] | None
+    forecast: CostForecast | None = Field(description="Null also where there are too few days to tell.")
+    topics: CostTopics | None = Field(description="Null also where topics are not attributed.")
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    revision: str = Field(
+        description="The version of the data: the same revision, the same figures. "
+        "Within a scope, that of these figures."
+    )
+
+
+class BreakdownRow(ResponseModel):
+    """One value of a breakdown in a table, or the ``others`` that are not named, of which it is the count."""
+
+    by: str
+    value: str | None = None
+    name: str | None = None
+    kind: str | None = None
+    others: int | None = None
+    amount: Amount
+    previous: Amount | None
+    usage: Amount | None = None
+    rows: int | None = None
+
+
+def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> CostsAnswer:
+    """Return the costs of a tenant, without a revision.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
         ValueError: costs cannot be filtered so.
     """
+    period, compared, other = request.period, request.compared, request.compared_window
     query = CostQuery(
         request.selection,
-        request.compared_window,
+        other,
         request.by,
         request.series,
         request.top,
@@ -100,24 +215,116 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         rates=request.rates,
     )
     found = costs(reader, query)
-    other = request.compared_window
     # Whether days are charged as they were billed is a matter of the whole bill.
     shows_days = "days" in request.parts and reader.sees_everything
     topics, ignored = _topics(tenant, reader, request)
+    clusters = [] if topics is None else [each.cluster_resource_id for each in topics.items]
     with tenant.store.control.read() as connection:
         states = states_seen(reader, connection)
-        names = names_in(connection, found.breakdowns, [] if topics is None else [t.cluster_id for t in topics.items])
-    return CostReport(
-        found,
-        days_with_rows(reader, request.window),
-        0 if other is None else days_with_rows(reader, other),
-        buckets_of(request.period, request.unit),
-        _aligned(found.previous, request),
-        names,
-        _days(reader, states, request) if shows_days else None,
-        _forecast(tenant, reader, states, request) if "forecast" in request.parts else None,
-        topics,
-        ignored,
+        names = names_in(connection, found.breakdowns, clusters)
+    times = buckets_of(period, request.unit)
+    series = [found.series.get(label) for label in times]
+    return CostsAnswer(
+        start_date=period.start,
+        end_date=period.end,
+        timezone=request.zone.key,
+        compared_with=None
+        if compared is None or other is None
+        else ComparedWith(
+            start_date=compared.start, end_date=compared.end, days_with_costs=days_with_rows(reader, other)
+        ),
+        days_with_costs=days_with_rows(reader, request.window),
+        times=[date.fromisoformat(label) for label in times],
+        amounts=[total(amounts or ()) for amounts in series],
+        previous_amounts=_aligned(found.previous, request),
+        total=_total(found.totals, has_previous=compared is not None),
+        breakdowns=[
+            _breakdown(each, names, series if each.by == request.series else (), has_previous=compared is not None)
+            for each in found.breakdowns
+        ],
+        issues=[CostIssue(**vars(issue)) for issue in found.issues] if "issues" in request.parts else None,
+        days=_days(reader, states, request) if shows_days else None,
+        forecast=_forecast(tenant, reader, states, request) if "forecast" in request.parts else None,
+        topics=None
+        if topics is None
+        else CostTopics(
+            total=topics.total,
+            items=named_topics(topics, names[RESOURCES]),
+            other=topics.other,
+            ignored_filters=ignored,
+        ),
+        **currency_of(tenant.currency, request.conversion),
+        revision="",
+    )
+
+
+def breakdown_rows(answer: CostsAnswer) -> Iterator[BreakdownRow]:
+    """Yield the items of all breakdowns, each followed by the others of its breakdown together."""
+    for breakdown in answer.breakdowns:
+        for each in breakdown.items:
+            yield BreakdownRow(
+                by=breakdown.by,
+                value=each.value,
+                name=each.name,
+                kind=each.kind,
+                amount=each.amount,
+                previous=each.previous,
+                usage=each.usage,
+                rows=each.rows,
+            )
+        if (other := breakdown.other) is not None:
+            yield BreakdownRow(by=breakdown.by, others=other.count, amount=other.amount, previous=other.previous)
+
+
+def _total(totals: Totals, *, has_previous: bool) -> CostTotal:
+    return CostTotal(
+        amount=totals.amount,
+        usage=totals.usage,
+        shared=difference(totals.amount, totals.usage),
+        rows=totals.rows,
+        unallocated=totals.unallocated,
+        previous=totals.previous if has_previous else None,
+        previous_unallocated=totals.previous_unallocated if has_previous else None,
+    )
+
+
+def _breakdown(
+    breakdown: Breakdown, names: NamesByKind, series: Sequence[Sequence[Decimal] | None], *, has_previous: bool
+) -> CostBreakdown:
+    kind = NAMED_COLUMNS.get(breakdown.by)
+    known: Mapping[str, Named] = {} if kind is None else names[kind]
+
+    def over_time(slot: int) -> list[Decimal]:
+        return [amounts[slot] if amounts else _ZERO for amounts in series]
+
+    def item(found: Item, slot: int) -> CostItem:
+        entity = known.get(found.value or "")
+        return CostItem(
+            value=found.value,
+            name=entity and entity.name,
+            kind=entity and entity.type,
+            deleted_at=entity and entity.deleted_at,
+            amount=found.amount,
+            previous=found.previous if has_previous else None,
+            usage=found.usage,
+            rows=found.rows,
+            amounts=over_time(slot),
+        )
+
+    def mover(found: Item) -> CostMover:
+        entity = known.get(found.value or "")
+        return CostMover(value=found.value, name=entity and entity.name, amount=found.amount, previous=found.previous)
+
+    other = None
+    if breakdown.other is not None:
+        count, amount, previous = breakdown.other
+        before = previous if has_previous else None
+        other = OtherValues(count=count, amount=amount, previous=before, amounts=over_time(-1))
+    return CostBreakdown(
+        by=breakdown.by,
+        items=[item(found, slot) for slot, found in enumerate(breakdown.items)],
+        other=other,
+        movers=[mover(found) for found in breakdown.movers] if has_previous else [],
     )
 
 
@@ -145,25 +352,34 @@ def _aligned(previous: Mapping[date, Decimal], request: CostRequest) -> tuple[De
     )
 
 
-def _topics(
-    tenant: TenantView, reader: TenantReader, request: CostRequest
-) -> tuple[TopicCosts | None, tuple[str, ...]]:
+def _topics(tenant: TenantView, reader: TenantReader, request: CostRequest) -> tuple[TopicCosts | None, list[str]]:
     if "topics" not in request.parts or tenant.topic_attribution_status != "enabled":
-        return None, ()
+        return None, []
     selection, ignored = of_topics(request.selection)
     compared = request.compared_window
     return topic_costs(reader, selection, compared, request.top, traffic=False, rates=request.rates), ignored
 
 
-def _days(reader: TenantReader, states: Mapping[date, DayState], request: CostRequest) -> tuple[ReconciledDay, ...]:
+def _days(reader: TenantReader, states: Mapping[date, DayState], request: CostRequest) -> list[CostDay]:
     days = reconcile(reader, states, request.window.days())
     conversion = request.conversion
-    return tuple(days) if conversion is None else tuple(day.converted(conversion) for day in days)
+    return [
+        CostDay(
+            date=day.day,
+            state=day.state,
+            billed=day.billed,
+            charged=day.charged,
+            difference=day.difference,
+            topics=day.topics,
+            error=day.error,
+        )
+        for day in (days if conversion is None else [each.converted(conversion) for each in days])
+    ]
 
 
 def _forecast(
     tenant: TenantView, reader: TenantReader, states: Mapping[date, DayState], request: CostRequest
-) -> Forecast | None:
+) -> CostForecast | None:
     """Return the forecast of the month of the last calculated day, where the period contains that day."""
     last = max((day for day, state in states.items() if state.was_calculated), default=None)
     if last is None or not request.period.start <= last <= request.period.end:

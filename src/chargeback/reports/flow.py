@@ -5,14 +5,22 @@ Costs flow from an environment to its resources to those who pay, for instance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
+from itertools import accumulate
 from typing import Final
 
-from chargeback.model.currency import Rates
+from pydantic import Field
+
+from chargeback.model.currency import Conversion, Rates
 from chargeback.model.days import InstantRange
 from chargeback.model.money import to_shared_units
+from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, ResponseModel, currency_of
+from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
+from chargeback.reports.periods import Comparison
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.costs import Breakdown, Ranked, periods_of
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.keys import keys_of
@@ -24,16 +32,37 @@ from chargeback.store.queries.selection import Selection
 _SUMS: Final = ("total", "used", ROW_COUNT)
 
 
-@dataclass(frozen=True)
-class Link:
-    """What flows from a value of one column (``source``, its place among the items; the others share the last place)
-    to a value of the next column."""
+class FlowNode(ResponseModel):
+    """One value of a column, or all that are not named (`other` tells how many)."""
 
     column: int
+    by: str = Field(examples=["identity_id"])
+    value: str | None
+    name: str | None
+    amount: Amount
+    previous: Amount | None
+    other: int | None
+
+
+class FlowLink(ResponseModel):
+    """What flows from one node to another; both are places in the list of nodes."""
+
     source: int
     target: int
-    amount: Decimal
-    previous: Decimal
+    amount: Amount
+    previous: Amount | None
+
+
+class FlowAnswer(ResponseModel):
+    """Nodes and what flows between them. Each column sums to the total."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    by: list[str]
+    nodes: list[FlowNode]
+    links: list[FlowLink]
 
 
 @dataclass(frozen=True)
@@ -41,7 +70,7 @@ class Flow:
     """The values of each column, and what flows between those of neighbouring columns."""
 
     columns: tuple[Breakdown, ...]
-    links: tuple[Link, ...]
+    links: tuple[FlowLink, ...]
 
 
 def flow(
@@ -63,15 +92,18 @@ def flow(
     question = Sums(CHARGEBACKS, selection, keys_of(CHARGEBACKS, by), _SUMS, rates, periods_of(selection, previous))
     sums = reader.sums(question)
     ranked = [Ranked(sums, f"d{number}", name, tops[number]) for number, name in enumerate(by)]
-    links = [link for number in range(len(by) - 1) for link in _links(sums, number, ranked)]
-    return Flow(tuple(each.breakdown() for each in ranked), tuple(links))
+    columns = tuple(each.breakdown() for each in ranked)
+    firsts = [0, *accumulate(len(each.items) + (each.other is not None) for each in columns)]
+    return Flow(columns, tuple(link for number in range(len(by) - 1) for link in _links(sums, number, ranked, firsts)))
 
 
-def _links(sums: SumRelation, number: int, ranked: Sequence[Ranked]) -> list[Link]:
+def _links(sums: SumRelation, number: int, ranked: Sequence[Ranked], firsts: Sequence[int]) -> Iterator[FlowLink]:
+    """Yield what flows from a column to the next one; ``firsts`` are the places of the first node of each column. The
+    values that are not named share the last place of their column."""
     source, target = ranked[number], ranked[number + 1]
     rows = sums.rows(
-        f"""SELECT least(source.rank - 1, {source.top}) AS source_place,
-                   least(target.rank - 1, {target.top}) AS target_place,
+        f"""SELECT {firsts[number]} + least(source.rank - 1, {source.top}) AS source_place,
+                   {firsts[number + 1]} + least(target.rank - 1, {target.top}) AS target_place,
                    {sums.total_or_zero(where="period = 0")} AS amount,
                    {sums.total_or_zero(where="period = 1")} AS previous
             FROM sums
@@ -79,7 +111,52 @@ def _links(sums: SumRelation, number: int, ranked: Sequence[Ranked]) -> list[Lin
             JOIN {target.table} AS target ON d{number + 1} IS NOT DISTINCT FROM target.value
             GROUP BY ALL ORDER BY ALL"""
     )
-    return [Link(number, *row) for row in rows]
+    has_previous = len(sums.question.periods) > 1
+    for source_place, target_place, amount, previous in rows:
+        before = previous if has_previous else None
+        yield FlowLink(source=source_place, target=target_place, amount=amount, previous=before)
+
+
+def flow_answer(
+    tenant: TenantView,
+    reader: TenantReader,
+    asked: Comparison,
+    by: Sequence[str],
+    tops: Sequence[int],
+    conversion: Conversion | None,
+) -> FlowAnswer:
+    """Return how costs flow, with names, see :func:`flow`."""
+    found = flow(reader, asked.selection, asked.previous, by, tops, None if conversion is None else conversion.rates)
+    with tenant.store.control.read() as connection:
+        names = names_in(connection, found.columns)
+    return FlowAnswer(
+        start_date=asked.period.start,
+        end_date=asked.period.end,
+        **currency_of(tenant.currency, conversion),
+        by=by,
+        nodes=[node for number, column in enumerate(found.columns) for node in _nodes(number, column, names, asked)],
+        links=found.links,
+    )
+
+
+def _nodes(number: int, column: Breakdown, names: NamesByKind, asked: Comparison) -> Iterator[FlowNode]:
+    kind = NAMED_COLUMNS.get(column.by)
+    rows: list[tuple[str | None, Decimal, Decimal, int | None]]
+    rows = [(each.value, each.amount, each.previous, None) for each in column.items]
+    if column.other is not None:
+        count, amount, previous = column.other
+        rows.append((None, amount, previous, count))
+    for value, amount, previous, other in rows:
+        known = None if kind is None or value is None else names[kind].get(value)
+        yield FlowNode(
+            column=number,
+            by=column.by,
+            value=value,
+            name=None if known is None else known.name,
+            amount=amount,
+            previous=None if asked.compared is None else previous,
+            other=other,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,18 @@ The method is plain enough to be told in a sentence, and its interval is made of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Final, Self
+
+from pydantic import Field
 
 from chargeback.model.cents import rounded_cents
 from chargeback.model.currency import Conversion
 from chargeback.model.days import ONE_DAY, month_of
 from chargeback.model.money import from_units, to_units, total
+from chargeback.reports.answers import Amount, ResponseModel
 
 #: The days whose mean is taken for every day to come: a whole week, so that weekends have their part.
 WEEK: Final = 7
@@ -28,20 +30,19 @@ HISTORY: Final = MOST_RECENT + WEEK + 31
 _TENTH: Final = Fraction(1, 10)
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """The cost of a month up to ``until``: ``actual`` up to ``actual_to``, ``expected`` in the end, and between
-    ``low`` and ``high`` in eight of ten cases. ``method`` says in words how that was found."""
+class CostForecast(ResponseModel):
+    """What the month of the last calculated day will have cost, of what matches the filters."""
 
     until: date
     actual_to: date
-    actual: Decimal
-    expected: Decimal
-    low: Decimal
-    high: Decimal
-    method: str
+    actual: Amount
+    expected: Amount
+    # Between these two in eight of ten cases.
+    low: Amount
+    high: Amount
+    method: str = Field(description="How it was found, in words.")
 
-    def converted(self, conversion: Conversion) -> Forecast:
+    def converted(self, conversion: Conversion) -> Self:
         """Return the same in another currency: what is expected is rounded to cents again."""
 
         def in_cents(amount: Decimal) -> Decimal:
@@ -49,10 +50,10 @@ class Forecast:
 
         actual = conversion.convert(self.until, self.actual)
         expected, low, high = map(in_cents, (self.expected, self.low, self.high))
-        return replace(self, actual=actual, expected=expected, low=low, high=high)
+        return self.model_copy(update={"actual": actual, "expected": expected, "low": low, "high": high})
 
 
-def forecast(last: date, daily: Sequence[Decimal], currency: str) -> Forecast | None:
+def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecast | None:
     """Return the forecast of the month of ``last``, the last calculated day; ``daily`` are the amounts of the days up
     to it, without a gap, in ``currency``. None if the month is over, or if there are not enough days.
     """
@@ -68,16 +69,16 @@ def forecast(last: date, daily: Sequence[Decimal], currency: str) -> Forecast | 
     rest = Fraction(sum(units[-WEEK:]) * left, WEEK)
     errors.sort()
     low, high = (rest + _quantile(errors, share) for share in (_TENTH, 1 - _TENTH))
-    return Forecast(
-        until,
-        last,
-        actual,
-        _plus(actual, rest, currency),
-        _plus(actual, min(low, rest), currency),
-        _plus(actual, max(high, rest), currency),
-        f"Every day to come is taken to cost the mean of the last {WEEK} calculated days. The interval is made of the "
-        f"errors of that same method over {len(errors)} earlier stretches of {left} days, which overlap: eight of ten "
-        "were no further off.",
+    return CostForecast(
+        until=until,
+        actual_to=last,
+        actual=actual,
+        expected=_plus(actual, rest, currency),
+        low=_plus(actual, min(low, rest), currency),
+        high=_plus(actual, max(high, rest), currency),
+        method=f"Every day to come is taken to cost the mean of the last {WEEK} calculated days. The interval is made "
+        f"of the errors of that same method over {len(errors)} earlier stretches of {left} days, which overlap: eight "
+        "of ten were no further off.",
     )
 
 

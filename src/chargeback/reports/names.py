@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from sqlalchemy import Connection
@@ -21,6 +21,20 @@ NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
 }
 
 NamesByKind = Mapping[EntityKind, Mapping[str, Named]]
+
+
+def names_of_ids(
+    connection: Connection, columns: Iterable[str], dimensions: Collection[Mapping[str, str | None]]
+) -> dict[str, dict[str, str]]:
+    """Return the display names of the ids among some values of columns, by column and id. Ids without a name are left
+    out."""
+    found = {}
+    for column in columns:
+        if column in NAMED_COLUMNS:
+            ids = {id_ for values in dimensions if (id_ := values[column]) is not None}
+            known = names_of(connection, NAMED_COLUMNS[column], ids)
+            found[column] = {id_: entity.name for id_, entity in known.items() if entity.name is not None}
+    return found
 
 
 def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> NamesByKind:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import pyarrow as pa
+from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.allocation.policies import PolicyCatalogue, policies_hash
@@ -198,7 +199,11 @@ def _instant(since_epoch: int | None) -> datetime | None:
     return None if since_epoch is None else _EPOCH + timedelta(microseconds=since_epoch)
 
 
-#: The states of a day: charged what was billed; not what was billed; not calculated yet; without a bill.
+#: How the bill of a UTC day and what was charged for it compare.
+ReconciledState = Annotated[
+    Literal["equal", "differs", "pending", "none"],
+    Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
+]
 EQUAL: Final = "equal"
 DIFFERS: Final = "differs"
 PENDING: Final = "pending"

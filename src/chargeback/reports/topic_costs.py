@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from chargeback.model.currency import Rates
+from pydantic import Field
+
+from chargeback.model.currency import Conversion, Rates
 from chargeback.model.days import InstantRange
 from chargeback.model.topics import UNATTRIBUTED
+from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Exact, ResponseModel, currency_of
+from chargeback.reports.periods import Comparison
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.inventory_lists import RESOURCES
+from chargeback.store.control.names import Named, names_of
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
 from chargeback.store.queries.costs import periods_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
@@ -27,39 +35,67 @@ BYTES_OUT: Final = "topic_bytes_out"
 _NO_BYTES: Final = "0::DECIMAL(38, 6)"
 
 
-@dataclass(frozen=True)
-class TopicCost:
-    """One topic: its cost in both periods, and its bytes in the first one.
+class TopicCostItem(ResponseModel):
+    """One topic."""
 
-    A topic without traffic has no series in the metrics, so its bytes are zero wherever those of its cluster were
-    measured at all; they are None where nothing of the cluster was.
-    """
+    cluster_resource_id: str = Field(examples=["lkc-abc123"])
+    cluster_name: str | None = Field(examples=["prod"])
+    topic_name: str = Field(examples=["orders"])
+    amount: Amount
+    previous: Amount | None
 
-    cluster_id: str
-    topic: str
-    amount: Decimal
-    previous: Decimal
-    bytes_in: Decimal | None = None
-    bytes_out: Decimal | None = None
 
-    @property
-    def is_zombie(self) -> bool:
-        """Whether the topic costs something although no traffic was measured."""
-        measured = [each for each in (self.bytes_in, self.bytes_out) if each is not None]
-        return self.amount > 0 and bool(measured) and not any(measured)
+class TopicSummaryItem(TopicCostItem):
+    """One topic, and what went through it."""
+
+    bytes_in: Exact | None = Field(description="Bytes written to it; null where that was not measured.")
+    bytes_out: Exact | None = Field(description="Bytes read from it; null where that was not measured.")
+    zombie: bool = Field(description="It cost something although nothing went through it, as far as was measured.")
+
+
+class OtherTopics(ResponseModel):
+    """All topics that are not named, together."""
+
+    count: int
+    amount: Amount
+    previous: Amount | None
+
+
+class CostTopics(ResponseModel):
+    """The topics with the largest cost. Topics know no identities: filters by these, and by tags, are ignored."""
+
+    total: Amount
+    # An item may know more; only these fields of it are written.
+    items: list[TopicCostItem]
+    other: OtherTopics | None
+    ignored_filters: list[str] = Field(examples=[["identity_id"]])
+
+
+class TopicsSummary(ResponseModel):
+    """The topics with the largest cost, and the others together."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    total: Amount
+    items: list[TopicSummaryItem]
+    other: OtherTopics | None
+    ignored_filters: list[str] = Field(
+        description="Filters that topics know nothing of, as identities and tags.", examples=[["identity_id"]]
+    )
 
 
 @dataclass(frozen=True)
 class TopicCosts:
-    """The topics with the largest cost, and the others together (how many, their amount, their previous one)."""
+    """The topics with the largest cost, without the names of their clusters, and the others together."""
 
     total: Decimal
-    previous: Decimal
-    items: tuple[TopicCost, ...]
-    other: tuple[int, Decimal, Decimal] | None
+    items: tuple[TopicSummaryItem, ...]
+    other: OtherTopics | None
 
 
-def of_topics(selection: Selection) -> tuple[Selection, tuple[str, ...]]:
+def of_topics(selection: Selection) -> tuple[Selection, list[str]]:
     """Return a selection of chargebacks as one of topics, and the names of the filters that topics know nothing of."""
     kept: list[ColumnFilter] = []
     ignored: list[str] = []
@@ -70,7 +106,7 @@ def of_topics(selection: Selection) -> tuple[Selection, tuple[str, ...]]:
         else:
             kept.append(replace(each, column=column))
     ignored += [f"tag:{tag.key}" for tag in selection.tags]
-    return replace(selection, columns=tuple(kept), tags=()), tuple(dict.fromkeys(ignored))
+    return replace(selection, columns=tuple(kept), tags=()), list(dict.fromkeys(ignored))
 
 
 def topic_costs(
@@ -84,6 +120,9 @@ def topic_costs(
 ) -> TopicCosts:
     """Return the costs of topics, of which ``top`` are named, or all; with ``traffic`` also what went through these;
     with ``rates`` in another currency.
+
+    A topic without traffic has no series in the metrics, so its bytes are zero wherever those of its cluster were
+    measured at all; they are None where nothing of the cluster was.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -106,13 +145,51 @@ def topic_costs(
     amounts = ", ".join(sum_exact(name, sums.question.places) for name in ("amount", "previous"))
     others = "FALSE" if top is None else f"rank > {top}"
     ((count, amount, gone),) = reader.cursor.rows(f"SELECT count(*), {amounts} FROM {ranked} WHERE {others}")
-    ((whole, whole_before),) = reader.cursor.rows(f"SELECT {amounts} FROM {ranked}")
+    ((whole,),) = reader.cursor.rows(f"SELECT {sum_exact('amount', sums.question.places)} FROM {ranked}")
     measured = _traffic(reader, selection.window, named) if traffic else {}
-    items = tuple(
-        TopicCost(cluster, topic, cost, before, *measured.get((cluster, topic), (None, None)))
-        for cluster, topic, cost, before in rows
+    items = []
+    for cluster, topic, cost, before in rows:
+        into, out = measured.get((cluster, topic), (None, None))
+        items.append(
+            TopicSummaryItem(
+                cluster_resource_id=cluster,
+                cluster_name=None,
+                topic_name=topic,
+                amount=cost,
+                previous=None if previous is None else before,
+                bytes_in=into,
+                bytes_out=out,
+                zombie=cost > 0 and (into, out) != (None, None) and not into and not out,
+            )
+        )
+    other = OtherTopics(count=count, amount=amount, previous=None if previous is None else gone) if count else None
+    return TopicCosts(whole or Decimal(0), tuple(items), other)
+
+
+def named_topics(topics: TopicCosts, clusters: Mapping[str, Named]) -> list[TopicSummaryItem]:
+    """Return the topics with the names of those of their clusters that have one."""
+    names = {cluster: each.name for cluster, each in clusters.items()}
+    return [item.model_copy(update={"cluster_name": names.get(item.cluster_resource_id)}) for item in topics.items]
+
+
+def topics_summary(
+    tenant: TenantView, reader: TenantReader, asked: Comparison, top: int | None, conversion: Conversion | None
+) -> TopicsSummary:
+    """Return the costs of topics, and what went through them, see :func:`topic_costs`."""
+    selection, ignored = of_topics(asked.selection)
+    rates = None if conversion is None else conversion.rates
+    found = topic_costs(reader, selection, asked.previous, top, traffic=True, rates=rates)
+    with tenant.store.control.read() as connection:
+        clusters = names_of(connection, RESOURCES, {item.cluster_resource_id for item in found.items})
+    return TopicsSummary(
+        start_date=asked.period.start,
+        end_date=asked.period.end,
+        **currency_of(tenant.currency, conversion),
+        total=found.total,
+        items=named_topics(found, clusters),
+        other=found.other,
+        ignored_filters=ignored,
     )
-    return TopicCosts(whole or Decimal(0), whole_before or Decimal(0), items, (count, amount, gone) if count else None)
 
 
 def _traffic(

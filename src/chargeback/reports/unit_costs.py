@@ -7,10 +7,25 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import partial
-from typing import Final
+from typing import Any, Final, Literal
 
-from chargeback.model.currency import Rates
+from pydantic import Field
+
+from chargeback.model.currency import Conversion, Rates
 from chargeback.model.units import Unit, unit_cost
+from chargeback.reports.answers import (
+    CONVERSION,
+    Amount,
+    ConversionItem,
+    Exact,
+    Grouped,
+    ResponseModel,
+    currency_of,
+)
+from chargeback.reports.names import names_of_ids
+from chargeback.reports.periods import Period
+from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.topic_costs import of_topics
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, USAGE_TABLE
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.keys import ByColumn, ByDay, Key, keys_of
@@ -21,6 +36,8 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import FINE, named
 
 _BYTES_PER_GIB: Final = 2**30
+
+Per = Literal["gib_in", "gib_out", "gib_stored", "topic"]
 
 
 @dataclass(frozen=True)
@@ -61,27 +78,49 @@ UNIT_MEASURES: Final[Mapping[str, UnitMeasure]] = {
 }
 
 
-@dataclass(frozen=True)
-class UnitCost:
-    """What one group costs.
+class UnitCostSums(ResponseModel):
+    """An amount, the usage of the same days, and what a unit cost."""
 
-    Attributes:
-        key: the values by which it is grouped.
-        amount: its cost on the days that count.
-        excluded: its cost on the other days, whose usage was not measured.
-        usage: its usage in units, rounded to six places; None if nothing was measured.
-        unit_cost: the amount divided by the exact usage, rounded to twelve places; None without usage.
-        days: on how many UTC days the amount lies.
-        days_with_usage: on how many of them there is usage above zero.
-    """
+    amount: Amount = Field(description="The costs on the days that count.")
+    excluded_amount: Amount = Field(description="The costs on days without the measurements; not part of `amount`.")
+    usage: Exact | None = Field(
+        description="The measured usage in units, rounded to six places; null if nothing was measured."
+    )
+    unit_cost: Exact | None = Field(
+        description="`amount` divided by the exact usage, rounded to twelve places; null without usage."
+    )
+    days: int = Field(description="UTC days on which the amount lies.")
+    days_with_usage: int = Field(description="UTC days of them on which there is usage above zero.")
 
-    key: tuple[str | None, ...]
-    amount: Decimal
-    excluded: Decimal
-    usage: Decimal | None
-    unit_cost: Decimal | None
-    days: int
-    days_with_usage: int
+
+class UnitCostItem(UnitCostSums, Grouped):
+    """One group."""
+
+
+class UnitCostsAnswer(ResponseModel):
+    """What a unit of usage cost, by group and in total."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    per: Per
+    unit: str = Field(description="What the usage is counted in.", examples=["GiB"])
+    covers: str = Field(description="What the amount covers, in words.")
+    measures: list[str] = Field(
+        description="The measures that the usage is made of; empty if measured topics are counted.",
+        examples=[["bytes_in"]],
+    )
+    total: UnitCostSums
+    items: list[UnitCostItem] = Field(description="The groups with the largest amounts, the largest first.")
+    groups: int = Field(description="How many groups there are.")
+    missing_days: list[date] = Field(description="UTC days of which costs were left out, as nothing was measured.")
+    names: dict[str, dict[str, str]] = Field(
+        description="The display names of ids, by column.", examples=[{"identity_id": {"sa-123abc": "orders-service"}}]
+    )
+    ignored_filters: list[str] = Field(
+        description="Filters that topics know nothing of, as identities and tags.", examples=[["identity_id"]]
+    )
 
 
 @dataclass(frozen=True)
@@ -89,9 +128,9 @@ class UnitCosts:
     """The groups with the largest amounts (``groups`` tells how many there are), everything together, and the days of
     which costs were left out."""
 
-    items: tuple[UnitCost, ...]
+    items: tuple[UnitCostItem, ...]
     groups: int
-    total: UnitCost
+    total: UnitCostSums
     missing_days: tuple[date, ...]
 
 
@@ -103,7 +142,7 @@ def unit_costs(
     top: int,
     rates: Rates | None = None,
 ) -> UnitCosts:
-    """Return what a unit cost in the selected rows, by columns of the measure's dataset.
+    """Return what a unit cost in the selected rows, by columns of chargebacks or of the measure's dataset.
 
     The usage is that of the subjects and resources that have selected costs, on the days of these. On a day that lacks
     measurements of a resource that is otherwise measured in the window, the costs of the resource are left out; costs
@@ -116,18 +155,56 @@ def unit_costs(
         ValueError: the costs cannot be filtered or grouped so.
     """
     named_keys = (("who", ByColumn(measure.who)), ("place", ByColumn(measure.place)))
-    keys: tuple[Key, ...] = (ByDay(), *(key for _, key in named_keys), *keys_of(measure.dataset, by))
+    columns = [measure.dataset.aliases.get(name, name) for name in by]
+    keys: tuple[Key, ...] = (ByDay(), *(key for _, key in named_keys), *keys_of(measure.dataset, columns))
     sums = reader.sums(Sums(measure.dataset, selection, keys, rates=rates))
     usage = _usage(reader, measure, selection)
     groups = [f"key{number}" for number in range(len(by))]
     joined = _joined(sums, usage, [*(name for name, _ in named_keys), *groups])
-    items = _sums(sums, measure, (joined, usage), groups)
-    (whole,) = _sums(sums, measure, (joined, usage), []) or [_NOTHING]
+    found = _sums(sums, (joined, usage), groups)
+    items = tuple(
+        UnitCostItem(dimensions=dict(zip(by, row, strict=False)), **_per_unit(row[len(by) :], measure.unit))
+        for row in found[:top]
+    )
+    (whole,) = _sums(sums, (joined, usage), []) or [(Decimal(0), Decimal(0), None, 0, 0)]
     missing = reader.cursor.rows(f"SELECT DISTINCT date FROM {joined} WHERE NOT counts ORDER BY date")
-    return UnitCosts(tuple(items[:top]), len(items), whole, tuple(day for (day,) in missing))
+    total = UnitCostSums(**_per_unit(whole, measure.unit))
+    return UnitCosts(items, len(found), total, tuple(day for (day,) in missing))
 
 
-_NOTHING: Final = UnitCost((), Decimal(0), Decimal(0), None, None, 0, 0)
+def unit_costs_answer(
+    tenant: TenantView,
+    reader: TenantReader,
+    per: Per,
+    period: Period,
+    selection: Selection,
+    by: Sequence[str],
+    top: int,
+    conversion: Conversion | None,
+) -> UnitCostsAnswer:
+    """Return what a unit cost in the selected chargebacks or in those of their topics, see :func:`unit_costs`."""
+    measure, of_whom, ignored = UNIT_MEASURES[per], "identities", list[str]()
+    if measure.dataset is TOPIC_ATTRIBUTIONS:
+        of_whom, (selection, ignored) = "topics", of_topics(selection)
+    found = unit_costs(reader, measure, selection, by, top, None if conversion is None else conversion.rates)
+    with tenant.store.control.read() as connection:
+        names = names_of_ids(connection, by, [item.dimensions for item in found.items])
+    return UnitCostsAnswer(
+        start_date=period.start,
+        end_date=period.end,
+        **currency_of(tenant.currency, conversion),
+        per=per,
+        unit=measure.unit.name,
+        covers=f"all selected costs of {of_whom}, of every product; filter by `product_type` for the costs of a single "
+        "one",
+        measures=list(measure.measures),
+        total=found.total,
+        items=list(found.items),
+        groups=found.groups,
+        missing_days=list(found.missing_days),
+        names=names,
+        ignored_filters=ignored,
+    )
 
 
 def _usage(reader: TenantReader, measure: UnitMeasure, selection: Selection) -> str:
@@ -162,12 +239,12 @@ def _joined(sums: SumRelation, usage: str, names: Sequence[str]) -> str:
     )
 
 
-def _sums(sums: SumRelation, measure: UnitMeasure, tables: tuple[str, str], keys: Sequence[str]) -> list[UnitCost]:
+def _sums(sums: SumRelation, tables: tuple[str, str], keys: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the sums of each group, or of everything, largest first; ``tables`` are those of costs and usage."""
     unit_rows, unit_usage = tables
     names = "".join(f"{key}, " for key in keys)
     same = " AND ".join(f"amounts.{key} IS NOT DISTINCT FROM used.{key}" for key in keys) or "TRUE"
-    rows = sums.cursor.rows(
+    return sums.cursor.rows(
         f"""WITH amounts AS (
                 SELECT {names}{sums.total_or_zero(where="counts")} AS amount,
                        {sums.total_or_zero(where="NOT counts")} AS excluded,
@@ -182,9 +259,17 @@ def _sums(sums: SumRelation, measure: UnitMeasure, tables: tuple[str, str], keys
             FROM amounts LEFT JOIN used ON {same}
             ORDER BY {", ".join(["amount DESC", *(f"amounts.{key} NULLS FIRST" for key in keys)])}"""
     )
-    found = []
-    for row in rows:
-        amount, excluded, used, days, with_usage = row[len(keys) :]
-        shown, cost = unit_cost(amount, used, measure.unit)
-        found.append(UnitCost(tuple(row[: len(keys)]), amount, excluded, shown, cost, days, with_usage))
-    return found
+
+
+def _per_unit(sums: Sequence[Any], unit: Unit) -> dict[str, Any]:
+    """Return the fields of :class:`UnitCostSums`."""
+    amount, excluded, used, days, with_usage = sums
+    usage, cost = unit_cost(amount, used, unit)
+    return {
+        "amount": amount,
+        "excluded_amount": excluded,
+        "usage": usage,
+        "unit_cost": cost,
+        "days": days,
+        "days_with_usage": with_usage,
+    }

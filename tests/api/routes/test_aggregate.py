@@ -7,7 +7,7 @@ import shutil
 import httpx
 import pytest
 
-from chargeback.api.schemas.chargebacks import AggregateAnswer
+from chargeback.api.routes.aggregate import AggregateAnswer
 from chargeback.model.days import ONE_DAY
 from chargeback.store.control.days import save_day
 from chargeback.store.facts.tables import BILLING_TABLE

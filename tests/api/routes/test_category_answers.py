@@ -17,8 +17,8 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from chargeback.api.routes.aggregate import AggregateAnswer
 from chargeback.api.routes.chargebacks import ChargebackRow
-from chargeback.api.schemas.chargebacks import AggregateAnswer
 from chargeback.ecosystems.confluent_cloud import ecosystem
 from chargeback.errors import PluginError
 from chargeback.model.inventory import Resource

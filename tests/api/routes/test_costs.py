@@ -7,8 +7,8 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from chargeback.api.schemas.costs import CostsAnswer
 from chargeback.model.days import ONE_DAY
+from chargeback.reports.costs import CostsAnswer
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, known, parameters_of
 from tests.support.facts import Share, days_from, write_shares

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from chargeback.api.routes.flow import FlowAnswer
+from chargeback.reports.flow import FlowAnswer
 from tests.api.conftest import ACME, parameters_of
 
 URL = f"{ACME}/flow"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from chargeback.api.routes.topics import TopicsSummary
+from chargeback.reports.topic_costs import TopicsSummary
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, parameters_of
 from tests.support.serving import client_of, services_for

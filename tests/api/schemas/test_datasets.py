@@ -7,12 +7,12 @@ from datetime import UTC, date, datetime
 import pytest
 from pydantic import BaseModel
 
+from chargeback.api.routes.aggregate import AggregateParameters, AggregateQuery
 from chargeback.api.routes.billing import BillingLineItem, BillingQuery
 from chargeback.api.routes.chargebacks import ChargebackQuery, ChargebackRow
 from chargeback.api.routes.export import ExportFilters, ExportRequest
 from chargeback.api.routes.topic_attributions import TopicAggregateQuery, TopicQuery, TopicRow
-from chargeback.api.schemas.chargebacks import AggregateQuery
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery
+from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.selection import CategoryFilter, TagFilter, equal
 

@@ -17,16 +17,17 @@ from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER, Identity, Res
 from chargeback.model.money import SHARED_PLACES, from_units, total
 from chargeback.reports.graph.tree import Leaves, Node, filters_of
 from chargeback.reports.graph.view import (
+    GraphPart,
     GraphRequest,
     GraphView,
     TopicsNotFiltered,
     UnknownFocus,
+    graph_timeline,
     identity_names,
-    part_json,
     read_graph,
     selection_of,
-    timeline,
 )
+from chargeback.reports.periods import Period
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.files import read_file
@@ -176,9 +177,10 @@ def read_rows(reader: TenantReader) -> list[dict[str, Any]]:
 def test_a_timeline_sums_to_the_node(reader: TenantReader, tenant: TenantView, focus: str) -> None:
     """Each day has its part of the cost of the node, topics included."""
     view = graph(reader, tenant, "topics", focus)
-    found = timeline(reader, view, SELECTED, "day", ZoneInfo("UTC"))
-    assert set(found) <= {str(day) for day in DAYS[2:]}
-    assert total(found.values()) == from_units(view.focus.units[0], SHARED_PLACES)
+    period = Period(DAYS[2], DAYS[3])
+    found = graph_timeline(tenant, reader, view, period, SELECTED, "day", ZoneInfo("UTC"))
+    assert {point.time for point in found.items} <= {str(day) for day in DAYS[2:]}
+    assert total(point.amount for point in found.items) == from_units(view.focus.units[0], SHARED_PLACES)
 
 
 def test_a_focus_has_what_is_in_it(reader: TenantReader, tenant: TenantView) -> None:
@@ -204,7 +206,7 @@ def test_names(reader: TenantReader, tenant: TenantView) -> None:
     view = graph(reader, tenant, "identities")
     nodes = list(view.focus.below())
     names = identity_names(tenant, nodes)
-    shown = {each.value: part_json(each, view, names) for each in nodes}
-    assert (shown["lkc-1"]["name"], shown["lkc-1"]["type"]) == ("cluster 1", KAFKA_CLUSTER)
-    assert (shown["sa-1"]["name"], shown["sa-1"]["type"]) == ("alice", "user")
-    assert (shown["lkc-unknown"]["name"], shown["env-1"]["name"]) == (None, "prod")
+    shown = {each.value: GraphPart.of(each, view, names) for each in nodes}
+    assert (shown["lkc-1"].name, shown["lkc-1"].type) == ("cluster 1", KAFKA_CLUSTER)
+    assert (shown["sa-1"].name, shown["sa-1"].type) == ("alice", "user")
+    assert (shown["lkc-unknown"].name, shown["env-1"].name) == (None, "prod")

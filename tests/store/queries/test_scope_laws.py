@@ -277,10 +277,12 @@ def _check_topics(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
     found = {int(item["metadata"]["line_id"].removeprefix("line-")): item["amount"] for item in items}
     assert {place: to_units(Decimal(amount)) for place, amount in found.items()} == visible
     summary = asked(lambda reader: topic_costs(reader, ALL, None, None, traffic=True))
-    assert units_of({(each.cluster_id, each.topic): each.amount for each in summary.items}) == summed(
+    assert units_of({(each.cluster_resource_id, each.topic_name): each.amount for each in summary.items}) == summed(
         rows, visible, topic
     )
-    assert {(each.cluster_id, each.topic) for each in summary.items} == {topic(rows[place]) for place in visible}
+    assert {(each.cluster_resource_id, each.topic_name) for each in summary.items} == {
+        topic(rows[place]) for place in visible
+    }
     placed = asked(lambda reader: topic_costs_by_cluster(reader, ALL, None))
     assert {(each.resource_id, each.leaf) for each in placed} == {topic(rows[each]) for each in visible}
     assert sum(each.units[0] for each in placed) == sum(visible.values()) * WHOLE

@@ -2535,6 +2535,8 @@ export interface components {
          * @description The children that are not named.
          */
         ChangedOthers: {
+            /** Count */
+            count: number;
             /**
              * Before
              * @example 1234.56
@@ -2550,8 +2552,6 @@ export interface components {
              * @example 1234.56
              */
             delta: string;
-            /** Count */
-            count: number;
         };
         /**
          * ChangedRest
@@ -3202,18 +3202,6 @@ export interface components {
              * @example UTC
              */
             timezone: string;
-            /**
-             * Currency
-             * @example USD
-             */
-            currency: string;
-            /** @description How the amounts were converted, if they were. */
-            conversion?: components["schemas"]["ConversionItem"] | null;
-            /**
-             * Revision
-             * @description The version of the data: the same revision, the same figures. Within a scope, that of these figures.
-             */
-            revision: string;
             compared_with: components["schemas"]["ComparedWith"] | null;
             /**
              * Days With Costs
@@ -3249,6 +3237,18 @@ export interface components {
             forecast: components["schemas"]["CostForecast"] | null;
             /** @description Null also where topics are not attributed. */
             topics: components["schemas"]["CostTopics"] | null;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /** @description How the amounts were converted, if they were. */
+            conversion?: components["schemas"]["ConversionItem"] | null;
+            /**
+             * Revision
+             * @description The version of the data: the same revision, the same figures. Within a scope, that of these figures.
+             */
+            revision: string;
         };
         /**
          * Counts
@@ -4420,17 +4420,17 @@ export interface components {
              */
             end_date: string;
             /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
              * Compared Start Date
              * @description Null without another period: then everything is new.
              */
             compared_start_date: string | null;
             /** Compared End Date */
             compared_end_date: string | null;
-            /**
-             * Currency
-             * @example USD
-             */
-            currency: string;
             /** Path */
             path: components["schemas"]["GraphPart"][];
             /** Nodes */
@@ -4441,21 +4441,6 @@ export interface components {
          * @description A node, and the edge to it, in both periods.
          */
         GraphDiffNode: {
-            /**
-             * Before
-             * @example 1234.56
-             */
-            before: string;
-            /**
-             * After
-             * @example 1234.56
-             */
-            after: string;
-            /**
-             * Delta
-             * @example 1234.56
-             */
-            delta: string;
             /**
              * Id
              * @description The path to the node; empty for the organisation.
@@ -4503,6 +4488,21 @@ export interface components {
             filters: {
                 [key: string]: string[];
             };
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
             own: components["schemas"]["Changed"];
             /**
              * State
@@ -7607,6 +7607,15 @@ export interface components {
          */
         UnitCostItem: {
             /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-123abc"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+            /**
              * Amount
              * @description The costs on the days that count.
              * @example 1234.56
@@ -7638,15 +7647,6 @@ export interface components {
              * @description UTC days of them on which there is usage above zero.
              */
             days_with_usage: number;
-            /**
-             * Dimensions
-             * @example {
-             *       "identity_id": "sa-123abc"
-             *     }
-             */
-            dimensions: {
-                [key: string]: string | null;
-            };
         };
         /**
          * UnitCostSums

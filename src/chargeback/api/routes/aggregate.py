@@ -2,26 +2,99 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
+from chargeback.api.currency import RATES_HEADER, conversion_for, rates_header
+from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import csv_response, rendered_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
-from chargeback.api.schemas.datasets import AggregateParameters
+from chargeback.api.schemas.chargebacks import ChargebackFilters
+from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
-from chargeback.reports.names import NAMED_COLUMNS
+from chargeback.model.currency import Conversion
+from chargeback.reports.answers import (
+    CONVERSION,
+    DIRECT_AMOUNT,
+    SHARED_IN,
+    SHARED_OUT,
+    Amount,
+    ConversionItem,
+    Grouped,
+    ResponseModel,
+    currency_of,
+)
+from chargeback.reports.names import names_of_ids
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.names import names_of
 from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.selection import Selection
+
+
+class AggregateParameters(CurrencyParameter, GroupedQuery):
+    """Parameters of every aggregate."""
+
+    time_bucket: Literal["hour", "day", "week", "month", "all"] = Field(
+        default="day",
+        description="Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is "
+        "one unit, named by the first UTC day that has rows.",
+    )
+
+    def grouping(self, conversion: Conversion | None) -> Grouping:
+        """Return how rows are grouped, and in which currency they are summed."""
+        rates = None if conversion is None else conversion.rates
+        return Grouping(tuple(self.group_by), self.time_bucket, self.zone, rates)
+
+
+class AggregateQuery(ChargebackFilters, AggregateParameters):
+    """Parameters of the aggregation."""
+
+    group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
+    names: bool = Field(default=False, description="Whether the display names of ids are included.")
+
+
+class AggregateBucket(Grouped):
+    """The sums of one group in one unit of time."""
+
+    time_bucket: str = Field(
+        description="`YYYY-MM-DD` (the day, the week's Monday, the month's 1st), or `YYYY-MM-DDTHH:00:00±hh:mm`.",
+        examples=["2026-01-31"],
+    )
+    total_amount: Amount
+    usage_amount: Amount
+    shared_amount: Amount
+    direct_amount: Amount | None = DIRECT_AMOUNT
+    shared_in: Amount | None = SHARED_IN
+    shared_out: Amount | None = SHARED_OUT
+    row_count: int
+
+
+class AggregateAnswer(ResponseModel):
+    """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
+
+    buckets: list[AggregateBucket]
+    currency: str = Field(examples=["USD"])
+    conversion: ConversionItem | None = CONVERSION
+    total_amount: Amount
+    usage_amount: Amount
+    shared_amount: Amount
+    direct_amount: Amount | None = DIRECT_AMOUNT
+    shared_in: Amount | None = SHARED_IN
+    shared_out: Amount | None = SHARED_OUT
+    total_rows: int
+    names: dict[str, dict[str, str]] | None = Field(
+        default=None,
+        description="With `names` only: the display names of ids, by column. Ids without a name are left out.",
+        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
+    )
+
 
 TRUNCATED = "X-Buckets-Truncated"
 
@@ -74,17 +147,8 @@ def display_names(
     tenant: TenantView, columns: Iterable[str], buckets: Iterable[Mapping[str, Any]]
 ) -> dict[str, dict[str, str]]:
     """Return the display names of the ids in buckets, by column and id. Ids without a name are left out."""
-    ids = {column: {bucket["dimensions"][column] for bucket in buckets} - {None} for column in columns}
     with tenant.store.control.read() as connection:
-        return {
-            column: {
-                entity_id: entity.name
-                for entity_id, entity in names_of(connection, NAMED_COLUMNS[column], found).items()
-                if entity.name is not None
-            }
-            for column, found in ids.items()
-            if column in NAMED_COLUMNS
-        }
+        return names_of_ids(connection, columns, [bucket["dimensions"] for bucket in buckets])
 
 
 def aggregate_response(request: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
@@ -97,7 +161,7 @@ def aggregate_response(request: FactsRequest, params: AggregateParameters, *, na
     sums = request.reader.aggregate(params.dataset, selection, grouping)
     named = display_names(tenant, params.group_by, sums.buckets) if names else {}
     if not request.wants_csv:
-        rest = currency_of(tenant, conversion) | sums.totals | ({"names": named} if names else {})
+        rest = currency_of(tenant.currency, conversion) | sums.totals | ({"names": named} if names else {})
         headers = {TRUNCATED: "true"} if sums.truncated else None
         response = rendered_response("buckets", sums.rendered, rest, headers=headers)
     elif sums.truncated:

@@ -14,11 +14,10 @@ from chargeback.api.responses import json_response
 from chargeback.api.routes.aggregate import display_names
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.costs import ComparedWith, ComparingQuery
-from chargeback.api.schemas.datasets import GroupedQuery, groups_of
+from chargeback.api.schemas.datasets import ComparingQuery, GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
-from chargeback.reports.answers import Exact, ResponseModel, Sum
+from chargeback.reports.answers import ComparedWith, Exact, ResponseModel, Sum
 from chargeback.reports.changes import Change, changes, names_of_changes, together
 from chargeback.reports.periods import OTHER_PERIOD, Period
 from chargeback.reports.wording import Names

@@ -1,31 +1,96 @@
 """Costs in one answer: how much, who, over time, and compared with another period."""
 
 from dataclasses import replace
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
-from pydantic_core import to_json
+from pydantic import Field, field_validator
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.cost_responses import BREAKDOWN_COLUMNS, breakdown_rows, cost_response
-from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, rates_header
+from chargeback.api.currency import RATES_HEADER, conversion_for, rates_header
+from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.responses import csv_response, digest_of, json_response
+from chargeback.api.responses import digest_of, table_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.costs import MOST_TIMES, CostsAnswer, CostsQuery
+from chargeback.api.schemas.chargebacks import CostColumns
+from chargeback.api.schemas.datasets import (
+    CATEGORY_GROUPS,
+    MOST_TIMES,
+    ComparingQuery,
+    check_columns,
+    column_or_tag,
+)
 from chargeback.api.tenant_requests import Facts
-from chargeback.reports.costs import CostRequest, buckets_of, report
+from chargeback.reports.costs import PARTS, BreakdownRow, CostRequest, CostsAnswer, breakdown_rows, buckets_of, report
+from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.version import DataVersion
 
-_NUMBERS = ("amount", "previous", "usage")
+#: So many breakdowns at once.
+MOST_BREAKDOWNS = 6
+_PART = "|".join(PARTS)
+
+
+class CostsQuery(CostColumns, CurrencyParameter, ComparingQuery):
+    """Parameters of the costs."""
+
+    excluded: CostColumns = CostColumns()
+    by: list[str] = Field(
+        default=["identity_id"],
+        min_length=1,
+        max_length=MOST_BREAKDOWNS,
+        description=f"What the costs are broken down by, repeatable: {', '.join(COST_COLUMNS)}, `tag:<key>`, or "
+        f"{CATEGORY_GROUPS}; at most {MOST_BREAKDOWNS}.",
+        json_schema_extra={"items": column_or_tag(COST_COLUMNS)},
+    )
+    series: str | None = Field(
+        default=None,
+        description="Which of `by` is broken down over time. Default: the first.",
+        json_schema_extra=column_or_tag(COST_COLUMNS),
+    )
+    top: int = Field(default=7, ge=1, le=50, description="How many values each breakdown names.")
+    time_bucket: Literal["day", "week", "month"] = Field(
+        default="day", description="Unit of time, in the calendar of `timezone`; weeks begin on Monday."
+    )
+    include: list[str] = Field(
+        default=[],
+        description=f"What comes with the sums, repeatable or separated by commas: {', '.join(PARTS)}.",
+        examples=[["issues,days"]],
+        json_schema_extra={"items": {"type": "string", "pattern": f"^({_PART})(,({_PART}))*$"}},
+    )
+
+    @field_validator("by")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        check_columns(value, COST_COLUMNS)
+        return list(dict.fromkeys(value))
+
+    @field_validator("include")
+    @classmethod
+    def _parts(cls, value: list[str]) -> list[str]:
+        parts = [part for each in value for part in each.split(",") if part]
+        for part in parts:
+            if part not in PARTS:
+                raise ValueError(f"{part[:80]!r} should be one of {', '.join(PARTS)}")
+        return sorted(set(parts))
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """The series is one of the breakdowns."""
+        errors = super().cross_checks(raw, now)
+        series = raw.get("series")
+        if series is not None and series not in raw.get("by", ["identity_id"]):
+            errors.append(InvalidParameter("series", "should be one of by"))
+        return errors
+
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 
 
-@router.get("/costs", response_model=CostsAnswer, needs=Right.READ, files=Files(headers=RATES_HEADER), keep=True)
-def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> Response:
+@router.get("/costs", needs=Right.READ, files=Files(headers=RATES_HEADER), keep=True)
+def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsAnswer | Response:
     """Return the costs of a period: totals, breakdowns by columns or tags, a time series, a comparison.
 
     The default period is the 30 days up to the last calculated day. Compare two periods only if `days_with_costs` is
@@ -36,15 +101,14 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> Respon
     wanted = _request(params, tenant.lookback_days, version)
     windows = [wanted.window, wanted.compared_window]
     conversion = conversion_for(tenant, reader, params.currency, DATASETS, windows)
-    wanted = replace(wanted, conversion=conversion)
-    body = cost_response(report(tenant, reader, wanted), wanted)
+    answer = report(tenant, reader, replace(wanted, conversion=conversion))
     if request.wants_csv:
-        rows, headers = breakdown_rows(body), rates_header(conversion)
-        return csv_response("costs.csv", BREAKDOWN_COLUMNS, rows, numbers=_NUMBERS, headers=headers)
-    body |= currency_of(tenant, conversion)
+        columns = {name: name for name in BreakdownRow.model_fields}
+        return table_response("costs.csv", columns, breakdown_rows(answer), headers=rates_header(conversion))
     # The version of all data would tell a caller with a scope that something outside it has changed.
-    revision = version.digest if reader.scope is None else digest_of(to_json(body))
-    return json_response(body | {"revision": revision})
+    figures = None if reader.scope is None else answer.model_dump_json(exclude={"revision"})
+    revision = version.digest if figures is None else digest_of(figures.encode())
+    return answer.model_copy(update={"revision": revision})
 
 
 def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> CostRequest:

@@ -12,8 +12,7 @@ from chargeback.access.rights import Right
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.costs import MOST_TIMES, ReconciledState
-from chargeback.api.schemas.datasets import PeriodQuery
+from chargeback.api.schemas.datasets import MOST_TIMES, PeriodQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange, render_instant
 from chargeback.model.money import difference, render
@@ -21,6 +20,7 @@ from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.reconciliation import (
     DAY,
     RESOURCE_ID,
+    ReconciledState,
     ReconciledSums,
     grouped_reconciliation,
     state_of,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
 
@@ -11,18 +12,17 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.cost_responses import cost_response
-from chargeback.api.currency import conversion_for, currency_of
+from chargeback.api.currency import conversion_for
 from chargeback.api.parameters import JSON_TYPE, CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.costs import MOST_TIMES
-from chargeback.api.schemas.datasets import DatasetQuery, check_columns, column_or_tag
+from chargeback.api.schemas.datasets import MOST_TIMES, DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import start_of_day
+from chargeback.model.money import render
 from chargeback.reports.answers import CONVERSION, ConversionItem, ResponseModel
-from chargeback.reports.costs import CostRequest, buckets_of, report
+from chargeback.reports.costs import CostRequest, CostsAnswer, buckets_of, report
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
@@ -111,30 +111,29 @@ def show_series(request: Facts, params: Annotated[SeriesQuery, Query()]) -> Resp
     wanted = CostRequest(
         period, None, selection, params.zone, params.time_bucket, (by,), by, params.top, frozenset(), conversion
     )
-    found = cost_response(report(tenant, reader, wanted), wanted)
-    rest = {name: found[name] for name in ("start_date", "end_date", "timezone")}
+    found = report(tenant, reader, wanted)
     rows = [_row(*row) for row in _rows(found, params.zone, grouped=params.group_by is not None)]
-    others = to_json(rest | currency_of(tenant, conversion)).decode()
-    body = f'{{"rows":[{",".join(rows)}],"total":{found["total"]["amount"]},{others[1:]}'
+    others = found.model_dump_json(include={"start_date", "end_date", "timezone", "currency", "conversion"})
+    body = f'{{"rows":[{",".join(rows)}],"total":{render(found.total.amount)},{others[1:]}'
     return Response(body, media_type=JSON_TYPE)
 
 
-def _rows(found: dict[str, Any], zone: ZoneInfo, *, grouped: bool) -> Iterator[tuple[str, str | None, str, str]]:
+def _rows(found: CostsAnswer, zone: ZoneInfo, *, grouped: bool) -> Iterator[tuple[str, str | None, str, Decimal]]:
     """Yield time, value, name and amount of each row."""
-    breakdown = found["breakdowns"][0]
+    (breakdown,) = found.breakdowns
     values = [
-        (each["value"], each["name"] or ("(none)" if each["value"] is None else each["value"]), each["amounts"])
-        for each in breakdown["items"]
+        (each.value, each.name or ("(none)" if each.value is None else each.value), each.amounts)
+        for each in breakdown.items
     ]
-    if breakdown["other"] is not None:
-        values.append((None, "(other)", breakdown["other"]["amounts"]))
+    if breakdown.other is not None:
+        values.append((None, "(other)", breakdown.other.amounts))
     if not grouped:
-        values = [(None, "total", found["amounts"])]
-    for number, label in enumerate(found["times"]):
-        begins = start_of_day(date.fromisoformat(label), zone).astimezone(zone).isoformat()
+        values = [(None, "total", found.amounts)]
+    for number, day in enumerate(found.times):
+        begins = start_of_day(day, zone).astimezone(zone).isoformat()
         yield from ((begins, value, name, amounts[number]) for value, name, amounts in values)
 
 
-def _row(begins: str, value: str | None, name: str, amount: str) -> str:
-    """Return a row as JSON. The amount is written as it is, so that no digit is lost on the way."""
-    return f'{to_json({"time": begins, "value": value, "name": name}).decode()[:-1]},"amount":{amount}}}'
+def _row(begins: str, value: str | None, name: str, amount: Decimal) -> str:
+    """Return a row as JSON. The amount is a number with all its digits: no value of Python is written so."""
+    return f'{to_json({"time": begins, "value": value, "name": name}).decode()[:-1]},"amount":{render(amount)}}}'

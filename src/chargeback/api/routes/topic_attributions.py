@@ -14,9 +14,9 @@ from chargeback.api.parameters import DateRangeParameters, FactsParameters, Opti
 from chargeback.api.problems import ApiError
 from chargeback.api.reasons import told_reason
 from chargeback.api.responses import page_response
-from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, aggregate_response
+from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, AggregateParameters, aggregate_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
+from chargeback.api.schemas.datasets import DatasetQuery, Filters, groups_of
 from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
 from chargeback.reports.answers import (
     CONVERSION,

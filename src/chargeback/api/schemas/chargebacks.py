@@ -5,16 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from chargeback.api.parameters import Id, OptionalText, Text
-from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, groups_of
-from chargeback.reports.answers import (
-    CONVERSION,
-    DIRECT_AMOUNT,
-    SHARED_IN,
-    SHARED_OUT,
-    Amount,
-    ConversionItem,
-    ResponseModel,
-)
+from chargeback.api.schemas.datasets import DatasetQuery, Filters
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
 CostType = Literal["usage", "shared"]
@@ -52,47 +43,3 @@ class ChargebackFilters(ChargebackColumns, DatasetQuery):
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
     excluded: ChargebackColumns = ChargebackColumns()
-
-
-class AggregateQuery(ChargebackFilters, AggregateParameters):
-    """Parameters of the aggregation."""
-
-    group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
-    names: bool = Field(default=False, description="Whether the display names of ids are included.")
-
-
-class AggregateBucket(ResponseModel):
-    """The sums of one group in one unit of time."""
-
-    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
-    time_bucket: str = Field(
-        description="`YYYY-MM-DD` (the day, the week's Monday, the month's 1st), or `YYYY-MM-DDTHH:00:00±hh:mm`.",
-        examples=["2026-01-31"],
-    )
-    total_amount: Amount
-    usage_amount: Amount
-    shared_amount: Amount
-    direct_amount: Amount | None = DIRECT_AMOUNT
-    shared_in: Amount | None = SHARED_IN
-    shared_out: Amount | None = SHARED_OUT
-    row_count: int
-
-
-class AggregateAnswer(ResponseModel):
-    """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
-
-    buckets: list[AggregateBucket]
-    currency: str = Field(examples=["USD"])
-    conversion: ConversionItem | None = CONVERSION
-    total_amount: Amount
-    usage_amount: Amount
-    shared_amount: Amount
-    direct_amount: Amount | None = DIRECT_AMOUNT
-    shared_in: Amount | None = SHARED_IN
-    shared_out: Amount | None = SHARED_OUT
-    total_rows: int
-    names: dict[str, dict[str, str]] | None = Field(
-        default=None,
-        description="With `names` only: the display names of ids, by column. Ids without a name are left out.",
-        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
-    )

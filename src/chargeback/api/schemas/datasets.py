@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import date, datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 from pydantic import Field, StringConstraints, field_validator
 
@@ -12,7 +13,6 @@ from chargeback.api.parameters import (
     EXCLUDED_FIELD,
     TAG_PARAMETER,
     CategoryKey,
-    CurrencyParameter,
     FactsParameters,
     StrictModel,
     TagKey,
@@ -20,22 +20,25 @@ from chargeback.api.parameters import (
     is_tag_key,
 )
 from chargeback.api.problems import InvalidParameter
-from chargeback.model.currency import Conversion
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
-from chargeback.reports.periods import PERIOD, Period, named_period
-from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.datasets import Dataset
+from chargeback.reports.periods import COMPARISON, PERIOD, Comparison, Period, compared_period, named_period
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import TAG_PREFIX
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 
 TagFilters: TypeAlias = tuple[TagFilter, ...]
 PeriodName = Annotated[str, StringConstraints(pattern=PERIOD)]
+ComparisonName = Annotated[str, StringConstraints(pattern=COMPARISON)]
 
 #: How columns that group by cost categories are described.
 CATEGORY_GROUPS = "`category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …)"
 #: Each tag to group by is a join; about a hundred joins need more memory than the query engine has.
 MAX_GROUPS = 20
+#: The maximum number of units of time in a response.
+MOST_TIMES = 1000
+#: What is shown unless dates or another period are given.
+USUAL_PERIOD = "30d"
 
 
 class Filters(StrictModel):
@@ -112,6 +115,42 @@ class DatasetQuery(PeriodQuery):
         )
 
 
+class ComparingQuery(DatasetQuery):
+    """Parameters of what compares two periods."""
+
+    dataset: ClassVar[Dataset] = CHARGEBACKS
+
+    compare: ComparisonName = Field(
+        default="previous",
+        description="The other period: `previous` (as many days before), `year` (the same dates a year before), `none`,"
+        " or two dates, `2026-09-01..2026-09-30`.",
+        examples=["previous"],
+    )
+
+    @field_validator("compare")
+    @classmethod
+    def _possible(cls, value: str) -> str:
+        compared_period(value, Period(date(2001, 1, 1), date(2001, 1, 1)))
+        return value
+
+    def _periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
+        """The period and the one that it is compared with; one that would be before all time is none."""
+        usual = self.period is None and self.start_date is None and self.end_date is None
+        params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
+        period = params.chosen_period(lookback_days, last)
+        try:
+            return period, compared_period(self.compare, period)
+        except (OverflowError, ValueError):
+            return period, None
+
+    def comparison(self, lookback_days: int, last: date | None) -> Comparison:
+        """The rows of both periods; ``last`` is the last calculated day."""
+        period, compared = self._periods(lookback_days, last)
+        selection = replace(self.selection(lookback_days, last), window=instants(period.start, period.end, self.zone))
+        previous = None if compared is None else instants(compared.start, compared.end, self.zone)
+        return Comparison(period, compared, selection, previous)
+
+
 class GroupedQuery(DatasetQuery):
     """Parameters of sums by columns; a subclass declares ``group_by`` with :func:`groups_of`."""
 
@@ -122,21 +161,6 @@ class GroupedQuery(DatasetQuery):
     def _known(cls, value: list[str]) -> list[str]:
         check_columns(value, cls.dataset.groups)
         return list(dict.fromkeys(value))
-
-
-class AggregateParameters(CurrencyParameter, GroupedQuery):
-    """Parameters of every aggregate."""
-
-    time_bucket: Literal["hour", "day", "week", "month", "all"] = Field(
-        default="day",
-        description="Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is "
-        "one unit, named by the first UTC day that has rows.",
-    )
-
-    def grouping(self, conversion: Conversion | None) -> Grouping:
-        """Return how rows are grouped, and in which currency they are summed."""
-        rates = None if conversion is None else conversion.rates
-        return Grouping(tuple(self.group_by), self.time_bucket, self.zone, rates)
 
 
 def groups_of(dataset: Dataset, default: str) -> Any:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo
 
+from pydantic import Field
+
 from chargeback.model.days import InstantRange
-from chargeback.model.money import SHARED_PLACES, from_units, render, total
+from chargeback.model.money import SHARED_PLACES, from_units, total
+from chargeback.reports.answers import ResponseModel, Sum
 from chargeback.reports.flow import charged_costs, topic_costs_by_cluster
-from chargeback.reports.graph.tree import Leaves, Node, Shown, Units, build, filters_of, find
+from chargeback.reports.graph.tree import Kind, Leaves, Node, Shown, Units, build, filters_of, find, shown
+from chargeback.reports.periods import Period
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import of_topics
 from chargeback.store.control.inventory_lists import IDENTITIES
@@ -49,6 +54,137 @@ class GraphView:
     known: Mapping[str, Lineage]
 
 
+class GraphPart(ResponseModel):
+    """A node by its names."""
+
+    id: str = Field(description="The path to the node; empty for the organisation.", examples=["e:env-abc12/r:lkc-1"])
+    kind: Kind
+    value: str | None = Field(description="The id that rows have; null in no environment, and for the organisation.")
+    name: str | None
+    type: str | None = Field(description="The type of a resource or an identity.", examples=["kafka_cluster"])
+
+    @classmethod
+    def of(cls, node: Node, view: GraphView, identities: Mapping[str, Named], **more: Any) -> Self:
+        """Return a node by its names; ``more`` are further fields."""
+        name, type_ = None, None
+        if node.kind == "identity" and (person := identities.get(node.value or "")):
+            name, type_ = person.name, person.type
+        elif node.kind in {"environment", "resource"} and (resource := view.known.get(node.value or "")):
+            name, type_ = resource.name, resource.type
+        return cls(id=node.id, kind=node.kind, value=node.value, name=name, type=type_, **more)
+
+
+class PlacedPart(GraphPart):
+    """A node in its place."""
+
+    parent: str | None = Field(description="The `id` of the node above it; null for the focus.")
+    children: int = Field(description="How many it has, named or not.")
+    rows: Literal["chargebacks", "topic-attributions"] = Field(description="The list that has its rows.")
+    filters: dict[str, list[str]] = Field(
+        description="The filters of that list, and of its aggregate, that select exactly the rows of the node, beside "
+        "the period and the filters of the request."
+    )
+
+    @classmethod
+    def at(cls, each: Shown, view: GraphView, identities: Mapping[str, Named], **costs: Any) -> Self:
+        """Return a node in its place, with its ``costs``."""
+        return cls.of(
+            each.node,
+            view,
+            identities,
+            parent=each.parent,
+            children=len(each.node.children),
+            rows="topic-attributions" if each.node.kind == "topic" else "chargebacks",
+            filters=filters_of(each.node, view.known),
+            **costs,
+        )
+
+
+class GraphOthers(ResponseModel):
+    """The children that are not named."""
+
+    count: int
+    amount: Sum
+
+
+class GraphNode(PlacedPart):
+    """A node with its cost: the sum of its children, named or not, and of what is its own."""
+
+    amount: Sum
+    own: Sum = Field(
+        description="What belongs to the node and to none of its children: with `topics`, what no topic of a cluster "
+        "has. It is negative while topics are still attributed from an earlier bill."
+    )
+    other: GraphOthers | None
+
+
+class GraphAnswer(ResponseModel):
+    """Nodes, level by level, each level by its cost; the edges are the `parent` of each node."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    path: list[GraphPart] = Field(description="From the organisation to the focus.")
+    nodes: list[GraphNode]
+
+
+class Changed(ResponseModel):
+    """An amount in two periods."""
+
+    before: Sum
+    after: Sum
+    delta: Sum
+
+
+class ChangedOthers(ResponseModel):
+    """The children that are not named."""
+
+    count: int
+    before: Sum
+    after: Sum
+    delta: Sum
+
+
+class GraphDiffNode(Changed, PlacedPart):
+    """A node, and the edge to it, in both periods."""
+
+    own: Changed
+    state: Literal["same", "changed", "new", "gone"] = Field(
+        description="`new` and `gone`: only one of the periods has rows of it."
+    )
+    other: ChangedOthers | None
+
+
+class GraphDiffAnswer(ResponseModel):
+    """Nodes, level by level, each level by the larger of its two costs."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    compared_start_date: date | None = Field(description="Null without another period: then everything is new.")
+    compared_end_date: date | None
+    path: list[GraphPart]
+    nodes: list[GraphDiffNode]
+
+
+class TimelinePoint(ResponseModel):
+    """The cost of one unit of time."""
+
+    time: str = Field(examples=["2026-01-31"])
+    amount: Sum
+
+
+class GraphTimeline(ResponseModel):
+    """The cost of one node over time; units without rows are left out."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    path: list[GraphPart]
+    amount: Sum
+    items: list[TimelinePoint]
+
+
 def read_graph(reader: TenantReader, tenant: TenantView, asked: GraphRequest) -> GraphView:
     """Return the node that was asked for.
 
@@ -83,9 +219,55 @@ def selection_of(view: GraphView, selection: Selection) -> Selection:
     return replace(selection, columns=(*selection.columns, *own))
 
 
-def timeline(
-    reader: TenantReader, view: GraphView, selection: Selection, unit: str, zone: ZoneInfo
-) -> dict[str, Decimal]:
+def graph_of(tenant: TenantView, view: GraphView, period: Period, depth: int, top: int) -> GraphAnswer:
+    """Return the node that was asked for and what is in it, down to a depth."""
+    listed = shown(view.focus, depth, top)
+    names = identity_names(tenant, (each.node for each in listed))
+    nodes = [
+        GraphNode.at(
+            each,
+            view,
+            names,
+            amount=_amount(each.node.units[0]),
+            own=_amount(each.node.own[0]),
+            other=GraphOthers(count=each.hidden, amount=_amount(each.others[0])) if each.hidden else None,
+        )
+        for each in listed
+    ]
+    return GraphAnswer(nodes=nodes, **_about(tenant, view, period))
+
+
+def graph_diff(
+    tenant: TenantView, view: GraphView, period: Period, compared: Period | None, depth: int, top: int
+) -> GraphDiffAnswer:
+    """Return the same with the costs of both periods."""
+    listed = shown(view.focus, depth, top)
+    names = identity_names(tenant, (each.node for each in listed))
+    nodes = [
+        GraphDiffNode.at(
+            each,
+            view,
+            names,
+            own=Changed(**_both(each.node.own)),
+            state=_state(each.node),
+            other=ChangedOthers(count=each.hidden, **_both(each.others)) if each.hidden else None,
+            **_both(each.node.units),
+        )
+        for each in listed
+    ]
+    other = {"compared_start_date": compared and compared.start, "compared_end_date": compared and compared.end}
+    return GraphDiffAnswer(nodes=nodes, **other, **_about(tenant, view, period))
+
+
+def graph_timeline(
+    tenant: TenantView,
+    reader: TenantReader,
+    view: GraphView,
+    period: Period,
+    selection: Selection,
+    unit: str,
+    zone: ZoneInfo,
+) -> GraphTimeline:
     """Return the cost of the node in each unit of time that has rows of it, ascending: as aggregates name the units.
 
     Raises:
@@ -100,7 +282,8 @@ def timeline(
     for each in reader.aggregate(dataset, selection_of(view, selection), grouping).buckets:
         time = each["time_bucket"]
         sums[time] = total([sums.get(time, Decimal(0)), Decimal(each["total_amount"])])
-    return dict(sorted(sums.items()))
+    items = [TimelinePoint(time=time, amount=amount) for time, amount in sorted(sums.items())]
+    return GraphTimeline(amount=_amount(view.focus.units[0]), items=items, **_about(tenant, view, period))
 
 
 def identity_names(tenant: TenantView, nodes: Iterable[Node]) -> Mapping[str, Named]:
@@ -109,55 +292,30 @@ def identity_names(tenant: TenantView, nodes: Iterable[Node]) -> Mapping[str, Na
         return names_of(connection, IDENTITIES, {each.value or "" for each in nodes if each.kind == "identity"})
 
 
-def part_json(node: Node, view: GraphView, identities: Mapping[str, Named]) -> dict[str, Any]:
-    """Return a node by its names."""
-    name, type_ = None, None
-    if node.kind == "identity" and (person := identities.get(node.value or "")):
-        name, type_ = person.name, person.type
-    elif node.kind in {"environment", "resource"} and (resource := view.known.get(node.value or "")):
-        name, type_ = resource.name, resource.type
-    return {"id": node.id, "kind": node.kind, "value": node.value, "name": name, "type": type_}
-
-
-def placed_json(each: Shown, view: GraphView, identities: Mapping[str, Named]) -> dict[str, Any]:
-    """Return a node in its place, without its costs."""
+def _about(tenant: TenantView, view: GraphView, period: Period) -> dict[str, Any]:
+    path = view.focus.path()
+    names = identity_names(tenant, path)
     return {
-        **part_json(each.node, view, identities),
-        "parent": each.parent,
-        "children": len(each.node.children),
-        "rows": "topic-attributions" if each.node.kind == "topic" else "chargebacks",
-        "filters": filters_of(each.node, view.known),
+        "start_date": period.start,
+        "end_date": period.end,
+        "currency": tenant.currency,
+        "path": [GraphPart.of(each, view, names) for each in path],
     }
 
 
-def cost_json(each: Shown) -> dict[str, Any]:
-    """Return the costs of a node in one period."""
-    return {
-        "amount": cost_text(each.node.units[0]),
-        "own": cost_text(each.node.own[0]),
-        "other": {"count": each.hidden, "amount": cost_text(each.others[0])} if each.hidden else None,
-    }
-
-
-def change_json(each: Shown) -> dict[str, Any]:
-    """Return the costs of a node in both periods."""
-    is_now, was_before = each.node.is_in
-    state = "changed" if each.node.units[0] != each.node.units[1] else "same"
+def _state(node: Node) -> Literal["same", "changed", "new", "gone"]:
+    is_now, was_before = node.is_in
     if is_now != was_before:
-        state = "new" if is_now else "gone"
-    return {
-        **_changed(each.node.units),
-        "own": _changed(each.node.own),
-        "state": state,
-        "other": {"count": each.hidden, **_changed(each.others)} if each.hidden else None,
-    }
+        return "new" if is_now else "gone"
+    return "changed" if node.units[0] != node.units[1] else "same"
 
 
-def cost_text(units: int) -> str:
+def _both(units: Units) -> dict[str, Decimal]:
+    """Return the fields of :class:`Changed`."""
+    now, before = units
+    return {"before": _amount(before), "after": _amount(now), "delta": _amount(now - before)}
+
+
+def _amount(units: int) -> Decimal:
     """Return the cost of a node, which is an integer of 10⁻²⁴."""
-    return render(from_units(units, SHARED_PLACES))
-
-
-def _changed(units: Units) -> dict[str, str]:
-    after, before = (cost_text(each) for each in units)
-    return {"before": before, "after": after, "delta": cost_text(units[0] - units[1])}
+    return from_units(units, SHARED_PLACES)

@@ -247,7 +247,7 @@ def _unit_costs(reader: TenantReader, days: DayRange, grouping: Grouping, most: 
     for per in _UNITS:
         measure = UNIT_MEASURES[per]
         for each in unit_costs(reader, measure, Selection.of_days(days), (grouping.by,), most).items:
-            value = each.key[0] or ""
+            value = each.dimensions[grouping.by] or ""
             if each.usage is not None and each.unit_cost is not None and value != grouping.unassigned:
                 cost = CostPerUnit(per, measure.unit.name, each.amount, each.usage, each.unit_cost)
                 found.setdefault(value, []).append(cost)
