@@ -1,4 +1,4 @@
-"""How chargebacks are filtered, and their sums."""
+"""How chargebacks are filtered."""
 
 from typing import ClassVar, Literal
 
