@@ -232,7 +232,7 @@ class UsedCategory:
 
 @dataclass(frozen=True)
 class Joined:
-    """How rows of ``facts`` are joined with a category.
+    """How rows of ``stored`` are joined with a category.
 
     Attributes:
         table: the table of its assignments.
@@ -278,7 +278,7 @@ def _tables_of(cursor: Cursor, used: UsedCategory, assigned: Assigned) -> Joined
                    receivers AS {receivers}, weights::HUGEINT[] AS {weights}, shares AS {used.share_texts}
             FROM {periods} JOIN {outcomes} USING (outcome)"""
     )
-    condition = " AND ".join(clauses_of(used, assigned.are_dated, "facts.")) or "TRUE"
+    condition = " AND ".join(clauses_of(used, assigned.are_dated, "stored.")) or "TRUE"
     splits = any(len(outcome.parts) > 1 for outcome in assigned.outcomes)
     return Joined(table, outcomes, f"LEFT JOIN {table} ON {condition}", splits, assigned.are_dated)
 

@@ -266,7 +266,7 @@ def _sum_whole_rows(
         sums = {**source.sums, DISTINCT_ROWS: source.sums[ROW_COUNT]}
         query.cursor.run(
             f"""CREATE OR REPLACE TEMP TABLE {into.table} AS SELECT {", ".join(keys)}, {named(sums)}
-                FROM {source.relation} AS facts {into.joins} WHERE {condition.sql} GROUP BY ALL""",
+                FROM {source.relation} AS stored {into.joins} WHERE {condition.sql} GROUP BY ALL""",
             condition.parameters,
         )
 
@@ -332,7 +332,7 @@ def _parts_of_rows(
         "rows": f"""
             SELECT {", ".join(found)}, {named({**flags, "part": query.dataset.amount, "alike": "count(*)"})},
                    TRUE AS is_first
-            FROM {SOURCE} AS facts {joins}
+            FROM {SOURCE} AS stored {joins}
             WHERE {condition.sql} AND ({" OR ".join(each.is_split for each, _ in splitting)}) GROUP BY ALL""",
         "amounts": f"SELECT * EXCLUDE (part), {units_of('part')} AS units FROM rows",
     }

@@ -62,8 +62,8 @@ def parts_of_rows(query: CategoryQuery) -> tuple[str, Condition]:
     columns = [name for each in query.used for name in (each.value, *each.parts, each.share_texts)]
     condition = query.scan.condition()
     relation = (
-        f"(SELECT facts.*, {', '.join(columns)}, {units_of(query.dataset.amount)} AS units, '1' AS {SHARE} "
-        f"FROM {SOURCE} AS facts {' '.join(each.join for each in joined)} WHERE {condition.sql})"
+        f"(SELECT stored.*, {', '.join(columns)}, {units_of(query.dataset.amount)} AS units, '1' AS {SHARE} "
+        f"FROM {SOURCE} AS stored {' '.join(each.join for each in joined)} WHERE {condition.sql})"
     )
     for each, found in zip(query.used, joined, strict=True):
         if found.splits:
@@ -173,7 +173,7 @@ def _values_of_rows(
     receivers, weights = used.parts
     found = query.cursor.rows(
         f"""SELECT coalesce({receivers}, [{used.value}]), coalesce({weights}, [1]::HUGEINT[])
-            FROM {rows} AS facts {joined.join} ORDER BY place"""
+            FROM {rows} AS stored {joined.join} ORDER BY place"""
     )
     return [(values, [int(weight) for weight in of_row]) for values, of_row in found]
 

@@ -76,7 +76,7 @@ class ExportedRows:
             return
         source, condition = self.parts or (SOURCE, self.scan.condition())
         categories = [f"category_{place}" for place in self.places.values()]
-        relation, pieces = f"{source} AS facts WHERE {condition.sql}", [self.scan]
+        relation, pieces = f"{source} AS stored WHERE {condition.sql}", [self.scan]
         if self.per is not None:
             relation = f"({self._summed(self.per, source, condition.sql, categories)})"
         elif self.parts or self.scan.filter.clauses:
@@ -99,7 +99,7 @@ class ExportedRows:
         return (
             f"SELECT date_trunc('{unit}', timestamp) AS timestamp, {', '.join(grouped)}, "
             f"sum({dataset.amount}) AS {dataset.amount}, min(date) AS date "
-            f"FROM {source} AS facts {' '.join(key.joins for key in by_tag)} "
+            f"FROM {source} AS stored {' '.join(key.joins for key in by_tag)} "
             f"WHERE {condition} GROUP BY ALL ORDER BY {', '.join([*order, *keys, *tags])}"
         )
 

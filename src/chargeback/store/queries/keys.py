@@ -138,7 +138,7 @@ class KeySql:
     Attributes:
         columns: the expressions, by the names of their columns; that of a value is empty: its place decides it.
         kinds: the types of these.
-        joins: the joins that they need; the rows are named ``facts`` there.
+        joins: the joins that they need; the rows are named ``stored`` there.
         reads: the columns of the dataset that they read.
         category: the cost category whose column is among them.
     """
@@ -191,7 +191,7 @@ class KeyLookups:
         relation = self._registered(name, _table)
         join = (
             f"LEFT JOIN {relation} ON {relation}.entity = {its_id} "
-            f"AND {relation}.holds_from <= facts.date AND facts.date < {relation}.holds_to"
+            f"AND {relation}.holds_from <= stored.date AND stored.date < {relation}.holds_to"
         )
         return relation, join
 

@@ -320,7 +320,7 @@ class Plan:
 
         def _sum(source: SumSource) -> pa.Table:
             return self.cursor.table(
-                f"""SELECT {keys}, {named(source.sums)} FROM {source.relation} AS facts
+                f"""SELECT {keys}, {named(source.sums)} FROM {source.relation} AS stored
                     WHERE {source.condition.sql} GROUP BY ALL ORDER BY date""",
                 source.condition.parameters,
             )
@@ -472,7 +472,7 @@ def _select(source: SumSource, question: Sums, keys: Sequence[KeySql], *, is_fin
     """Return the SELECT of a question's sums, by its keys, from what they are added up from; in the currency of its
     rates."""
     columns = [f"{sql} AS {name}" for key in keys for name, sql in key.columns.items()]
-    rows = f"FROM {source.relation} AS facts {' '.join(key.joins for key in keys)} WHERE {source.condition.sql}"
+    rows = f"FROM {source.relation} AS stored {' '.join(key.joins for key in keys)} WHERE {source.condition.sql}"
     sums = {DISTINCT_ROWS: source.sums[ROW_COUNT], **source.sums}
     wanted = {name: sums[name] for name in question.of}
     if is_fine:

@@ -242,7 +242,7 @@ class TenantReader:
         scan, parts = self.plan.parts(dataset, selection, keys)
         if not scan.files:
             return None
-        return parts or (f"{SOURCE} AS facts", scan.condition())
+        return parts or (f"{SOURCE} AS stored", scan.condition())
 
     def measured(self, days: DayRange | None = None) -> Measured:
         """Return what was measured, visible or not, on some days or on all."""
