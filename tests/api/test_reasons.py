@@ -8,8 +8,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from chargeback.access.caller import HIDDEN_REASON
 from chargeback.access.rights import Right
-from chargeback.api.reasons import UNTOLD
 from chargeback.store.control import days
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
@@ -58,7 +58,7 @@ def test_reasons_are_for_who_sees_the_whole(asked: httpx.Client, path: str, told
     assert whole.status_code == mine.status_code == (200 if told else 400)
     assert SECRET in whole.text
     assert SECRET not in mine.text
-    assert UNTOLD in mine.text
+    assert HIDDEN_REASON in mine.text
 
 
 def test_what_a_day_lacks_is_told(asked: httpx.Client) -> None:

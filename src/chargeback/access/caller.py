@@ -12,6 +12,9 @@ from chargeback.access.scope import RowScope
 #: What vouches for the name of a caller.
 CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
 
+#: What a caller with a scope gets in place of a reason.
+HIDDEN_REASON: Final = "The reason is about the whole bill, and told to those who may see all of it."
+
 #: The name of every caller where authentication is off.
 ANONYMOUS: Final = "api"
 
@@ -30,6 +33,24 @@ class TenantAccess:
     def allows(self, right: Right) -> bool:
         """Return whether the caller has a right."""
         return right in self.rights
+
+    @property
+    def sees_everything(self) -> bool:
+        """Whether the caller sees all rows of the tenant."""
+        return self.scope is None
+
+    def reason(self, text: str | None) -> str | None:
+        """Return why something failed, as the caller may see it. The text may quote a provider, a query or a setting,
+        with the clusters and products of others in it; that something failed concerns every figure, so that None, for
+        no failure, stays None.
+
+        >>> TenantAccess(frozenset()).reason("HTTP 404 for lkc-9")
+        'HTTP 404 for lkc-9'
+        >>> mine = TenantAccess(frozenset(), RowScope.of({"cluster_id": ["lkc-1"]}))
+        >>> mine.reason("HTTP 404 for lkc-9") == HIDDEN_REASON
+        True
+        """
+        return text if text is None or self.sees_everything else HIDDEN_REASON
 
 
 EVERYTHING: Final = TenantAccess(ALL_RIGHTS)

@@ -137,7 +137,7 @@ def require_whole_tenant(caller: Caller, services: Services) -> None:
         Forbidden: the caller sees no tenant as a whole.
     """
     found = [access_to(caller, name) for name in services.tenants]
-    if caller.is_known and not any(access is not None and access.scope is None for access in found):
+    if caller.is_known and not any(access is not None and access.sees_everything for access in found):
         raise Forbidden("This is about the whole service: it needs the right `read`, without a scope, in some tenant.")
 
 
@@ -159,7 +159,7 @@ def _access(request: Request, caller: Caller, required: RequiredAccess) -> Tenan
     if not access.allows(needs):
         yours = ", ".join(right for right in Right if right in access.rights)
         raise Forbidden(f"This needs the right {needs} in tenant {name}; yours are: {yours}{by}.")
-    if required.whole and access.scope is not None:
+    if required.whole and not access.sees_everything:
         parts = "; ".join(f"{key} {', '.join(values) or 'none'}" for key, values in access.scope.as_json().items())
         raise Forbidden(f"This is about the whole bill of tenant {name}, and you see a part of it: {parts}{by}.")
     return access

@@ -11,16 +11,15 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
 from chargeback.access.scope import RowScope
 from chargeback.api.answer_cache import AnswerCache
-from chargeback.api.pools import TenantPools
 from chargeback.errors import ChargebackError, StorageError
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
@@ -36,6 +35,7 @@ from chargeback.store.queries.visible_sums import VisibleEntities
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 OpenReader = Callable[[], AbstractContextManager[TenantReader]]
@@ -48,8 +48,74 @@ _CANCEL_RETRY_SECONDS = 0.02
 #: How long to wait for the state of each tenant. Clients that request all of them are probes, which wait for ten
 #: seconds.
 WATCH_SECONDS = 3.0
+#: The threads of each tenant.
+_QUERY_THREADS = 3
+_CONTROL_THREADS = 3
+_STREAM_THREADS = 2
 #: Work that belongs to no tenant.
 _SERVICE = ""
+
+
+class CountedPool(ThreadPoolExecutor):
+    """A thread pool that counts the work waiting for a thread."""
+
+    def __init__(self, size: int, name: str) -> None:
+        super().__init__(size, name)
+        self._count_lock = threading.Lock()
+        self._waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """Return how much work waits."""
+        return self._waiting
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Submit work to the next free thread."""
+
+        def _work() -> T:
+            self._count(-1)
+            return fn(*args, **kwargs)
+
+        def _done(future: Future[T]) -> None:
+            if future.cancelled():
+                self._count(-1)
+
+        self._count(+1)
+        try:
+            future = super().submit(_work)
+        except RuntimeError:  # the pool was shut down
+            self._count(-1)
+            raise
+        future.add_done_callback(_done)
+        return future
+
+    def _count(self, change: int) -> None:
+        with self._count_lock:
+            self._waiting += change
+
+
+class TenantPools:
+    """The threads of one tenant.
+
+    Attributes:
+        questions: for queries of the facts.
+        control: for the control database.
+        streams: for the next piece of a stream.
+        watch: for the queries of readiness, metrics and the list of tenants.
+        cancelling: for interrupting the work of the others.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.questions = CountedPool(_QUERY_THREADS, f"question {name}")
+        self.control = CountedPool(_CONTROL_THREADS, f"control {name}")
+        self.streams = CountedPool(_STREAM_THREADS, f"stream {name}")
+        self.watch = CountedPool(1, f"watch {name}")
+        self.cancelling = CountedPool(1, f"cancelling {name}")
+
+    def close(self) -> None:
+        """Stop accepting work, and cancel what waits."""
+        for pool in (self.questions, self.control, self.streams, self.watch, self.cancelling):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class PieceStream(Generic[T_co]):

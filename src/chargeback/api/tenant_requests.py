@@ -133,14 +133,14 @@ class TenantRequest:
 
         Within a scope, the content decides the ETag; it is known if the answer was made of the same before.
         """
-        if self.context.scope is None:
+        if self.access.sees_everything:
             return made_of
         known = self.executor.content_tags.get(made_of)
         return None if known is None else known[0].decode()
 
     def tag_of(self, response: Response, made_of: str) -> str:
         """Return the ETag of an answer that was made, see :meth:`known_tag`."""
-        if self.context.scope is None:
+        if self.access.sees_everything:
             return made_of
         tag = self.etag(digest_of(response.body), sorted(response.headers.items()))
         self.executor.content_tags.put(made_of, tag.encode(), {})
@@ -258,7 +258,7 @@ class EntitiesRequest(ControlRequest):
             tag = self.tag_of(response, made_of)
             return self.unchanged(tag) or self.finished(response, tag)
 
-        if self.context.scope is not None:
+        if not self.access.sees_everything:
             return await self.context.query_version(self.tenant, _narrowed)
         return await self.context.run_blocking(self.tenant, _answer)
 
@@ -289,7 +289,7 @@ class ChangeRequest(TenantRequest):
 
     def visible_entities(self) -> EntityIds | None:
         """Return the entities of the tenant that the caller may see, by their type; None where these are all."""
-        if self.context.scope is None:
+        if self.access.sees_everything:
             return None
         with self.reader() as reader:
             return entity_ids(reader.visible_entities())

@@ -176,7 +176,7 @@ def _reconciled(request: FactsRequest, selection: Selection) -> dict[str, str]:
     """Return the header that tells whether what was charged equals the bill; without it, an answer is as good. It is
     about the whole bill, so a caller with a scope does not get it."""
     reader, totals = request.reader, request.executor.day_totals
-    if reader.scope is not None:
+    if not reader.sees_everything:
         return {}
     with suppress(HistoryGone, StorageError), request.tenant.store.control.read() as connection:
         return {RECONCILED: worst_state(reader, connection, totals, selection.window.days())}

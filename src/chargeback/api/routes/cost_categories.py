@@ -191,7 +191,7 @@ _CREATED = {201: {"description": "The new category.", "model": CategoryItem}}
 def list_cost_categories(request: Control, _params: Annotated[TenantsQuery, Query()]) -> CategoryList:
     """List the cost categories by key, without their documents. Within a scope, reasons of changes are left out: they
     may name others."""
-    hidden = {} if request.access.scope is None else {"reason": None}
+    hidden = {} if request.access.sees_everything else {"reason": None}
     return CategoryList(
         items=[
             CategoryListItem(**{"key": each.key, **_info(each), **counts_of(each), **hidden})

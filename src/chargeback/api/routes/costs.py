@@ -106,7 +106,7 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
         columns = {name: name for name in BreakdownRow.model_fields}
         return table_response("costs.csv", columns, breakdown_rows(answer), headers=rates_header(conversion))
     # The version of all data would tell a caller with a scope that something outside it has changed.
-    figures = None if reader.scope is None else answer.model_dump_json(exclude={"revision"})
+    figures = None if reader.sees_everything else answer.model_dump_json(exclude={"revision"})
     revision = version.digest if figures is None else digest_of(figures.encode())
     return answer.model_copy(update={"revision": revision})
 

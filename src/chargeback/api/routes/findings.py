@@ -113,7 +113,7 @@ def snooze_finding(
 )
 def wake_finding(request: Change, caller: CallerDep, finding_id: FindingId) -> Response:
     """Put a finding off no longer."""
-    if request.context.scope is not None:
+    if not request.access.sees_everything:
         _require(request, finding_id)
     with request.writing() as connection:
         if not remove_snooze(connection, finding_id, who=caller.name):

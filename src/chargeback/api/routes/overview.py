@@ -9,7 +9,6 @@ from sqlalchemy import RowMapping
 
 from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters
-from chargeback.api.reasons import told_reason
 from chargeback.api.routes.tenants import TenantSettings, TenantsQuery, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
@@ -106,7 +105,7 @@ def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
         state = pipeline_state(connection)
     run = RunInProgress(stage=state.stage, date=state.stage_date) if state.is_running else None
     can_run = request.tenant.pipeline is not None and request.access.allows(Right.RUN)
-    request.extra = [run, told_reason(state.suspended_because, request.access), can_run]
+    request.extra = [run, request.access.reason(state.suspended_because), can_run]
     return [*request.extra]
 
 

@@ -12,7 +12,6 @@ from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import Day, StrictModel
 from chargeback.api.path_prefix import prefix_of
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
@@ -131,7 +130,7 @@ def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()])
     state = pipeline_state(request.connection)
     last = state.last_ended
     result = None
-    if last is not None and request.access.scope is None:
+    if last is not None and request.access.sees_everything:
         result = RunResult(
             dates_gathered=last["dates_gathered"],
             dates_calculated=last["dates_calculated"],
@@ -142,7 +141,7 @@ def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()])
     return PipelineStatus(
         tenant_name=request.tenant.tenant_name,
         is_running=state.is_running,
-        permanent_failure=told_reason(state.suspended_because, request.access),
+        permanent_failure=request.access.reason(state.suspended_because),
         last_run=None if last is None else last["ended_at"],
         last_result=result,
     )

@@ -14,7 +14,6 @@ from pydantic import Field
 from chargeback.api.authorisation import Access, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.executor import RequestExecutor, control_reader
-from chargeback.api.reasons import told_reason
 from chargeback.api.routes.tenants import TenantsQuery, TopicError, TopicStatus
 from chargeback.api.routing import Routes
 from chargeback.api.services import Services
@@ -148,7 +147,7 @@ async def readiness(request: Request, services: ServicesDep, _params: Annotated[
     for entry in answer.tenants:
         access = None if caller is None else access_to(caller, entry.tenant_name)
         if access is not None:
-            told = {name: told_reason(getattr(entry, name), access) for name in _REASONS}
+            told = {name: access.reason(getattr(entry, name)) for name in _REASONS}
             shown.append(entry.model_copy(update=told))
     return answer.model_copy(update={"tenants": shown})
 

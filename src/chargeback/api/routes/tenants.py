@@ -13,7 +13,6 @@ from chargeback.api.authorisation import Access, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.executor import RequestExecutor, control_reader
 from chargeback.api.parameters import CommonParameters
-from chargeback.api.reasons import told_reason
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control
@@ -118,7 +117,7 @@ def tenant_settings(tenant: TenantView, access: TenantAccess) -> dict[str, Any]:
         "tenant_id": tenant.tenant_id,
         "ecosystem": tenant.ecosystem,
         "topic_attribution_status": tenant.topic_attribution_status,
-        "topic_attribution_error": told_reason(tenant.topic_attribution_error, access),
+        "topic_attribution_error": access.reason(tenant.topic_attribution_error),
     }
 
 
@@ -147,7 +146,7 @@ def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) ->
         incomplete=[
             IncompleteDay(
                 tracking_date=state.tracking_date,
-                reasons=state.shortcomings if access.scope is None else state.lacks,
+                reasons=state.shortcomings if access.sees_everything else state.lacks,
             )
             for state in states
             if state.shortcomings

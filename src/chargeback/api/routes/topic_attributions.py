@@ -12,7 +12,6 @@ from chargeback.api.dependencies import AccessDep, TenantDep
 from chargeback.api.export_files import file_answer, format_field, rows_file
 from chargeback.api.parameters import DateRangeParameters, FactsParameters, OptionalText, Text
 from chargeback.api.problems import ApiError
-from chargeback.api.reasons import told_reason
 from chargeback.api.responses import page_response
 from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, AggregateParameters, aggregate_response
 from chargeback.api.routing import Files, Routes
@@ -162,7 +161,7 @@ def require_topics(tenant: TenantView, access: TenantAccess) -> None:
         case "config_error":
             raise TopicsUnavailable(
                 f"The topic attribution settings of tenant {tenant.tenant_name} are invalid: "
-                f"{told_reason(tenant.topic_attribution_error, access)}"
+                f"{access.reason(tenant.topic_attribution_error)}"
             )
         case _:
             raise TopicsUnavailable(
