@@ -28,10 +28,11 @@ from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, Tena
 from chargeback.api.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters
 from chargeback.api.responses import ByteStream, attachment, digest_of
-from chargeback.api.schemas.costs import ComparingQuery, Comparison
+from chargeback.api.schemas.costs import ComparingQuery
 from chargeback.api.schemas.datasets import DatasetQuery
 from chargeback.api.services import Services
 from chargeback.page import accepts_encoding
+from chargeback.reports.periods import Comparison
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.revisions import read_entity_revisions, read_revisions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from sqlalchemy import Connection
@@ -31,3 +31,16 @@ def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: 
         if kind is not None:
             wanted[kind] |= {each.value for each in (*breakdown.items, *breakdown.movers) if each.value is not None}
     return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}
+
+
+def display_names(
+    connection: Connection, columns: Iterable[str], groups: Collection[Mapping[str, str | None]]
+) -> dict[str, dict[str, str]]:
+    """Return the display names of the ids in groups, by column and id. Ids without a name are left out."""
+    found = {}
+    for column in columns:
+        if column in NAMED_COLUMNS:
+            ids = {each for group in groups if (each := group[column]) is not None}
+            known = names_of(connection, NAMED_COLUMNS[column], ids)
+            found[column] = {entity_id: entity.name for entity_id, entity in known.items() if entity.name is not None}
+    return found

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from chargeback.model.days import ONE_DAY, month_of
+from chargeback.model.days import ONE_DAY, InstantRange, month_of
+from chargeback.store.queries.selection import Selection
 
 #: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, ``quarter``, ``2026-10``.
 PERIOD: Final = r"^([1-9][0-9]{0,2}d|month|last-month|quarter|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
@@ -60,6 +61,16 @@ class Period:
     def year_before(self) -> Period:
         """The same dates a year earlier."""
         return Period(_year_before(self.start), _year_before(self.end))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A period with the rows of it that are meant, and the other period, if there is one."""
+
+    period: Period
+    compared: Period | None
+    selection: Selection
+    previous: InstantRange | None
 
 
 def named_period(name: str, last: date) -> Period:

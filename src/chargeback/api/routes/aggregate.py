@@ -1,8 +1,8 @@
 """Sums of chargebacks, and the response of all aggregates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 from starlette.responses import Response
@@ -16,10 +16,8 @@ from chargeback.api.schemas.chargebacks import AggregateAnswer, AggregateQuery
 from chargeback.api.schemas.datasets import AggregateParameters
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
-from chargeback.reports.names import NAMED_COLUMNS
+from chargeback.reports.names import display_names
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
-from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.names import names_of
 from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
 from chargeback.store.queries.selection import Selection
 
@@ -70,23 +68,6 @@ def aggregate_chargebacks(request: Facts, params: Annotated[AggregateQuery, Quer
     return aggregate_response(request, params, names=params.names)
 
 
-def display_names(
-    tenant: TenantView, columns: Iterable[str], buckets: Iterable[Mapping[str, Any]]
-) -> dict[str, dict[str, str]]:
-    """Return the display names of the ids in buckets, by column and id. Ids without a name are left out."""
-    ids = {column: {bucket["dimensions"][column] for bucket in buckets} - {None} for column in columns}
-    with tenant.store.control.read() as connection:
-        return {
-            column: {
-                entity_id: entity.name
-                for entity_id, entity in names_of(connection, NAMED_COLUMNS[column], found).items()
-                if entity.name is not None
-            }
-            for column, found in ids.items()
-            if column in NAMED_COLUMNS
-        }
-
-
 def aggregate_response(request: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
     """Return the response of an aggregate endpoint: buckets, totals, with ``names`` the display names of ids, and a
     header if buckets were left out; or the buckets as a file, which must have all of them: it would look complete. A
@@ -95,7 +76,10 @@ def aggregate_response(request: FactsRequest, params: AggregateParameters, *, na
     conversion = conversion_for(tenant, request.reader, params.currency, [params.dataset], [selection.window])
     grouping = params.grouping(conversion)
     sums = request.reader.aggregate(params.dataset, selection, grouping)
-    named = display_names(tenant, params.group_by, sums.buckets) if names else {}
+    named = {}
+    if names:
+        with tenant.store.control.read() as connection:
+            named = display_names(connection, params.group_by, [bucket["dimensions"] for bucket in sums.buckets])
     if not request.wants_csv:
         rest = currency_of(tenant, conversion) | sums.totals | ({"names": named} if names else {})
         headers = {TRUNCATED: "true"} if sums.truncated else None

@@ -12,7 +12,6 @@ from chargeback.api.currency import RATES_HEADER, conversion_for, currency_of, r
 from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import csv_response, json_response
-from chargeback.api.routes.aggregate import display_names
 from chargeback.api.routes.topic_attributions import require_topics
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.chargebacks import CostColumns
@@ -21,6 +20,7 @@ from chargeback.api.schemas.datasets import CATEGORY_GROUPS, MAX_GROUPS, Dataset
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
 from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Exact, ResponseModel
+from chargeback.reports.names import display_names
 from chargeback.reports.periods import Period
 from chargeback.reports.topic_costs import of_topics
 from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCost, unit_costs
@@ -177,6 +177,8 @@ def show_unit_costs(request: Facts, params: Annotated[UnitCostsQuery, Query()]) 
         columns = (*params.group_by, *_SUMS, "days", "days_with_usage")
         return csv_response("unit_costs.csv", columns, rows, numbers=_SUMS, headers=rates_header(conversion))
     own = {"start_date": chosen.start, "end_date": chosen.end} | currency_of(tenant, conversion)
+    with tenant.store.control.read() as connection:
+        names = display_names(connection, params.group_by, [item["dimensions"] for item in items])
     body = {
         "per": params.per,
         "unit": measure.unit.name,
@@ -186,7 +188,7 @@ def show_unit_costs(request: Facts, params: Annotated[UnitCostsQuery, Query()]) 
         "items": items,
         "groups": found.groups,
         "missing_days": found.missing_days,
-        "names": display_names(tenant, params.group_by, items),
+        "names": names,
         "ignored_filters": ignored,
     }
     return json_response(own | body)

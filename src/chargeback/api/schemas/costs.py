@@ -1,6 +1,6 @@
 """The costs of a period: everything that a page shows at once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,13 +10,13 @@ from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.chargebacks import CostColumns
 from chargeback.api.schemas.datasets import CATEGORY_GROUPS, DatasetQuery, check_columns, column_or_tag
-from chargeback.model.days import InstantRange, instants
-from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Instant, ResponseModel
+from chargeback.model.days import instants
+from chargeback.reports.answers import CONVERSION, Amount, ComparedWith, ConversionItem, Instant, ResponseModel
 from chargeback.reports.costs import PARTS
-from chargeback.reports.periods import COMPARISON, Period, compared_period
+from chargeback.reports.periods import COMPARISON, Comparison, Period, compared_period
+from chargeback.reports.reconciliation import ReconciledState
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
-from chargeback.store.queries.selection import Selection
 
 #: The maximum number of units of time in a response.
 MOST_TIMES = 1000
@@ -26,22 +26,7 @@ MOST_BREAKDOWNS = 6
 #: What is shown unless dates or another period are given.
 USUAL_PERIOD = "30d"
 
-#: How the bill of a UTC day and what was charged for it compare.
-ReconciledState = Annotated[
-    Literal["equal", "differs", "pending", "none"],
-    Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
-]
 ComparisonName = Annotated[str, StringConstraints(pattern=COMPARISON)]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A period with the rows of it that are meant, and the other period, if there is one."""
-
-    period: Period
-    compared: Period | None
-    selection: Selection
-    previous: InstantRange | None
 
 
 class ComparingQuery(DatasetQuery):
@@ -131,14 +116,6 @@ class CostsQuery(CostColumns, CurrencyParameter, ComparingQuery):
         if series is not None and series not in raw.get("by", ["identity_id"]):
             errors.append(InvalidParameter("series", "should be one of by"))
         return errors
-
-
-class ComparedWith(ResponseModel):
-    """The other period."""
-
-    start_date: date
-    end_date: date
-    days_with_costs: int = Field(description="UTC days of it that have costs.")
 
 
 class CostTotal(ResponseModel):
