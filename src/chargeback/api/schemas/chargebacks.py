@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from chargeback.api.parameters import Id, OptionalText, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.schemas.datasets import AggregateParameters, DatasetQuery, Filters, TagFilters, groups_of
+from chargeback.model.chargeback import CostType
 from chargeback.reports.answers import (
     CONVERSION,
     DIRECT_AMOUNT,
@@ -28,7 +29,6 @@ from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.paging import Order
 from chargeback.store.queries.selection import Selection, TagFilter
 
-CostType = Literal["usage", "shared"]
 #: An amount as a client writes it.
 AmountText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,26}(\.[0-9]{1,12})?$")]
 
