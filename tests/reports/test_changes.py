@@ -12,7 +12,7 @@ import pytest
 
 from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity
 from chargeback.model.money import total
-from chargeback.reports.changes import Change, ComparedPart, change_of, together
+from chargeback.reports.changes import Change, ChangedAmounts, ComparedPart, change_of, together
 from chargeback.reports.wording import Names
 from tests.support.change_sentences import BilledLine, BilledRange, ChangeReader
 
@@ -205,5 +205,6 @@ def _random_range(random: Random) -> BilledRange:
 def test_per_day() -> None:
     """The amounts by the number of days with costs; none where there is no such day."""
     found = change(BilledRange(3, [billed("1", sa1="1")]), BilledRange(0, []))
-    assert found.per_day((3, 0)) == (Decimal("0.333333333333"), None)
+    told = ChangedAmounts.of(found, (3, 0), "USD", NAMES)
+    assert (told.per_day_before, told.per_day_after) == (Decimal("0.333333333333"), None)
     assert together([]).effects == dict.fromkeys(EFFECTS, Decimal(0))

@@ -33,11 +33,11 @@ def test_policies_in_force_and_of_earlier_days() -> None:
             used("STORE", 1, OWNER.text, OWNER.hash),
         ],
     )
-    assert [(each.product_type, each.policy, each.source) for each in found] == [
-        ("CONNECT_*", EVEN, "shipped"),
-        ("STORAGE", USAGE, "configured"),
-        ("NOVEL", UNKNOWN, "unknown"),
-        ("STORE", OWNER, "recorded"),
+    assert [(each.product_type, each.hash, each.source) for each in found] == [
+        ("CONNECT_*", EVEN.hash, "shipped"),
+        ("STORAGE", USAGE.hash, "configured"),
+        ("NOVEL", UNKNOWN.hash, "unknown"),
+        ("STORE", OWNER.hash, "recorded"),
     ]
     assert [each.first_used_at and each.first_used_at.day for each in found] == [2, None, 4, 1]
     assert [each.product_type for each in found if applies_to(RULES, each, "STORE")] == ["STORAGE", "STORE"]

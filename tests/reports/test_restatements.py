@@ -59,15 +59,15 @@ def _check(laboratory: Laboratory, engine: QueryEngine, selection: Selection, fi
         before, after = _reader(first), _reader(second)
         with laboratory.store.control.read() as connection:
             causes = causes_between(connection, first, second)
-        found = restatement(before, after, selection, BY, causes)
+        found = restatement(before, after, selection, BY, causes, currency="USD", limit=1000)
         then, later = (sums_by(reader, CHARGEBACKS, selection, BY) for reader in (before, after))
     changed = {key for key in then.keys() | later.keys() if then.get(key, ZERO) != later.get(key, ZERO)}
-    assert {item.key: (item.before, item.after) for item in found.items} == {
+    assert {tuple(item.dimensions.values()): (item.before, item.after) for item in found.items} == {
         key: (then.get(key, ZERO), later.get(key, ZERO)) for key in changed
     }
     assert all(item.causes for item in found.items)
-    assert (found.before, found.after) == (total(then.values()), total(later.values()))
-    assert total(item.delta for item in found.items) == difference(found.after, found.before)
+    assert (found.total_before, found.total_after) == (total(then.values()), total(later.values()))
+    assert total(item.delta for item in found.items) == difference(found.total_after, found.total_before) == found.delta
     return len(found.items)
 
 

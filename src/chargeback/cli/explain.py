@@ -109,18 +109,18 @@ def _answer(tenant: Tenant, key: ExplainKey | TopicKey, page: Page) -> dict[str,
 def _of_identity(tenant: Tenant, store: TenantStore, key: ExplainKey, page: Page) -> dict[str, Any]:
     from chargeback.recompute.explain import explain as explain_amount
     from chargeback.recompute.rules import AllocationRules
-    from chargeback.reports.explain.charges import explanation_json, names_of_explanation
+    from chargeback.reports.explain.charges import explained_charge, names_of_explanation
 
     found = explain_amount(store, AllocationRules.of(tenant), key)
     with store.control.read() as connection:
         names = names_of_explanation(connection, found, page)
-    return explanation_json(found, names, tenant.settings.currency, page)
+    return explained_charge(found, names, tenant.settings.currency, page).model_dump(mode="json")
 
 
 def _of_topic(tenant: Tenant, store: TenantStore, key: TopicKey, page: Page) -> dict[str, Any]:
     from chargeback.recompute.explain_topic import explain_topic_row
     from chargeback.recompute.rules import topic_plan
-    from chargeback.reports.explain.topics import cluster_names, topic_explanation_json
+    from chargeback.reports.explain.topics import cluster_names, explained_topic
 
     plan = topic_plan(tenant)
     if plan is None:
@@ -128,7 +128,7 @@ def _of_topic(tenant: Tenant, store: TenantStore, key: TopicKey, page: Page) -> 
     found = explain_topic_row(store, plan, key)
     with store.control.read() as connection:
         names = cluster_names(connection, found)
-    return topic_explanation_json(found, names, tenant.settings.currency, page)
+    return explained_topic(found, names, tenant.settings.currency, page).model_dump(mode="json")
 
 
 def _failed(why: str) -> typer.Exit:

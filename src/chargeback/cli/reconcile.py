@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from chargeback.config import Tenant
-    from chargeback.reports.external_costs.comparison import CostComparison
+    from chargeback.reports.external_costs.comparison import ExternalReconciliation
     from chargeback.reports.external_costs.files import CostMapping, ExternalCost
 
 #: How many differences are shown.
@@ -85,9 +85,9 @@ def reconcile(
     except UnicodeDecodeError as error:
         raise _invalid(file, [f"is not UTF-8: {error.reason} at byte {error.start}"]) from None
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
-    found, names = _compare(chosen, costs, how, (to_day(start), to_day(end)), instant)
-    _print(found, names, chosen.settings.currency)
-    if not found.is_equal:
+    found = _compare(chosen, costs, how, (to_day(start), to_day(end)), instant)
+    _print(found)
+    if any(item.delta for item in found.items):
         raise typer.Exit(FAILED)
 
 
@@ -104,11 +104,11 @@ def _compare(
     mapping: CostMapping,
     period: tuple[date | None, date | None],
     as_of: datetime | None,
-) -> tuple[CostComparison, Mapping[str, str]]:
-    """Return the comparison and the names of its entities, or end with an error."""
+) -> ExternalReconciliation:
+    """Return the comparison, or end with an error."""
     from contextlib import closing
 
-    from chargeback.reports.external_costs.comparison import compare_costs, entity_names
+    from chargeback.reports.external_costs.comparison import compare_costs
     from chargeback.reports.external_costs.files import period_of
     from chargeback.store.queries.cancellation import CancellationToken
     from chargeback.store.queries.engine import QueryEngine
@@ -129,43 +129,43 @@ def _compare(
     if database is not None and not database.exists():
         typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
         raise typer.Exit(FAILED)
-    with closing(open_store(tenant)) as store, QueryEngine() as engine:
-        with open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader:
-            found = compare_costs(reader, costs, mapping, days)
-        with store.control.read() as connection:
-            return found, entity_names(connection, found, mapping)
+    with (
+        closing(open_store(tenant)) as store,
+        QueryEngine() as engine,
+        open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader,
+        store.control.read() as connection,
+    ):
+        return compare_costs(reader, connection, costs, mapping, days, currency=tenant.settings.currency)
 
 
-def _print(found: CostComparison, names: Mapping[str, str], currency: str) -> None:
+def _print(found: ExternalReconciliation) -> None:
     """Print the differences and the sums."""
     from chargeback.cli.display import aligned, print_table
-    from chargeback.model.days import ONE_DAY
-    from chargeback.model.money import difference
 
-    period = f"{found.days.start} to {found.days.end - ONE_DAY}"
+    period = f"{found.start_date} to {found.end_date}"
     differing = [item for item in found.items if item.delta]
     shown = differing[:SHOWN]
     if shown:
         rows = zip(
-            [item.key[0] or "" for item in shown],
-            [names.get(item.key[0] or "", "") for item in shown],
-            [item.key[1] or "" for item in shown],
+            [item.entity or "" for item in shown],
+            [item.name or "" for item in shown],
+            [item.product_type or "" for item in shown],
             _column([item.theirs for item in shown]),
             _column([item.ours for item in shown]),
             aligned([item.delta for item in shown]),
             strict=True,
         )
-        columns = ("entity", "name", "product type", "theirs", "ours", f"difference in {currency}")
+        columns = ("entity", "name", "product type", "theirs", "ours", f"difference in {found.currency}")
         print_table(f"Differences, {period}", columns, rows, numbers=3)
     if len(differing) > len(shown):
         typer.echo(f"and {len(differing) - len(shown)} smaller differences")
-    sums = (found.theirs, found.ours, difference(found.ours, found.theirs))
+    sums = (found.total.theirs, found.total.ours, found.total.delta)
     rows = zip(("theirs", "ours", "difference"), aligned(sums), strict=True)
     outside = f", {found.outside} on other days left out" if found.outside else ""
-    print_table(f"{found.lines} lines, {period}{outside}", ("total", currency), rows, numbers=1)
+    print_table(f"{found.lines} lines, {period}{outside}", ("total", found.currency), rows, numbers=1)
     if not found.items:
         typer.echo("neither side has costs on these days, so there is nothing to compare")
-    elif found.is_equal:
+    elif not differing:
         typer.echo("the same to the last digit")
     else:
         typer.echo(f"{len(differing)} of {len(found.items)} entries differ; what one side does not have is empty")

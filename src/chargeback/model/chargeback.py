@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -67,6 +67,7 @@ def encoded(schema: pa.Schema) -> pa.Schema:
 
 
 # cost_type
+CostType = Literal["usage", "shared"]
 USAGE_COST = "usage"
 SHARED_COST = "shared"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from chargeback.model.billing import INSTANT, MONEY
 from chargeback.model.usage import QUANTITY
 
 # attribution_method
+AttributionMethod = Literal["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"]
 BYTES_RATIO: Final = "bytes_ratio"
 RETAINED_BYTES_RATIO: Final = "retained_bytes_ratio"
 EVEN_SPLIT: Final = "even_split"

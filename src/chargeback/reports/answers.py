@@ -17,23 +17,24 @@ from chargeback.store.queries.paging import Page
 T = TypeVar("T")
 
 
-def _schema(places: int) -> WithJsonSchema:
+def places(most: int) -> WithJsonSchema:
     """Return the description of an exact decimal with at most so many places."""
     return WithJsonSchema(
-        {"type": "string", "pattern": rf"^-?\d+\.\d{{2,{places}}}$", "examples": ["1234.56"]}, mode="serialization"
+        {"type": "string", "pattern": rf"^-?\d+\.\d{{2,{most}}}$", "examples": ["1234.56"]}, mode="serialization"
     )
 
 
-_RENDERED: Final = PlainSerializer(render, return_type=str)
+#: How amounts are written.
+RENDERED: Final = PlainSerializer(render, return_type=str)
 
 #: An exact decimal: plain notation, at least two decimals.
-Exact = Annotated[decimal.Decimal, _RENDERED, _schema(12)]
+Exact = Annotated[decimal.Decimal, RENDERED, places(12)]
 
 #: A sum in the currency of the bill: a product of twelve decimals and, where cost categories hand on cost, twelve more.
-Sum = Annotated[decimal.Decimal, _RENDERED, _schema(24)]
+Sum = Annotated[decimal.Decimal, RENDERED, places(24)]
 
 #: The same of a sum that may be converted to another currency: eight decimals more.
-Amount = Annotated[decimal.Decimal, _RENDERED, _schema(32)]
+Amount = Annotated[decimal.Decimal, RENDERED, places(32)]
 
 #: An instant in UTC.
 Instant = Annotated[datetime, Field(examples=["2026-01-31T00:00:00Z"])]
@@ -48,6 +49,12 @@ class ResponseModel(BaseModel):
     """A model of a response body: exactly these fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Counted(ResponseModel):
+    """How many entries are together. As the last base of a model, its field is the first one."""
+
+    count: int
 
 
 def left_out(description: str, **options: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.model.cents import minor_unit
@@ -30,6 +32,9 @@ from chargeback.model.effects import (
 )
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, from_units, part_of, to_units, total
+from chargeback.reports.answers import ComparedWith, Counted, Exact, Grouped, ResponseModel, Sum
+from chargeback.reports.names import display_names
+from chargeback.reports.periods import Comparison
 from chargeback.reports.wording import Names, money_text, name
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
@@ -303,11 +308,6 @@ class Change:
         """The amount after minus the amount before."""
         return difference(self.after, self.before)
 
-    def per_day(self, days: tuple[int, int]) -> tuple[Decimal | None, Decimal | None]:
-        """Return the amounts per day with costs, rounded to twelve places; None where there is no such day."""
-        before, after = days
-        return part_of(self.before, before), part_of(self.after, after)
-
     def told(self, currency: str) -> list[ToldEffect]:
         """Return the effects of a sentence, the largest first; effects of less than a cent are left out where there are
         larger ones."""
@@ -351,6 +351,135 @@ class Change:
             return f"because {text}"
         most = _signed(from_units(reason.cause.amount), currency, with_currency=False)
         return f"above all because {text} ({most})"
+
+
+class ChangeEffects(ResponseModel):
+    """Why an amount changed; the effects sum to the difference exactly.
+
+    An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
+    adds to the amount of the earlier range; in this order."""
+
+    calendar: Sum = Field(description="More or fewer days have costs.")
+    quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
+    price: Sum = Field(
+        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
+    )
+    policy: Sum = Field(
+        description="The cost was split by another policy, or by another method of it, for example as measurements "
+        "were missing."
+    )
+    share: Sum = Field(description="Another part of the measured usage.")
+    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
+    correction: Sum = Field(
+        description="The whole difference of a product type on a resource that has both charges and refunds, or a "
+        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
+    )
+    new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
+    gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
+
+
+class ChangedAmounts(ResponseModel):
+    """Amounts of both ranges, and why they differ."""
+
+    before: Sum
+    after: Sum
+    delta: Sum = Field(description="After minus before.")
+    per_day_before: Exact | None = Field(
+        description="Per day with costs, rounded to twelve places; null if there are none."
+    )
+    per_day_after: Exact | None
+    effects: ChangeEffects
+    sentence: str = Field(
+        description="What changed and why, in words: the largest reason for each effect, and who pays most of it.",
+        examples=[
+            "+412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were "
+            "billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on "
+            "orders-prod rose."
+        ],
+    )
+
+    @classmethod
+    def of(cls, change: Change, days: tuple[int, int], currency: str, names: Names, **own: Any) -> Self:
+        """Return a change between ranges with so many days with costs; ``own`` are further fields of a subclass."""
+        return cls(
+            **own,
+            before=change.before,
+            after=change.after,
+            delta=change.delta,
+            per_day_before=part_of(change.before, days[0]),
+            per_day_after=part_of(change.after, days[1]),
+            effects=ChangeEffects(**change.effects),
+            sentence=change.sentence(currency, names),
+        )
+
+
+class ChangedItem(ChangedAmounts, Grouped):
+    """One combination of values."""
+
+
+class ChangedRest(ChangedAmounts, Counted):
+    """The combinations that are not listed, together."""
+
+
+class ChangesAnswer(ResponseModel):
+    """What changed between two ranges. Items and `other` sum to the totals, and these are those of the aggregates."""
+
+    start_date: date = Field(description="First day of the later range.")
+    end_date: date
+    timezone: str = Field(examples=["UTC"])
+    days_with_costs: int = Field(description="UTC days of the later range that have costs, whatever the filters.")
+    compared_with: ComparedWith = Field(description="The earlier range.")
+    currency: str = Field(examples=["USD"])
+    items: list[ChangedItem] = Field(description="The largest changes first.")
+    other: ChangedRest | None = Field(description="The changes beyond `limit`, together.")
+    totals: ChangedAmounts
+    names: dict[str, dict[str, str]] = Field(
+        description="The display names of the listed ids, by column. Ids without a name are left out.",
+        examples=[{"identity_id": {"sa-123abc": "orders-service"}}],
+    )
+
+
+def explained_changes(
+    reader: TenantReader,
+    connection: Connection,
+    asked: Comparison,
+    by: Sequence[str],
+    *,
+    timezone: str,
+    currency: str,
+    limit: int,
+) -> ChangesAnswer | None:
+    """Return what changed between two periods, by columns or ``tag:<key>``: at most so many changes, the rest of them
+    together; None without another period.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+        ValueError: costs cannot be filtered or grouped so.
+    """
+    if asked.compared is None or asked.previous is None:
+        return None
+    found = changes(reader, asked.selection, asked.previous, by)
+    days, listed, rest = found.days, found.items[:limit], found.items[limit:]
+    other, totals = together(rest), together(found.items)
+    names = names_of_changes(connection, [*listed, other, totals], currency)
+    items = [
+        ChangedItem.of(each, days, currency, names, dimensions=dict(zip(by, each.key, strict=True))) for each in listed
+    ]
+    return ChangesAnswer(
+        start_date=asked.period.start,
+        end_date=asked.period.end,
+        timezone=timezone,
+        days_with_costs=days[1],
+        compared_with=ComparedWith(
+            start_date=asked.compared.start, end_date=asked.compared.end, days_with_costs=days[0]
+        ),
+        currency=currency,
+        items=items,
+        other=ChangedRest.of(other, days, currency, names, count=len(rest)) if rest else None,
+        totals=ChangedAmounts.of(totals, days, currency, names),
+        names=display_names(connection, by, [item.dimensions for item in items]),
+    )
 
 
 @dataclass(frozen=True)

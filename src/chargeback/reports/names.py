@@ -23,20 +23,6 @@ NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
 NamesByKind = Mapping[EntityKind, Mapping[str, Named]]
 
 
-def names_of_ids(
-    connection: Connection, columns: Iterable[str], dimensions: Collection[Mapping[str, str | None]]
-) -> dict[str, dict[str, str]]:
-    """Return the display names of the ids among some values of columns, by column and id. Ids without a name are left
-    out."""
-    found = {}
-    for column in columns:
-        if column in NAMED_COLUMNS:
-            ids = {id_ for values in dimensions if (id_ := values[column]) is not None}
-            known = names_of(connection, NAMED_COLUMNS[column], ids)
-            found[column] = {id_: entity.name for id_, entity in known.items() if entity.name is not None}
-    return found
-
-
 def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> NamesByKind:
     """Return what is known of the ids that breakdowns name, and of some clusters."""
     wanted: dict[EntityKind, set[str]] = {IDENTITIES: set(), RESOURCES: set(clusters)}
@@ -45,3 +31,16 @@ def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: 
         if kind is not None:
             wanted[kind] |= {each.value for each in (*breakdown.items, *breakdown.movers) if each.value is not None}
     return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}
+
+
+def display_names(
+    connection: Connection, columns: Iterable[str], groups: Collection[Mapping[str, str | None]]
+) -> dict[str, dict[str, str]]:
+    """Return the display names of the ids in groups, by column and id. Ids without a name are left out."""
+    found = {}
+    for column in columns:
+        if column in NAMED_COLUMNS:
+            ids = {each for group in groups if (each := group[column]) is not None}
+            known = names_of(connection, NAMED_COLUMNS[column], ids)
+            found[column] = {entity_id: entity.name for entity_id, entity in known.items() if entity.name is not None}
+    return found

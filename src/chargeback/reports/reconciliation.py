@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import pyarrow as pa
 from pydantic import Field
@@ -14,10 +14,13 @@ from sqlalchemy import Connection
 
 from chargeback.allocation.policies import PolicyCatalogue, policies_hash
 from chargeback.model.currency import Conversion
-from chargeback.model.days import DayRange
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import difference, total
+from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import DayDataset, DayState, read_days
+from chargeback.store.control.inventory_lists import RESOURCES
+from chargeback.store.control.names import names_of
 from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.keys import ByColumn, ByDay
@@ -209,12 +212,17 @@ DIFFERS: Final = "differs"
 PENDING: Final = "pending"
 NONE: Final = "none"
 
+#: How the bill of a UTC day and what was charged for it compare.
+ReconciledState = Annotated[
+    Literal["equal", "differs", "pending", "none"],
+    Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
+]
 _WORST_FIRST: Final = (DIFFERS, PENDING, EQUAL, NONE)
 
 #: By what a reconciliation is grouped.
+ReconciledBy = Literal["day", "month", "product_type", "resource_id"]
 DAY: Final = "day"
 MONTH: Final = "month"
-GROUPS: Final = (DAY, MONTH, PRODUCT_TYPE, RESOURCE_ID)
 
 _ZERO: Final = Decimal(0)
 
@@ -244,12 +252,136 @@ class ReconciledDay:
         return replace(self, billed=billed, charged=charged)
 
 
+class ReconciledAmounts(ResponseModel):
+    """What was billed beside what was charged for it."""
+
+    state: ReconciledState
+    billed: Exact
+    charged: Exact
+    difference: Exact = Field(description="`charged` minus `billed`, exactly.")
+    unallocated: Exact = Field(description="The part of `charged` that nobody could be charged for.")
+    pending: Exact = Field(
+        description="The part of `billed` whose days are not calculated yet, or not from their present bill."
+    )
+    by_topic: Exact | None = Field(description="What is attributed to topics; null where topics are not attributed.")
+    lines: int = Field(description="Billing lines.")
+    rows: int = Field(description="Chargeback rows.")
+    revision: int | None = Field(
+        description="Number of the day's revision, the highest one of several days; null if none is calculated.",
+        examples=[1],
+    )
+    policies: Literal["current", "superseded"] | None = Field(
+        description="`superseded` if a day was calculated under other policies than those now configured for what is "
+        "on its bill; else `current`. Null if no day is calculated, or an earlier version did it."
+    )
+    calculated_at: Instant | None = Field(description="Since when the day has that revision; the latest of several.")
+
+    @classmethod
+    def of(cls, sums: ReconciledSums, *, has_topics: bool, **own: Any) -> Self:
+        """Return some sums; ``own`` are further fields of a subclass."""
+        return cls(
+            **own,
+            state=state_of(sums),
+            billed=sums.billed,
+            charged=sums.charged,
+            difference=difference(sums.charged, sums.billed),
+            unallocated=sums.unallocated,
+            pending=sums.pending,
+            by_topic=sums.by_topic if has_topics else None,
+            lines=sums.lines,
+            rows=sums.rows,
+            revision=sums.revision,
+            policies=None if sums.is_superseded is None else "superseded" if sums.is_superseded else "current",
+            calculated_at=sums.calculated_at,
+        )
+
+
+class _OfDay(ResponseModel):
+    date: date
+    topics: bool = Field(description="Whether its topics are attributed.")
+    error: str | None
+    fingerprint: str | None = Field(description="That of the bill from which the day was calculated.")
+    gathered_at: Instant | None = Field(description="When its bill was last gathered.")
+
+
+class ReconciledDayItem(ReconciledAmounts, _OfDay):
+    """One UTC day."""
+
+
+class _OfValue(ResponseModel):
+    value: str = Field(description="The month (`YYYY-MM`), product type or resource.", examples=["KAFKA_NUM_CKUS"])
+    name: str | None = Field(description="The display name of a resource.", examples=["prod"])
+
+
+class ReconciledBucket(ReconciledAmounts, _OfValue):
+    """One month, product type or resource. Its state is that of its worst day: `differs`, `pending`, `equal`,
+    `none`."""
+
+
+class ReconciliationAnswer(ResponseModel):
+    """The bill of some days beside what was charged for it. All entries sum to `total`."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    group_by: ReconciledBy
+    total: ReconciledAmounts
+    days: list[ReconciledDayItem] = Field(description="Grouped by day: every day of the period. Else empty.")
+    buckets: list[ReconciledBucket] = Field(description="Grouped by anything else: every value. Else empty.")
+
+
 @dataclass(frozen=True)
 class Reconciliation:
     """The items of a reconciliation, ascending by value (days and months as in ISO 8601), and their sum."""
 
     items: Sequence[ReconciledSums]
     total: ReconciledSums
+
+
+def reconciliation(
+    reader: TenantReader,
+    connection: Connection,
+    catalogue: PolicyCatalogue,
+    days: DayRange,
+    by: ReconciledBy,
+    *,
+    currency: str,
+    has_topics: bool,
+) -> ReconciliationAnswer:
+    """Return what was billed and charged on ``days``, as :func:`grouped_reconciliation` has it, with what is known of
+    each day or resource."""
+    states = states_seen(reader, connection)
+    found = grouped_reconciliation(reader, connection, states, catalogue, days, by)
+    of_days, of_values = [], []
+    if by == DAY:
+        for item in found.items:
+            day = date.fromisoformat(item.value)
+            state = states.get(day, DayState(day))
+            of_days.append(
+                ReconciledDayItem.of(
+                    item,
+                    has_topics=has_topics,
+                    date=day,
+                    topics=state.topics.is_current,
+                    error=state.error,
+                    fingerprint=state.chargebacks.fingerprint,
+                    gathered_at=state.gathered_at,
+                )
+            )
+    else:
+        known = names_of(connection, RESOURCES, {item.value for item in found.items} if by == RESOURCE_ID else ())
+        for item in found.items:
+            name = known[item.value].name if item.value in known else None
+            of_values.append(ReconciledBucket.of(item, has_topics=has_topics, value=item.value, name=name))
+    return ReconciliationAnswer(
+        start_date=days.start,
+        end_date=days.end - ONE_DAY,
+        currency=currency,
+        group_by=by,
+        total=ReconciledAmounts.of(found.total, has_topics=has_topics),
+        days=of_days,
+        buckets=of_values,
+    )
 
 
 def grouped_reconciliation(
@@ -260,7 +392,7 @@ def grouped_reconciliation(
     days: DayRange,
     by: str = DAY,
 ) -> Reconciliation:
-    """Return what was billed and charged on ``days`` by one of :data:`GROUPS`. ``states`` are those of the days that
+    """Return what was billed and charged on ``days`` (see :data:`ReconciledBy`). ``states`` are those of the days that
     were ever handled, ``catalogue`` has the present policies.
 
     Raises:

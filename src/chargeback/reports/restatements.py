@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Annotated
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.model.money import checked_sum, difference, half_of_changes, total
+from chargeback.reports.answers import RENDERED, ResponseModel, Sum, places
 from chargeback.store.control.day_revisions import read_day_revisions
 from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -20,35 +22,39 @@ from chargeback.store.queries.sums import KeyValues, daily_sums_by, sums_by
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Restated:
-    """What one combination of values was charged before and after, and why it changed: the causes of the revisions of
-    the days on which it did."""
-
-    key: KeyValues
-    before: Decimal
-    after: Decimal
-    causes: tuple[str, ...]
-
-    @property
-    def delta(self) -> Decimal:
-        """The amount after minus the amount before."""
-        return difference(self.after, self.before)
+#: Half of an amount, which may have a digit more.
+HalfAmount = Annotated[Decimal, RENDERED, places(25)]
 
 
-@dataclass(frozen=True, slots=True)
-class Restatement:
-    """The difference between two moments: totals of everything that was selected, and what changed, by the size of the
-    change. ``moved`` is half of all changes of amounts: what went from one to another."""
+class RestatedItem(ResponseModel):
+    """What one combination of values was charged before and after."""
 
-    items: tuple[Restated, ...]
-    before: Decimal
-    after: Decimal
+    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
+    before: Sum
+    after: Sum
+    delta: Sum
+    causes: list[str] = Field(description="Why its days changed.", examples=[["bill_changed"]])
 
-    @property
-    def moved(self) -> Decimal:
-        """Half of the sum of all changes, each without its sign."""
-        return checked_sum(half_of_changes(item.delta for item in self.items))
+
+class RestatedRest(ResponseModel):
+    """The changes that are not listed, together."""
+
+    count: int
+    before: Sum
+    after: Sum
+    delta: Sum
+
+
+class Difference(ResponseModel):
+    """What changed between two moments, by the size of the change."""
+
+    currency: str = Field(examples=["USD"])
+    total_before: Sum
+    total_after: Sum
+    delta: Sum
+    moved: HalfAmount = Field(description="Half of the sum of all changes, each without its sign.")
+    items: list[RestatedItem]
+    other: RestatedRest | None = Field(description="The changes beyond `limit`, together.")
 
 
 def restatement(
@@ -57,9 +63,13 @@ def restatement(
     selection: Selection,
     by: Sequence[str],
     causes: Mapping[date, Sequence[str]],
-) -> Restatement:
-    """Return what changed of the selected rows between two moments, by columns or tags. ``causes`` has those of the
-    revisions of each day between them, see :func:`causes_between`: all other days are the same, and only counted.
+    *,
+    currency: str,
+    limit: int,
+) -> Difference:
+    """Return what changed of the selected rows between two moments, by columns or tags: at most so many changes, the
+    rest of them together. ``causes`` has those of the revisions of each day between the moments, see
+    :func:`causes_between`: all other days are the same, and only counted.
 
     Raises:
         HistoryGone: what was served then is no longer kept.
@@ -76,14 +86,37 @@ def restatement(
             deltas[key] = total([deltas.get(key, _ZERO), delta])
             reasons.setdefault(key, set()).update(causes[day])
     whole = sums_by(after, CHARGEBACKS, selection, by)
-    items = [
-        Restated(key, difference(whole.get(key, _ZERO), delta), whole.get(key, _ZERO), tuple(sorted(reasons[key])))
-        for key, delta in deltas.items()
-        if delta
-    ]
-    items.sort(key=lambda item: (item.delta.copy_abs().copy_negate(), [value or "" for value in item.key]))
-    total_after = total(whole.values())
-    return Restatement(tuple(items), difference(total_after, total(deltas.values())), total_after)
+    changed = sorted(
+        (key for key, delta in deltas.items() if delta),
+        key=lambda key: (deltas[key].copy_abs().copy_negate(), [value or "" for value in key]),
+    )
+    listed, rest = changed[:limit], changed[limit:]
+    total_after, total_delta = total(whole.values()), total(deltas.values())
+    return Difference(
+        currency=currency,
+        total_before=difference(total_after, total_delta),
+        total_after=total_after,
+        delta=total_delta,
+        moved=checked_sum(half_of_changes(deltas.values())),
+        items=[
+            RestatedItem(
+                dimensions=dict(zip(by, key, strict=True)),
+                before=difference(whole.get(key, _ZERO), deltas[key]),
+                after=whole.get(key, _ZERO),
+                delta=deltas[key],
+                causes=sorted(reasons[key]),
+            )
+            for key in listed
+        ],
+        other=_together(whole, deltas, rest) if rest else None,
+    )
+
+
+def _together(
+    whole: Mapping[KeyValues, Decimal], deltas: Mapping[KeyValues, Decimal], keys: Sequence[KeyValues]
+) -> RestatedRest:
+    after, delta = total(whole.get(key, _ZERO) for key in keys), total(deltas[key] for key in keys)
+    return RestatedRest(count=len(keys), before=difference(after, delta), after=after, delta=delta)
 
 
 def causes_between(connection: Connection, start: datetime, end: datetime | None) -> dict[date, list[str]]:

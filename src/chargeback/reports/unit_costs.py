@@ -22,7 +22,7 @@ from chargeback.reports.answers import (
     ResponseModel,
     currency_of,
 )
-from chargeback.reports.names import names_of_ids
+from chargeback.reports.names import display_names
 from chargeback.reports.periods import Period
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import of_topics
@@ -188,7 +188,7 @@ def unit_costs_answer(
         of_whom, (selection, ignored) = "topics", of_topics(selection)
     found = unit_costs(reader, measure, selection, by, top, None if conversion is None else conversion.rates)
     with tenant.store.control.read() as connection:
-        names = names_of_ids(connection, by, [item.dimensions for item in found.items])
+        names = display_names(connection, by, [item.dimensions for item in found.items])
     return UnitCostsAnswer(
         start_date=period.start,
         end_date=period.end,

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chargeback.api.routes.external_costs import ExternalReconciliation
+from chargeback.reports.external_costs.comparison import ExternalReconciliation
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, parameters_of
 

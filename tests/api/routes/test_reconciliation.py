@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from chargeback.allocation.policies import PolicyCatalogue, parse_policies, policies_hash
-from chargeback.api.routes.reconciliation import ReconciliationAnswer
 from chargeback.recompute.rules import AllocationRules
+from chargeback.reports.reconciliation import ReconciliationAnswer
 from chargeback.store.control.day_revisions import FIRST, Revision, record_revision
 from chargeback.store.control.days import DayDataset, mark_due, save_dataset
 from chargeback.store.tenant import TenantStore

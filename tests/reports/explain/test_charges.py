@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from chargeback.allocation.day import Evidence
-from chargeback.allocation.explain import ExplainedPortion, explain_line
+from chargeback.allocation.explain import explain_line
 from chargeback.allocation.policies import UNKNOWN
-from chargeback.model.money import render, total
+from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.rules import AppliedPolicy
 from chargeback.recompute.stored_day import Siblings
-from chargeback.reports.explain.charges import calculation_json, contest_json, explanation_json
+from chargeback.reports.explain.charges import explained_charge
 from chargeback.reports.explain.sentence import sentence
-from chargeback.reports.policies import policy_json
 from chargeback.reports.wording import Names
 from chargeback.store.queries.paging import Page
 from tests.allocation.bills import POLICIES, calculate
@@ -53,29 +51,14 @@ def test_amounts_follow_from_the_answers_alone(days: int, people: int, least: in
         rows = calculate(day).rows.select(["line_id", "identity_id", "portion", "amount"]).to_pylist()
         for row in rows[:: max(1, len(rows) // SAMPLED)]:
             told = explanation(day, row["identity_id"], row["portion"], row["line_id"])
-            found = told.portion
-            assert found is not None
-            for page in (Page(0, 1000), Page(1, 2)):
-                assert check_explanation(answer(day, row, found, page)) == row["amount"]
-            check_sentence(sentence(told, NAMES, "USD"), answer(day, row, found, Page(0, 1000)), dict(NAMES.identities))
+            for page in (Page(1, 2), Page(0, 1000)):
+                answer = explained_charge(told, NAMES, "USD", page).model_dump(mode="json")
+                assert check_explanation(answer) == row["amount"]
+            check_sentence(answer["sentence"], answer, dict(NAMES.identities))
             checked += 1
 
     while checked < examples(least):
         check()
-
-
-def answer(day: Evidence, row: dict[str, Any], found: ExplainedPortion, page: Page) -> dict[str, Any]:
-    """The parts of an explanation's JSON that the checker needs."""
-    (line,) = (each for each in day.billing.to_pylist() if each["line_id"] == row["line_id"])
-    return {
-        "identity_id": row["identity_id"],
-        "line": {"total_cost": render(line["total_cost"])},
-        "policy": {"portions": policy_json(POLICIES.get(line["product_type"], UNKNOWN))},
-        **calculation_json(found),
-        "evidence": contest_json(found.usage_split, row["identity_id"], page, lambda id_: {"identity_id": id_})
-        if found.usage_split
-        else None,
-    }
 
 
 def explanation(day: Evidence, identity_id: str, portion: int | None = None, line_id: str | None = None) -> Explanation:
@@ -214,13 +197,13 @@ def test_without_evidence_nothing_is_guessed() -> None:
     """The stored amount is told, and why it cannot be explained; all parts of the calculation are null."""
     found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1")
     lost = replace(found, portion=None, missing="the measured usage of that day cannot be read", is_same=None)
-    shown = explanation_json(lost, NAMES, "USD")
-    assert shown["sentence"] == (
+    shown = explained_charge(lost, NAMES, "USD")
+    assert shown.sentence == (
         "sa-pay is charged nothing of the BASE line of orders-prod on 4 November 2026. "
         "How is not known: the measured usage of that day cannot be read."
     )
-    assert [shown[name] for name in ("evidence", "portion", "arithmetic", "recomputed")] == [None] * 4
-    assert shown["evidence_missing"] == "the measured usage of that day cannot be read"
+    assert [shown.evidence, shown.portion, shown.arithmetic, shown.recomputed] == [None] * 4
+    assert shown.evidence_missing == "the measured usage of that day cannot be read"
 
 
 def test_portions_of_an_identity_sum_to_its_rows() -> None:

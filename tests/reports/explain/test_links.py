@@ -27,7 +27,7 @@ def test_from_rows() -> None:
 def test_from_explanations() -> None:
     """The line, its rows, the bill and the revisions of the day."""
     found = links(date(2026, 1, 31), "1f", None, rows="chargebacks")
-    assert found["rows"] == "../chargebacks?start_date=2026-01-31&end_date=2026-01-31&line_id=1f"
-    assert found["policy"] is None
-    assert links(date(2026, 1, 31), "1f", None, rows="chargebacks", policy="ab")["policy"] == "../policies?hash=ab"
-    assert found["revisions"] == "../days/2026-01-31/revisions"
+    assert found.rows == "../chargebacks?start_date=2026-01-31&end_date=2026-01-31&line_id=1f"
+    assert found.policy is None
+    assert links(date(2026, 1, 31), "1f", None, rows="chargebacks", policy="ab").policy == "../policies?hash=ab"
+    assert found.revisions == "../days/2026-01-31/revisions"

@@ -19,7 +19,7 @@ from chargeback.model.topics import EXISTED, UNATTRIBUTED, TopicMethod, TopicPla
 from chargeback.model.usage import USAGE
 from chargeback.recompute.explain_topic import TopicExplanation, TopicKey
 from chargeback.recompute.stored_day import Siblings
-from chargeback.reports.explain.topics import topic_explanation_json, topic_sentence
+from chargeback.reports.explain.topics import explained_topic, topic_sentence
 from chargeback.store.queries.paging import Page
 from tests.allocation.bills import DAY, bill, usage
 from tests.allocation.test_topics import PLAN, SKIPPING
@@ -82,7 +82,7 @@ def test_amounts_follow_from_the_answers_alone() -> None:
             topics = {topic for line_id, topic in amounts if line_id == line["line_id"]}
             for topic in topics | {"t00", "_internal", UNATTRIBUTED}:
                 found = explained(billed, line, evidence, plan, topic)
-                answer = topic_explanation_json(found, {}, "USD", Page(0, listed))
+                answer = explained_topic(found, {}, "USD", Page(0, listed)).model_dump(mode="json")
                 assert check_topic_explanation(answer) == amounts.get((line["line_id"], topic), 0)
                 check_topic_sentence(answer["sentence"], answer)
                 checked += 1

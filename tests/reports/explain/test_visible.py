@@ -20,7 +20,7 @@ from chargeback.model.money import from_units
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
 from chargeback.recompute.stored_day import LineNotFound, RevisionAmount
-from chargeback.reports.explain.charges import contest_json, explanation_json, listed_participants
+from chargeback.reports.explain.charges import ExplainedEvidence, explained_charge, listed_participants
 from chargeback.reports.explain.visible import VisiblePart, VisibleShares, as_seen, visible_topics, with_others
 from chargeback.reports.wording import Names
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
@@ -67,9 +67,10 @@ def test_every_page_has_the_others_and_who_was_asked_for() -> None:
     usage_split = with_others(_usage_split(5, 3, 2, 1), {"sa-0", "sa-1"})
     assert [each.identity_id for each in listed_participants(usage_split, "sa-1", Page(0, 1))] == ["sa-0", "sa-1", ""]
     assert [each.identity_id for each in listed_participants(usage_split, "sa-1", Page(2, 1))] == ["", "sa-1"]
-    shown = contest_json(usage_split, "sa-1", Page(0, 20), lambda id_: {"identity_id": id_})
-    assert shown["contenders_total"] == 3
-    assert shown["contenders"][2] == {"identity_id": None, "value": "0.000000000003", "ratio": "0.272727"}
+    shown = ExplainedEvidence.of(usage_split, "sa-1", Page(0, 20), {})
+    assert shown.contenders_total == 3
+    others = {"identity_id": None, "name": None, "value": "0.000000000003", "ratio": "0.272727"}
+    assert shown.contenders[2].model_dump(mode="json") == others
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_others_are_neither_counted_nor_ranked(
     scope = RowScope.of({"identity_id": ["sa-1"]})
     reader = stack.enter_context(open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope))
     found, _ = as_seen(reader, CHARGEBACKS, explanation(evidence(bill, "", members), "sa-1", 1), {"sa-1"})
-    shown = explanation_json(found, Names({}, {}), "USD")
+    shown = explained_charge(found, Names({}, {}), "USD").model_dump(mode="json")
     assert shown["siblings"]["rows"] is None
     assert shown["evidence"]["members"] is None
     assert {each["candidates"] for each in shown["methods"]} == {None}
@@ -175,7 +176,7 @@ def test_a_split_row_has_the_part_that_lists_have(tmp_path: Path, stack: ExitSta
 
     for value, units, past in (("orders", 3, 2), ("pay", 2, 1)):
         listed, found, part = _seen(RowScope.of({"category:team": [value]}))
-        assert part == VisiblePart(from_units(units), from_units(5 - units))
+        assert part == VisiblePart(amount=from_units(units), others=from_units(5 - units))
         assert found.row is not None
         assert found.row["amount"] == Decimal(listed) == from_units(units)
         assert [each.amount for each in found.revisions] == [from_units(past), None]

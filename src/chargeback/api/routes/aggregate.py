@@ -1,8 +1,8 @@
 """Sums of chargebacks, and the response of all aggregates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field
@@ -30,9 +30,8 @@ from chargeback.reports.answers import (
     ResponseModel,
     currency_of,
 )
-from chargeback.reports.names import names_of_ids
+from chargeback.reports.names import display_names
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
-from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.selection import Selection
@@ -143,14 +142,6 @@ def aggregate_chargebacks(request: Facts, params: Annotated[AggregateQuery, Quer
     return aggregate_response(request, params, names=params.names)
 
 
-def display_names(
-    tenant: TenantView, columns: Iterable[str], buckets: Iterable[Mapping[str, Any]]
-) -> dict[str, dict[str, str]]:
-    """Return the display names of the ids in buckets, by column and id. Ids without a name are left out."""
-    with tenant.store.control.read() as connection:
-        return names_of_ids(connection, columns, [bucket["dimensions"] for bucket in buckets])
-
-
 def aggregate_response(request: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
     """Return the response of an aggregate endpoint: buckets, totals, with ``names`` the display names of ids, and a
     header if buckets were left out; or the buckets as a file, which must have all of them: it would look complete. A
@@ -159,7 +150,10 @@ def aggregate_response(request: FactsRequest, params: AggregateParameters, *, na
     conversion = conversion_for(tenant, request.reader, params.currency, [params.dataset], [selection.window])
     grouping = params.grouping(conversion)
     sums = request.reader.aggregate(params.dataset, selection, grouping)
-    named = display_names(tenant, params.group_by, sums.buckets) if names else {}
+    named = {}
+    if names:
+        with tenant.store.control.read() as connection:
+            named = display_names(connection, params.group_by, [bucket["dimensions"] for bucket in sums.buckets])
     if not request.wants_csv:
         rest = currency_of(tenant.currency, conversion) | sums.totals | ({"names": named} if names else {})
         headers = {TRUNCATED: "true"} if sums.truncated else None

@@ -14,9 +14,10 @@ from chargeback.api.parameters import FactsParameters, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter, NotFound
 from chargeback.api.responses import page_response, table_response
 from chargeback.api.routing import CSV, Files, Routes
-from chargeback.api.schemas.chargebacks import ChargebackFilters, CostType
+from chargeback.api.schemas.chargebacks import ChargebackFilters
 from chargeback.api.schemas.datasets import TagFilters
 from chargeback.api.tenant_requests import Facts
+from chargeback.model.chargeback import CostType
 from chargeback.reports.answers import CategoryPart, DatesAnswer, Exact, Instant, Metadata, PageOf, ResponseModel, Sum
 from chargeback.reports.explain.links import chargeback_link
 from chargeback.reports.tenant_view import TenantView

@@ -1,27 +1,23 @@
 """Revisions of days, and what changed between two moments."""
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import Path, Query
 from pydantic import Field
-from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.parameters import Day, When, instant_if_valid
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.responses import json_response
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.schemas.chargebacks import ChargebackFilters
 from chargeback.api.schemas.datasets import GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
-from chargeback.model.days import DayRange, render_instant
-from chargeback.model.money import difference, render, total
-from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
-from chargeback.reports.restatements import Restated, causes_between, restatement
-from chargeback.store.control.day_revisions import CAUSES, Revision
+from chargeback.model.days import DayRange
+from chargeback.reports.answers import Exact, Instant, ResponseModel
+from chargeback.reports.restatements import Difference, causes_between, restatement
+from chargeback.store.control.day_revisions import CAUSES
 from chargeback.store.facts.history import past_files
 from chargeback.store.queries.as_of import REVISED, KnownRevisions
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
@@ -31,9 +27,6 @@ from chargeback.store.queries.version import read_version
 MOST_CHANGES = 1000
 
 RevisedName = Literal["chargebacks", "topics"]
-
-#: Half of an amount, which may have a digit more.
-HalfAmount = Annotated[str, Field(pattern=r"^-?\d+\.\d{2,25}$", examples=["1234.56"])]
 
 
 class RevisionItem(ResponseModel):
@@ -80,46 +73,15 @@ class DifferenceQuery(ChargebackFilters, GroupedQuery):
         return problems
 
 
-class RestatedItem(ResponseModel):
-    """What one combination of values was charged before and after."""
-
-    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
-    before: Sum
-    after: Sum
-    delta: Sum
-    causes: list[str] = Field(description="Why its days changed.", examples=[["bill_changed"]])
-
-
-class RestatedRest(ResponseModel):
-    """The changes that are not listed, together."""
-
-    count: int
-    before: Sum
-    after: Sum
-    delta: Sum
-
-
-class Difference(ResponseModel):
-    """What changed between two moments, by the size of the change."""
-
-    currency: str = Field(examples=["USD"])
-    total_before: Sum
-    total_after: Sum
-    delta: Sum
-    moved: HalfAmount = Field(description="Half of the sum of all changes, each without its sign.")
-    items: list[RestatedItem]
-    other: RestatedRest | None = Field(description="The changes beyond `limit`, together.")
-
-
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Revisions"])
 
 
-@router.get("/days/{date}/revisions", response_model=DayRevisions, needs=Right.READ, whole=True)
+@router.get("/days/{date}/revisions", needs=Right.READ, whole=True)
 def list_revisions(
     request: Facts,
     day: Annotated[Day, Path(alias="date", description="A UTC day.")],
     _params: Annotated[TenantsQuery, Query()],
-) -> Response:
+) -> DayRevisions:
     """List everything that a day has contained: from when on, why, and how much moved; the oldest first."""
     store = request.whole_store
     reader = request.reader
@@ -132,28 +94,26 @@ def list_revisions(
         for revision in known.effective(dataset.name, present).get(day, ()):
             names = None if revision.files is None else revision.files.get(dataset.table)
             is_kept = names is None or past.find(day, names) is not None
-            items.append(_item(revision, is_kept=is_kept))
-    return json_response({"date": day, "items": items})
+            items.append(
+                RevisionItem(
+                    dataset=revision.dataset,
+                    revision=revision.revision,
+                    calculated_at=revision.calculated_at,
+                    cause=revision.cause,
+                    run_id=None if revision.run_id is None else str(revision.run_id),
+                    rows=revision.rows,
+                    total=revision.total,
+                    moved=revision.moved,
+                    billing_fingerprint=revision.billing_fingerprint,
+                    policies_hash=revision.policies_hash,
+                    is_kept=is_kept,
+                )
+            )
+    return DayRevisions(date=day, items=items)
 
 
-def _item(revision: Revision, *, is_kept: bool) -> dict[str, Any]:
-    return {
-        "dataset": revision.dataset,
-        "revision": revision.revision,
-        "calculated_at": render_instant(revision.calculated_at),
-        "cause": revision.cause,
-        "run_id": None if revision.run_id is None else str(revision.run_id),
-        "rows": revision.rows,
-        "total": None if revision.total is None else render(revision.total),
-        "moved": None if revision.moved is None else render(revision.moved),
-        "billing_fingerprint": revision.billing_fingerprint,
-        "policies_hash": revision.policies_hash,
-        "is_kept": is_kept,
-    }
-
-
-@router.get("/chargebacks/diff", response_model=Difference, needs=Right.READ, keep=True)
-def compare_moments(request: Facts, params: Annotated[DifferenceQuery, Query()]) -> Response:
+@router.get("/chargebacks/diff", needs=Right.READ, keep=True)
+def compare_moments(request: Facts, params: Annotated[DifferenceQuery, Query()]) -> Difference:
     """Compare what was served at `from_as_of` with what was served at `as_of`, by default now; the largest changes
     first, each with its causes. Page parameters are ignored."""
     tenant, context = request.tenant, request.context
@@ -164,30 +124,4 @@ def compare_moments(request: Facts, params: Annotated[DifferenceQuery, Query()])
     with tenant.store.control.read() as connection:
         causes = causes_between(connection, params.from_as_of, params.as_of)
     selection = params.selection(tenant.lookback_days, version.control.last_calculated)
-    found = restatement(before, reader, selection, params.group_by, causes)
-    listed, rest = found.items[: params.limit], found.items[params.limit :]
-    return json_response(
-        {
-            "currency": tenant.currency,
-            "total_before": render(found.before),
-            "total_after": render(found.after),
-            "delta": render(difference(found.after, found.before)),
-            "moved": render(found.moved),
-            "items": [
-                {"dimensions": dict(zip(params.group_by, item.key, strict=True))}
-                | _amounts([item])
-                | {"causes": list(item.causes)}
-                for item in listed
-            ],
-            "other": {"count": len(rest)} | _amounts(rest) if rest else None,
-        }
-    )
-
-
-def _amounts(items: Sequence[Restated]) -> dict[str, str]:
-    before, after = total(item.before for item in items), total(item.after for item in items)
-    return {
-        "before": render(before),
-        "after": render(after),
-        "delta": render(difference(after, before)),
-    }
+    return restatement(before, reader, selection, params.group_by, causes, currency=tenant.currency, limit=params.limit)

@@ -22,12 +22,12 @@ from chargeback.api.parameters import (
 )
 from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, NotFound
 from chargeback.api.responses import attachment, json_response
-from chargeback.api.routes.changes import ChangeEffects
-from chargeback.api.routes.explain import PolicyPortion
 from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
 from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
+from chargeback.reports.changes import ChangeEffects
+from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.reconciliation import ReconciledState
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
 from chargeback.reports.statements.as_html import content_policy, statement_html

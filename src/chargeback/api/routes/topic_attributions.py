@@ -1,6 +1,6 @@
 """Topic attributions."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from fastapi import Body, Depends, Query
 from pydantic import Field
@@ -17,6 +17,7 @@ from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, Aggreg
 from chargeback.api.routing import Files, Routes
 from chargeback.api.schemas.datasets import DatasetQuery, Filters, groups_of
 from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
+from chargeback.model.topics import AttributionMethod
 from chargeback.reports.answers import (
     CONVERSION,
     DIRECT_AMOUNT,
@@ -37,8 +38,6 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.export import ExportFormat
 from chargeback.store.queries.selection import Selection
-
-AttributionMethod = Literal["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"]
 
 
 class TopicColumns(Filters):

@@ -1,14 +1,13 @@
 """How chargebacks are filtered."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
 from chargeback.api.parameters import Id, OptionalText, Text
 from chargeback.api.schemas.datasets import DatasetQuery, Filters
+from chargeback.model.chargeback import CostType
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
-
-CostType = Literal["usage", "shared"]
 
 
 class CostColumns(Filters):

@@ -3,31 +3,252 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from datetime import date
+from typing import Any, Final, Literal, Self
 
+from pydantic import Field
 from sqlalchemy import Connection
 
-from chargeback.allocation.explain import OTHERS, Arithmetic, ExplainedPortion, Participant, UsageSplit
-from chargeback.model.days import render_instant
+from chargeback.allocation import explain as calculation
+from chargeback.allocation.explain import OTHERS, Participant, UsageSplit
+from chargeback.allocation.methods import AllocationMethod
+from chargeback.model.chargeback import CostType
 from chargeback.model.money import render
 from chargeback.recompute.explain import Explanation
 from chargeback.recompute.stored_day import Explained
-from chargeback.reports.explain.links import links
+from chargeback.reports.answers import Exact, Instant, ResponseModel
+from chargeback.reports.explain.links import ExplainLinks, links
 from chargeback.reports.explain.sentence import sentence
 from chargeback.reports.explain.visible import VisiblePart
-from chargeback.reports.policies import policy_json
+from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.wording import Names, money_text, rounded
+from chargeback.store.control.day_revisions import CAUSES
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.paging import Page
 
-_ROW_COLUMNS: Final = (
-    *("line_id", "portion", "identity_id", "resource_id", "product_category", "product_type", "cost_type"),
-    *("allocation_method", "allocation_detail", "chain_position", "policy_hash"),
+
+class ExplainedRow(ResponseModel):
+    """The stored chargeback row."""
+
+    timestamp: Instant
+    line_id: str
+    portion: int
+    identity_id: str = Field(examples=["sa-123abc"])
+    resource_id: str = Field(examples=["lkc-abc123"])
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    cost_type: CostType
+    allocation_method: str = Field(examples=["usage_ratio"])
+    allocation_detail: str = Field(examples=["USAGE_RATIO_ALLOCATION"])
+    chain_position: int
+    policy_hash: str
+    amount: Exact
+    portion_share: Exact
+    identity_usage: Exact | None
+    total_usage: Exact | None
+
+
+class ExplainedLine(ResponseModel):
+    """The billing line."""
+
+    timestamp: Instant
+    line_id: str
+    resource_id: str = Field(examples=["lkc-abc123"])
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    currency: str = Field(examples=["USD"])
+    granularity: str
+    unit: str | None
+    description: str | None
+    resource_name: str | None
+    quantity: Exact | None
+    unit_price: Exact | None
+    total_cost: Exact
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any], names: Mapping[str, str]) -> Self:
+        """Return a line (columns of BILLING); ``names`` are those of resources."""
+        name = names.get(line["resource_id"]) or line["resource_name"]
+        return cls(**{column: line[column] for column in cls.model_fields} | {"resource_name": name})
+
+
+class ExplainedPolicy(ResponseModel):
+    """The policy by which the line was split."""
+
+    product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
+    matched: str | None = Field(description="Its name or pattern; null if it is in no catalogue any more.")
+    hash: str
+    source: Literal["shipped", "configured", "recorded"] = Field(
+        description="`shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: "
+        "in force when the row was calculated, and not any more."
+    )
+    portions: list[PolicyPortion]
+
+
+class ExplainedPortion(ResponseModel):
+    """The portion that is explained: its share of the line, and its exact cost."""
+
+    number: int
+    share: Exact
+    amount: Exact
+
+
+class TriedMethod(ResponseModel):
+    """A method of the portion's chain."""
+
+    position: int
+    method: str = Field(examples=["usage(bytes_in + bytes_out)"])
+    applied: bool
+    why_not: str | None = Field(description="Why it did not apply, and so what it would have needed.")
+    candidates: int | None = Field(description="How many identities it finds; null within a scope.")
+
+    @classmethod
+    def all_of(
+        cls, portion: calculation.ExplainedPortion | None, name: Callable[[AllocationMethod], str] = str
+    ) -> list[Self]:
+        """Return the methods of a portion, if it is known; ``name`` says how one is called."""
+        return [
+            cls(
+                position=each.position,
+                method=name(each.method),
+                applied=each.applied,
+                why_not=each.why_not,
+                candidates=each.candidates,
+            )
+            for each in (() if portion is None else portion.methods)
+        ]
+
+
+class Contender(ResponseModel):
+    """An identity that shares the portion; or all those together that the caller may not see."""
+
+    identity_id: str | None = Field(description="Null for others together.")
+    name: str | None
+    value: Exact | None = Field(description="What was measured or charged; null if all parts are equal.")
+    ratio: str = Field(
+        description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
+    )
+
+
+class ExplainedEvidence(ResponseModel):
+    """What decided how the portion was split."""
+
+    measure: str | None = Field(examples=["bytes_in + bytes_out"])
+    total: Exact | None = Field(description="The sum of all values; null if all parts are equal.")
+    contenders: list[Contender] = Field(
+        description="A page of them, the largest first, equal ones by id; and the identity that was asked for."
+    )
+    contenders_total: int = Field(description="How many there are on all pages; others together are one.")
+    members: int | None = Field(description="How many identities were active on the resource; null within a scope.")
+    metrics_available: bool
+
+    @classmethod
+    def of(cls, found: UsageSplit, asked: str, page: Page, names: Mapping[str, str]) -> Self:
+        """Return what decided a portion, with a page of the identities; ``names`` are theirs."""
+        contenders = [
+            Contender(
+                identity_id=None if each.identity_id == OTHERS else each.identity_id,
+                name=names.get(each.identity_id),
+                value=each.value,
+                ratio=render(rounded(each.ratio, 6)),
+            )
+            for each in listed_participants(found, asked, page)
+        ]
+        return cls(
+            measure=found.measure,
+            total=found.total,
+            contenders=contenders,
+            contenders_total=len(found.participants),
+            members=found.members,
+            metrics_available=found.metrics_available,
+        )
+
+
+class Arithmetic(ResponseModel):
+    """How the amount follows from the portion, in units of 10⁻¹² of the absolute amount."""
+
+    exact: str = Field(description="The exact share as a fraction.", pattern=r"^\d+/\d+$", examples=["10/3"])
+    units_floor: str = Field(description="The share rounded down, as a text.", pattern=r"^\d+$")
+    spare_units: int | None = Field(
+        description="How many units remain when all shares are rounded down. They go, one each, to the largest "
+        "remainders, equal ones by id. Null within a scope."
+    )
+    remainder_rank: int | None = Field(
+        description="The place of the identity's remainder, from 1; null within a scope."
+    )
+    extra_unit: bool = Field(description="Whether the identity got one of the spare units.")
+    amount: Exact
+
+    @classmethod
+    def of(cls, found: calculation.Arithmetic) -> Self:
+        """Return a calculated share."""
+        return cls(
+            exact=f"{found.exact.numerator}/{found.exact.denominator}",
+            units_floor=str(found.units_floor),
+            spare_units=found.spare_units,
+            remainder_rank=found.remainder_rank,
+            extra_unit=found.extra_unit,
+            amount=found.amount,
+        )
+
+
+#: Says of an explanation how much of its row the caller sees.
+VISIBLE: Final = Field(
+    description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
+    "`row` and `revisions` have the visible part, and the calculation has the whole amount."
 )
-_LINE_COLUMNS: Final = (
-    *("line_id", "resource_id", "product_category", "product_type", "currency", "granularity", "unit", "description"),
-)
+
+
+class Siblings(ResponseModel):
+    """All stored rows of the line."""
+
+    rows: int | None = Field(description="How many; null within a scope.")
+    sum: Exact
+    equals_line: bool | None = Field(description="Whether they sum to the line; null if the bill is lost.")
+
+
+class RevisionAmount(ResponseModel):
+    """The amount in one revision of the day."""
+
+    revision: int
+    calculated_at: Instant
+    cause: str = Field(examples=["bill_changed"], json_schema_extra={"enum": list(CAUSES)})
+    line_id: str | None = Field(
+        description="The line in that revision: one whose content changed has another id. Null if there is none, or if "
+        "several may be the one."
+    )
+    amount: Exact | None = Field(
+        description="Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may "
+        "be the one."
+    )
+
+
+class ExplainAnswer(ResponseModel):
+    """Why an identity has an amount of a billing line: the line is calculated again from the kept evidence."""
+
+    sentence: str = Field(description="The explanation in plain English, with rounded amounts.")
+    date: date
+    line_id: str
+    identity_id: str
+    identity_name: str | None
+    row: ExplainedRow | None = Field(description="Null if the identity gets nothing.")
+    why_nothing: str | None = Field(description="Why the identity gets nothing; null if it gets something.")
+    line: ExplainedLine | None = Field(description="Null if the bill is lost.")
+    policy: ExplainedPolicy | None = Field(description="Null if it is not recorded.")
+    portion: ExplainedPortion | None = Field(description="Null if the evidence is missing.")
+    methods: list[TriedMethod] = Field(description="All methods of the portion, in order.")
+    arithmetic: Arithmetic | None = Field(description="Null if the identity does not share the portion.")
+    evidence: ExplainedEvidence | None = Field(description="Null if it is missing, or the portion costs nothing.")
+    evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
+    visible: VisiblePart | None = VISIBLE
+    siblings: Siblings
+    revision: int | None = Field(description="The revision of the day that was in force.")
+    revisions: list[RevisionAmount]
+    recomputed: Literal["same", "different"] | None = Field(
+        description="Whether the calculation gives what is stored; null if the evidence is missing."
+    )
+    links: ExplainLinks
 
 
 #: The participants that are listed unless a request says otherwise: the largest.
@@ -59,47 +280,58 @@ def listed_participants(usage_split: UsageSplit, asked: str, page: Page) -> Sequ
     return (*listed, *(each for each in always if each not in listed))
 
 
-def explanation_json(
+def explained_charge(
     found: Explanation,
     names: Names,
     currency: str,
     page: Page = USUAL_CONTENDERS,
     part: VisiblePart | None = None,
-) -> dict[str, Any]:
-    """Return an explanation as the API shows it, with a page of its participants; ``part`` is what is visible of the
-    row, if not all of it is."""
-    row, portion, key = found.row, found.portion, found.key
+) -> ExplainAnswer:
+    """Return an explanation with a page of its participants; ``part`` is what is visible of the row, if not all of it
+    is."""
+    row, portion, policy, key = found.row, found.portion, found.policy, found.key
     usage_split = None if portion is None else portion.usage_split
-    return {
-        "sentence": f"{sentence(found, names, currency)}{part_sentence(found, part, currency)}",
-        "date": found.key.day,
-        "line_id": found.key.line_id,
-        "identity_id": found.key.identity_id,
-        "identity_name": names.identities.get(found.key.identity_id),
-        "row": None if row is None else _row(row),
-        "why_nothing": found.unknown if portion is None else portion.why_nothing,
-        "line": None if found.line is None else line_json(found.line, names.resources),
-        "policy": None
-        if found.policy is None
-        else {
-            "product_type": found.policy.product_type,
-            "matched": found.policy.matched,
-            "hash": found.policy.policy.hash,
-            "source": found.policy.source,
-            "portions": policy_json(found.policy.policy),
-        },
-        **calculation_json(portion),
-        "evidence": None if usage_split is None else _evidence(usage_split, key.identity_id, names.identities, page),
-        "evidence_missing": found.missing,
-        **stored_json(found, part),
-        "links": links(
+    return ExplainAnswer(
+        sentence=f"{sentence(found, names, currency)}{part_sentence(found, part, currency)}",
+        date=key.day,
+        line_id=key.line_id,
+        identity_id=key.identity_id,
+        identity_name=names.identities.get(key.identity_id),
+        row=None if row is None else ExplainedRow(**{name: row[name] for name in ExplainedRow.model_fields}),
+        why_nothing=found.unknown if portion is None else portion.why_nothing,
+        line=None if found.line is None else ExplainedLine.of(found.line, names.resources),
+        policy=None
+        if policy is None
+        else ExplainedPolicy(
+            product_type=policy.product_type,
+            matched=policy.matched,
+            hash=policy.policy.hash,
+            source=policy.source,
+            portions=PolicyPortion.all_of(policy.policy),
+        ),
+        portion=None
+        if portion is None
+        else ExplainedPortion(number=portion.number, share=portion.share, amount=portion.amount),
+        methods=TriedMethod.all_of(portion),
+        arithmetic=arithmetic_of(portion),
+        evidence=None
+        if usage_split is None
+        else ExplainedEvidence.of(usage_split, key.identity_id, page, names.identities),
+        evidence_missing=found.missing,
+        **stored_fields(found, part),
+        links=links(
             key.day,
             key.line_id,
             key.as_of,
             rows="chargebacks",
-            policy=None if found.policy is None else found.policy.policy.hash,
+            policy=None if policy is None else policy.policy.hash,
         ),
-    }
+    )
+
+
+def arithmetic_of(portion: calculation.ExplainedPortion | None) -> Arithmetic | None:
+    """Return how an amount follows from a portion, if it does."""
+    return None if portion is None or portion.arithmetic is None else Arithmetic.of(portion.arithmetic)
 
 
 def part_sentence(found: Explained, part: VisiblePart | None, currency: str) -> str:
@@ -109,107 +341,23 @@ def part_sentence(found: Explained, part: VisiblePart | None, currency: str) -> 
     return f" Of this, a cost category gives {money_text(part.amount, currency)} to what you see."
 
 
-def stored_json(found: Explained, part: VisiblePart | None = None) -> dict[str, Any]:
-    """Return what is stored beside the amount: the visible ``part`` of the row, if not all is visible, the rows of the
-    line, the revisions, and whether they agree."""
+def stored_fields(found: Explained, part: VisiblePart | None) -> dict[str, Any]:
+    """Return the fields of an answer about what is stored beside the amount: the visible ``part`` of the row, if not
+    all is visible, the rows of the line, the revisions, and whether they agree."""
+    siblings = found.siblings
     return {
-        "visible": None if part is None else {"amount": render(part.amount), "others": render(part.others)},
-        "siblings": {
-            "rows": found.siblings.rows,
-            "sum": render(found.siblings.sum),
-            "equals_line": found.siblings.equals_line,
-        },
+        "visible": part,
+        "siblings": Siblings(rows=siblings.rows, sum=siblings.sum, equals_line=siblings.equals_line),
         "revision": found.revision,
         "revisions": [
-            {
-                "revision": each.revision.revision,
-                "calculated_at": render_instant(each.revision.calculated_at),
-                "cause": each.revision.cause,
-                "line_id": each.line_id,
-                "amount": None if each.amount is None else render(each.amount),
-            }
+            RevisionAmount(
+                revision=each.revision.revision,
+                calculated_at=each.revision.calculated_at,
+                cause=each.revision.cause,
+                line_id=each.line_id,
+                amount=each.amount,
+            )
             for each in found.revisions
         ],
         "recomputed": None if found.is_same is None else "same" if found.is_same else "different",
-    }
-
-
-def calculation_json(portion: ExplainedPortion | None) -> dict[str, Any]:
-    """Return the calculation of a portion, without its evidence."""
-    if portion is None:
-        return {"portion": None, "methods": [], "arithmetic": None}
-    return {
-        "portion": {"number": portion.number, "share": render(portion.share), "amount": render(portion.amount)},
-        "methods": [
-            {
-                "position": each.position,
-                "method": str(each.method),
-                "applied": each.applied,
-                "why_not": each.why_not,
-                "candidates": each.candidates,
-            }
-            for each in portion.methods
-        ],
-        "arithmetic": None if portion.arithmetic is None else arithmetic_json(portion.arithmetic),
-    }
-
-
-def arithmetic_json(arithmetic: Arithmetic) -> dict[str, Any]:
-    """Return how an amount follows from a portion."""
-    return {
-        "exact": f"{arithmetic.exact.numerator}/{arithmetic.exact.denominator}",
-        "units_floor": str(arithmetic.units_floor),
-        "spare_units": arithmetic.spare_units,
-        "remainder_rank": arithmetic.remainder_rank,
-        "extra_unit": arithmetic.extra_unit,
-        "amount": render(arithmetic.amount),
-    }
-
-
-def contest_json(
-    usage_split: UsageSplit, asked: str, page: Page, named: Callable[[str | None], Mapping[str, str | None]]
-) -> dict[str, Any]:
-    """Return what decided a portion, with a page of the participants; ``named`` gives how one, or others together
-    (None), are named in JSON."""
-    return {
-        "measure": usage_split.measure,
-        "total": None if usage_split.total is None else render(usage_split.total),
-        "contenders": [
-            {
-                **named(None if each.identity_id == OTHERS else each.identity_id),
-                "value": None if each.value is None else render(each.value),
-                "ratio": render(rounded(each.ratio, 6)),
-            }
-            for each in listed_participants(usage_split, asked, page)
-        ],
-        "contenders_total": len(usage_split.participants),
-    }
-
-
-def _evidence(usage_split: UsageSplit, asked: str, names: Mapping[str, str], page: Page) -> dict[str, Any]:
-    return {
-        **contest_json(usage_split, asked, page, lambda id_: {"identity_id": id_, "name": names.get(id_ or "")}),
-        "members": usage_split.members,
-        "metrics_available": usage_split.metrics_available,
-    }
-
-
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: row[name] for name in _ROW_COLUMNS}
-    amounts = ("amount", "portion_share", "identity_usage", "total_usage")
-    return {
-        "timestamp": render_instant(row["timestamp"]),
-        **shown,
-        **{name: None if row[name] is None else render(row[name]) for name in amounts},
-    }
-
-
-def line_json(line: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a billing line; ``names`` are those of resources."""
-    amounts = ("quantity", "unit_price", "total_cost")
-    return {
-        "timestamp": render_instant(line["timestamp"]),
-        **{name: line[name] for name in _LINE_COLUMNS},
-        "resource_name": names.get(line["resource_id"]) or line["resource_name"],
-        **{name: None if line[name] is None else render(line[name]) for name in amounts},
     }

@@ -11,7 +11,20 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import Field
+
 from chargeback.model.days import render_instant
+from chargeback.reports.answers import ResponseModel
+
+
+class ExplainLinks(ResponseModel):
+    """Where to look further; relative to the address of the answer."""
+
+    line: str = Field(description="The billing line.", examples=["../billing?line_id=0f3a"])
+    rows: str = Field(description="All rows of the line.")
+    policy: str | None = Field(description="The policy; null if it is not recorded, and for topics.")
+    bill: str = Field(description="The bill of the day.")
+    revisions: str = Field(description="The revisions of the day.", examples=["../days/2026-01-31/revisions"])
 
 
 def chargeback_link(row: Mapping[str, Any], as_of: datetime | None) -> str:
@@ -31,21 +44,19 @@ def topic_link(row: Mapping[str, Any], as_of: datetime | None) -> str:
     )
 
 
-def links(
-    day: date, line_id: str, as_of: datetime | None, *, rows: str, policy: str | None = None
-) -> dict[str, str | None]:
+def links(day: date, line_id: str, as_of: datetime | None, *, rows: str, policy: str | None = None) -> ExplainLinks:
     """Return the links of an explanation: the line, all ``rows`` of it, the ``policy`` (its hash, if it is known), the
     bill of the day, and its revisions."""
     of_day = f"start_date={day}&end_date={day}"
     of_line = f"{of_day}&line_id={_encoded(line_id)}"
     then = _instant(as_of)
-    return {
-        "line": f"../billing?{of_line}{then}",
-        "rows": f"../{rows}?{of_line}{then}",
-        "policy": None if policy is None else f"../policies?hash={_encoded(policy)}",
-        "bill": f"../billing?{of_day}{then}",
-        "revisions": f"../days/{day}/revisions",
-    }
+    return ExplainLinks(
+        line=f"../billing?{of_line}{then}",
+        rows=f"../{rows}?{of_line}{then}",
+        policy=None if policy is None else f"../policies?hash={_encoded(policy)}",
+        bill=f"../billing?{of_day}{then}",
+        revisions=f"../days/{day}/revisions",
+    )
 
 
 def _instant(as_of: datetime | None) -> str:

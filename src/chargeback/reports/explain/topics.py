@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from datetime import date
+from typing import Final, Literal, Self
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.allocation.explain import OTHERS, ExplainedPortion, UsageSplit
 from chargeback.allocation.methods import EVEN_ACTIVE, UNALLOCATED, AllocationMethod, MethodKind
-from chargeback.model.days import render_instant
 from chargeback.model.money import render
-from chargeback.model.topics import UNATTRIBUTED
+from chargeback.model.topics import UNATTRIBUTED, AttributionMethod
 from chargeback.recompute.explain_topic import TopicExplanation
+from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.explain.charges import (
     USUAL_CONTENDERS,
-    calculation_json,
-    contest_json,
-    line_json,
+    VISIBLE,
+    Arithmetic,
+    ExplainedLine,
+    RevisionAmount,
+    Siblings,
+    TriedMethod,
+    arithmetic_of,
+    listed_participants,
     part_sentence,
-    stored_json,
+    stored_fields,
 )
-from chargeback.reports.explain.links import links
+from chargeback.reports.explain.links import ExplainLinks, links
 from chargeback.reports.explain.sentence import fallback
 from chargeback.reports.explain.visible import VisiblePart
-from chargeback.reports.wording import calendar_day, measured, money_text
+from chargeback.reports.wording import calendar_day, measured, money_text, rounded
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.paging import Page
@@ -36,11 +43,88 @@ _VERBS: Final[Mapping[tuple[str, ...], str]] = {
     ("topic_bytes_out",): "sent",
     ("topic_retained_bytes",): "retained",
 }
-_COLUMNS: Final = (
-    *("line_id", "env_id", "cluster_resource_id", "topic_name", "product_category", "product_type"),
-    "attribution_method",
-)
-_AMOUNTS: Final = ("amount", "topic_usage", "total_usage")
+
+
+class ExplainedTopicRow(ResponseModel):
+    """The stored topic row."""
+
+    timestamp: Instant
+    line_id: str
+    env_id: str | None
+    cluster_resource_id: str = Field(examples=["lkc-abc123"])
+    topic_name: str = Field(examples=["orders"])
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_NETWORK_WRITE"])
+    attribution_method: AttributionMethod
+    amount: Exact
+    topic_usage: Exact | None
+    total_usage: Exact | None
+
+
+class ContendingTopic(ResponseModel):
+    """A topic that shares the line; or all those together that the caller may not see."""
+
+    topic_name: str | None = Field(description="Null for others together.")
+    value: Exact | None = Field(description="What was measured; null if all parts are equal.")
+    ratio: str = Field(
+        description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
+    )
+
+
+class TopicEvidence(ResponseModel):
+    """What decided how the line was attributed."""
+
+    measure: str | None = Field(examples=["topic_bytes_in"])
+    total: Exact | None = Field(description="The sum of all values; null if all parts are equal.")
+    contenders: list[ContendingTopic] = Field(
+        description="A page of them, the largest first, equal ones by name; and the topic that was asked for."
+    )
+    contenders_total: int = Field(description="How many there are on all pages; others together are one.")
+    topics: int | None = Field(description="How many topics of the cluster are known on the day; null within a scope.")
+
+    @classmethod
+    def of(cls, found: UsageSplit, asked: str, page: Page) -> Self:
+        """Return what decided a line, with a page of the topics."""
+        contenders = [
+            ContendingTopic(
+                topic_name=None if each.identity_id == OTHERS else each.identity_id,
+                value=each.value,
+                ratio=render(rounded(each.ratio, 6)),
+            )
+            for each in listed_participants(found, asked, page)
+        ]
+        return cls(
+            measure=found.measure,
+            total=found.total,
+            contenders=contenders,
+            contenders_total=len(found.participants),
+            topics=found.members,
+        )
+
+
+class TopicExplainAnswer(ResponseModel):
+    """Why a topic has an amount of a billing line: the line is attributed again from the kept measurements."""
+
+    sentence: str = Field(description="The explanation in plain English, with rounded amounts.")
+    date: date
+    line_id: str
+    topic_name: str
+    row: ExplainedTopicRow | None = Field(description="Null if the topic has nothing.")
+    why_nothing: str | None = Field(description="Why the topic has nothing; null if it has something.")
+    line: ExplainedLine | None = Field(description="Null if the bill is lost.")
+    attribution_method: AttributionMethod | None = Field(description="How the line was attributed; null if unknown.")
+    methods: list[TriedMethod] = Field(description="All methods that were to be tried, in order.")
+    evidence: TopicEvidence | None = Field(description="Null if it is missing, or the line is attributed to nothing.")
+    evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
+    arithmetic: Arithmetic | None = Field(description="Null if the topic does not share the line.")
+    visible: VisiblePart | None = VISIBLE
+    siblings: Siblings
+    revision: int | None = Field(description="The revision of the day's topic rows that was in force.")
+    revisions: list[RevisionAmount]
+    recomputed: Literal["same", "different"] | None = Field(
+        description="Whether the calculation gives what is stored; null if the evidence is missing."
+    )
+    links: ExplainLinks
 
 
 def cluster_names(connection: Connection, found: TopicExplanation) -> dict[str, str]:
@@ -51,47 +135,33 @@ def cluster_names(connection: Connection, found: TopicExplanation) -> dict[str, 
     return {id_: name for id_ in clusters if (name := (named[id_].name if id_ in named else None) or of_bill.get(id_))}
 
 
-def topic_explanation_json(
+def explained_topic(
     found: TopicExplanation,
     names: Mapping[str, str],
     currency: str,
     page: Page = USUAL_CONTENDERS,
     part: VisiblePart | None = None,
-) -> dict[str, Any]:
-    """Return an explanation as the API shows it, with a page of its topics. ``names`` are those of clusters, ``part``
-    is what is visible of the row, if not all of it is."""
+) -> TopicExplainAnswer:
+    """Return an explanation with a page of its topics. ``names`` are those of clusters, ``part`` is what is visible of
+    the row, if not all of it is."""
     row, portion, key = found.row, found.portion, found.key
     usage_split = None if portion is None else portion.usage_split
-    calculated = calculation_json(portion)
-    applied = [] if portion is None else [_method(each.method) for each in portion.methods]
-    return {
-        "sentence": f"{topic_sentence(found, names, currency)}{part_sentence(found, part, currency)}",
-        "date": key.day,
-        "line_id": key.line_id,
-        "topic_name": key.topic_name,
-        "row": None if row is None else _row(row),
-        "why_nothing": None if portion is None else portion.why_nothing,
-        "line": None if found.line is None else line_json(found.line, names),
-        "attribution_method": found.method,
-        "methods": [each | {"method": name} for each, name in zip(calculated["methods"], applied, strict=True)],
-        "evidence": None if usage_split is None else _evidence(usage_split, key.topic_name, page),
-        "evidence_missing": found.missing,
-        "arithmetic": calculated["arithmetic"],
-        **stored_json(found, part),
-        "links": links(key.day, key.line_id, key.as_of, rows="topic-attributions"),
-    }
-
-
-def _evidence(usage_split: UsageSplit, asked: str, page: Page) -> dict[str, Any]:
-    return contest_json(usage_split, asked, page, lambda topic: {"topic_name": topic}) | {"topics": usage_split.members}
-
-
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "timestamp": render_instant(row["timestamp"]),
-        **{name: row[name] for name in _COLUMNS},
-        **{name: None if row[name] is None else render(row[name]) for name in _AMOUNTS},
-    }
+    return TopicExplainAnswer(
+        sentence=f"{topic_sentence(found, names, currency)}{part_sentence(found, part, currency)}",
+        date=key.day,
+        line_id=key.line_id,
+        topic_name=key.topic_name,
+        row=None if row is None else ExplainedTopicRow(**{name: row[name] for name in ExplainedTopicRow.model_fields}),
+        why_nothing=None if portion is None else portion.why_nothing,
+        line=None if found.line is None else ExplainedLine.of(found.line, names),
+        attribution_method=found.method,
+        methods=TriedMethod.all_of(portion, _method),
+        evidence=None if usage_split is None else TopicEvidence.of(usage_split, key.topic_name, page),
+        evidence_missing=found.missing,
+        arithmetic=arithmetic_of(portion),
+        **stored_fields(found, part),
+        links=links(key.day, key.line_id, key.as_of, rows="topic-attributions"),
+    )
 
 
 def _method(method: AllocationMethod) -> str:

@@ -6,16 +6,19 @@ Where a cost category of the scope splits the row, its amount is what lists and 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
+
+from pydantic import Field
 
 from chargeback.allocation.explain import OTHERS, ExplainedPortion, Participant, UsageSplit
 from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
 from chargeback.recompute.stored_day import Explained, LineNotFound
+from chargeback.reports.answers import Exact, ResponseModel
 from chargeback.store.queries.chargebacks import rows_of_line, selection_of_line
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.reader import TenantReader
@@ -23,12 +26,11 @@ from chargeback.store.queries.reader import TenantReader
 E = TypeVar("E", bound=Explained)
 
 
-@dataclass(frozen=True, slots=True)
-class VisiblePart:
-    """What is visible of the amount of a row that a cost category splits, and what all ``others`` have of it."""
+class VisiblePart(ResponseModel):
+    """What the caller's scope shows of a row that a cost category splits."""
 
-    amount: Decimal
-    others: Decimal
+    amount: Exact = Field(description="The visible part, as lists and sums have it.")
+    others: Exact = Field(description="The rest of the row.")
 
 
 def as_seen(reader: TenantReader, dataset: Dataset, found: E, visible: Collection[str]) -> tuple[E, VisiblePart | None]:
@@ -52,7 +54,8 @@ def as_seen(reader: TenantReader, dataset: Dataset, found: E, visible: Collectio
         return found, None
     seen = dict(zip(known, past, strict=True))
     revisions = [each if each.amount is None else replace(each, amount=seen[each.amount]) for each in found.revisions]
-    return replace(found, row={**found.row, "amount": mine}, revisions=revisions), VisiblePart(mine, whole - mine)
+    part = VisiblePart(amount=mine, others=whole - mine)
+    return replace(found, row={**found.row, "amount": mine}, revisions=revisions), part
 
 
 class VisibleShares:

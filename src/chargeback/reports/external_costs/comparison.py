@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
+from typing import Annotated, Final, Literal
 
+from pydantic import Field
 from sqlalchemy import Connection
 
-from chargeback.model.days import DayRange
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import difference, total
-from chargeback.reports.external_costs.files import CostKey, CostMapping, ExternalCost
+from chargeback.reports.answers import RENDERED, Counted, ResponseModel, Sum, places
+from chargeback.reports.external_costs.files import MOST_PLACES, CostKey, CostMapping, ExternalCost
 from chargeback.reports.names import NAMED_COLUMNS
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, Dataset
@@ -18,47 +21,57 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 
-
-@dataclass(frozen=True, slots=True)
-class ComparedCost:
-    """What both sides say of one entity and product type; None on a side that has nothing of it."""
-
-    key: CostKey
-    theirs: Decimal | None
-    ours: Decimal | None
-
-    @property
-    def delta(self) -> Decimal:
-        """What we have beyond theirs."""
-        return difference(self.ours or Decimal(0), self.theirs or Decimal(0))
+#: An exact decimal with all decimal places that a file may have.
+LongDecimal = Annotated[Decimal, RENDERED, places(MOST_PLACES)]
+_ZERO: Final = Decimal(0)
+_Sums = Mapping[CostKey, Decimal]
 
 
-@dataclass(frozen=True)
-class CostComparison:
-    """The costs of some days on both sides, the largest difference first.
+class ComparedAmounts(ResponseModel):
+    """A sum on both sides."""
 
-    ``lines`` is how many lines of the file are in these days, ``outside`` how many are not.
-    """
+    theirs: LongDecimal
+    ours: Sum
+    delta: LongDecimal = Field(description="`ours` minus `theirs`, exactly.")
 
-    days: DayRange
-    items: Sequence[ComparedCost]
-    lines: int
-    outside: int
 
-    @property
-    def theirs(self) -> Decimal:
-        """The sum of the file."""
-        return total(item.theirs for item in self.items if item.theirs is not None)
+class ComparedItem(ResponseModel):
+    """What both sides say of one entity and product type."""
 
-    @property
-    def ours(self) -> Decimal:
-        """The sum of what is stored here."""
-        return total(item.ours for item in self.items if item.ours is not None)
+    entity: str | None = Field(description="Null if the mapping has no column for it.", examples=["lkc-abc123"])
+    name: str | None = Field(description="Its display name.", examples=["prod"])
+    product_type: str | None = Field(
+        description="Null if the mapping has no column for it.", examples=["KAFKA_NUM_CKUS"]
+    )
+    theirs: LongDecimal | None = Field(description="Null if the file has nothing of it.")
+    ours: Sum | None = Field(description="Null if nothing of it is stored here.")
+    delta: LongDecimal = Field(description="`ours` minus `theirs`, exactly.")
 
-    @property
-    def is_equal(self) -> bool:
-        """Whether nothing differs."""
-        return not any(item.delta for item in self.items)
+
+class ComparedRest(ComparedAmounts, Counted):
+    """The entries that are not listed, together."""
+
+
+class OneSided(Counted):
+    """What only one side has, listed or not."""
+
+    amount: LongDecimal
+
+
+class ExternalReconciliation(ResponseModel):
+    """Costs from elsewhere beside those stored here, the largest difference first."""
+
+    start_date: date
+    end_date: date
+    currency: str = Field(examples=["USD"])
+    compared_with: Literal["billing", "chargebacks"]
+    lines: int = Field(description="Lines of the file in these days.")
+    outside: int = Field(description="Lines of the file on other days, which are left out.")
+    total: ComparedAmounts
+    only_theirs: OneSided
+    only_ours: OneSided
+    items: list[ComparedItem]
+    other: ComparedRest | None = Field(description="The entries beyond `limit`, together.")
 
 
 def dataset_of(mapping: CostMapping) -> Dataset:
@@ -66,19 +79,18 @@ def dataset_of(mapping: CostMapping) -> Dataset:
     return CHARGEBACKS if mapping.entity == "identity_id" else BILLING_LINES
 
 
-def entity_names(connection: Connection, found: CostComparison, mapping: CostMapping) -> dict[str, str]:
-    """Return the display names of the entities on either side that have one."""
-    # No id has the character NUL, and PostgreSQL refuses it.
-    ids = {item.key[0] for item in found.items if item.key[0] is not None and "\x00" not in item.key[0]}
-    known = names_of(connection, NAMED_COLUMNS[mapping.entity], ids)
-    return {entity_id: entity.name for entity_id, entity in known.items() if entity.name is not None}
-
-
 def compare_costs(
-    reader: TenantReader, costs: Sequence[ExternalCost], mapping: CostMapping, days: DayRange
-) -> CostComparison:
+    reader: TenantReader,
+    connection: Connection,
+    costs: Sequence[ExternalCost],
+    mapping: CostMapping,
+    days: DayRange,
+    *,
+    currency: str,
+    limit: int | None = None,
+) -> ExternalReconciliation:
     """Return the costs of a file beside those stored here: beside the bill or, by identities, beside the chargebacks.
-    Lines of other days are counted only.
+    Lines of other days are counted only. At most ``limit`` entries are listed, the rest together.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -88,9 +100,52 @@ def compare_costs(
     columns = (mapping.columns.entity is not None, mapping.columns.product_type is not None)
     theirs = _sums((cost.key, cost.amount) for cost in inside)
     ours = _sums(_stored(reader, mapping, days, columns))
-    items = [ComparedCost(key, theirs.get(key), ours.get(key)) for key in theirs.keys() | ours.keys()]
-    items.sort(key=lambda item: (item.delta.copy_abs().copy_negate(), [value or "" for value in item.key]))
-    return CostComparison(days, items, len(inside), len(costs) - len(inside))
+    deltas = {key: difference(ours.get(key, _ZERO), theirs.get(key, _ZERO)) for key in theirs.keys() | ours.keys()}
+    keys = sorted(deltas, key=lambda key: (deltas[key].copy_abs().copy_negate(), [value or "" for value in key]))
+    listed = keys[:limit]
+    rest = keys[len(listed) :]
+    names = _entity_names(connection, listed, mapping)
+    return ExternalReconciliation(
+        start_date=days.start,
+        end_date=days.end - ONE_DAY,
+        currency=currency,
+        compared_with=dataset_of(mapping).table,
+        lines=len(inside),
+        outside=len(costs) - len(inside),
+        total=ComparedAmounts(**_amounts(theirs, ours, keys)),
+        only_theirs=_one_sided(theirs, ours),
+        only_ours=_one_sided(ours, theirs),
+        items=[
+            ComparedItem(
+                entity=entity,
+                name=None if entity is None else names.get(entity),
+                product_type=product_type,
+                theirs=theirs.get((entity, product_type)),
+                ours=ours.get((entity, product_type)),
+                delta=deltas[entity, product_type],
+            )
+            for entity, product_type in listed
+        ],
+        other=ComparedRest(count=len(rest), **_amounts(theirs, ours, rest)) if rest else None,
+    )
+
+
+def _entity_names(connection: Connection, keys: Iterable[CostKey], mapping: CostMapping) -> dict[str, str | None]:
+    # No id has the character NUL, and PostgreSQL refuses it.
+    ids = {entity for entity, _ in keys if entity is not None and "\x00" not in entity}
+    known = names_of(connection, NAMED_COLUMNS[mapping.entity], ids)
+    return {entity_id: entity.name for entity_id, entity in known.items()}
+
+
+def _amounts(theirs: _Sums, ours: _Sums, keys: Iterable[CostKey]) -> dict[str, Decimal]:
+    """Return the fields of the sum of some entries."""
+    all_theirs, all_ours = (total(side[key] for key in keys if key in side) for side in (theirs, ours))
+    return {"theirs": all_theirs, "ours": all_ours, "delta": difference(all_ours, all_theirs)}
+
+
+def _one_sided(side: _Sums, other: _Sums) -> OneSided:
+    amounts = [amount for key, amount in side.items() if key not in other]
+    return OneSided(count=len(amounts), amount=total(amounts))
 
 
 def _stored(
@@ -101,7 +156,7 @@ def _stored(
         yield (entity if columns[0] else None, product_type if columns[1] else None), amount
 
 
-def _sums(amounts: Iterable[tuple[CostKey, Decimal]]) -> Mapping[CostKey, Decimal]:
+def _sums(amounts: Iterable[tuple[CostKey, Decimal]]) -> _Sums:
     parts: dict[CostKey, list[Decimal]] = {}
     for key, amount in amounts:
         parts.setdefault(key, []).append(amount)

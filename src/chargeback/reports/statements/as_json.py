@@ -8,7 +8,7 @@ from typing import Any
 from chargeback.model.cents import render_cents
 from chargeback.model.days import ONE_DAY, render_instant
 from chargeback.model.money import render
-from chargeback.reports.policies import policy_json
+from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.statements.content import (
     CostPerUnit,
     Heading,
@@ -164,7 +164,7 @@ def _split(split: StatementSplit) -> dict[str, Any]:
             {
                 "product_type": each.product_type,
                 "hash": each.policy.hash,
-                "portions": policy_json(each.policy),
+                "portions": [portion.model_dump(mode="json") for portion in PolicyPortion.all_of(each.policy)],
             }
             for each in split.policies
         ],
