@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Self
+
+from pydantic import Field
 
 from chargeback.allocation.policies import UNKNOWN, Policy
 from chargeback.model.money import render
 from chargeback.recompute.rules import CONFIGURED, RECORDED, SHIPPED, AllocationRules
+from chargeback.reports.answers import Exact, ResponseModel
 from chargeback.store.control.policies import UsedPolicy
+
+
+class PolicyPortion(ResponseModel):
+    """A portion of a policy: its share of the cost, and the methods to try."""
+
+    number: int
+    share: Exact
+    methods: list[str] = Field(examples=[["usage(bytes_in + bytes_out)", "even(active)", "unallocated"]])
+
+    @classmethod
+    def all_of(cls, policy: Policy) -> list[Self]:
+        """Return the portions of a policy."""
+        return [
+            cls(number=number, share=each.share, methods=[str(method) for method in each.methods])
+            for number, each in enumerate(policy.portions, start=1)
+        ]
+
 
 UNKNOWN_TYPE: Final = "unknown"
 

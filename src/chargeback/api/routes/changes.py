@@ -18,7 +18,7 @@ from chargeback.api.schemas.datasets import ComparingQuery, GroupedQuery, groups
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.money import render
 from chargeback.reports.answers import ComparedWith, Exact, ResponseModel, Sum
-from chargeback.reports.changes import Change, changes, names_of_changes, together
+from chargeback.reports.changes import Change, ChangeEffects, changes, names_of_changes, together
 from chargeback.reports.periods import OTHER_PERIOD, Period
 from chargeback.reports.wording import Names
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -77,31 +77,6 @@ class ChangesQuery(CostColumns, ComparingQuery, GroupedQuery):
         if self.from_start is None or self.from_end is None or self.to_start is None or self.to_end is None:
             return super()._periods(lookback_days, last)
         return Period(self.to_start, self.to_end), Period(self.from_start, self.from_end)
-
-
-class ChangeEffects(ResponseModel):
-    """Why an amount changed; the effects sum to the difference exactly.
-
-    An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
-    adds to the amount of the earlier range; in this order."""
-
-    calendar: Sum = Field(description="More or fewer days have costs.")
-    quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
-    price: Sum = Field(
-        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
-    )
-    policy: Sum = Field(
-        description="The cost was split by another policy, or by another method of it, for example as measurements "
-        "were missing."
-    )
-    share: Sum = Field(description="Another part of the measured usage.")
-    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
-    correction: Sum = Field(
-        description="The whole difference of a product type on a resource that has both charges and refunds, or a "
-        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
-    )
-    new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
-    gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
 
 
 class ChangedAmounts(ResponseModel):

@@ -23,6 +23,7 @@ from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.explain.charges import explanation_json, names_of_explanation
 from chargeback.reports.explain.topics import cluster_names, topic_explanation_json
 from chargeback.reports.explain.visible import VisibleShares, as_seen, visible_topics
+from chargeback.reports.policies import PolicyPortion
 from chargeback.store.control.day_revisions import CAUSES
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 
@@ -94,14 +95,6 @@ class ExplainedLine(ResponseModel):
     granularity: str
     unit: str | None
     description: str | None
-
-
-class PolicyPortion(ResponseModel):
-    """A portion of a policy: its share of the cost, and the methods to try."""
-
-    number: int
-    share: Exact
-    methods: list[str] = Field(examples=[["usage(bytes_in + bytes_out)", "even(active)", "unallocated"]])
 
 
 class ExplainedPolicy(ResponseModel):

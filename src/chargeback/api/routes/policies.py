@@ -11,13 +11,12 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters, Text
 from chargeback.api.responses import page_response
-from chargeback.api.routes.explain import PolicyPortion
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control
 from chargeback.model.days import DayRange, render_instant
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.changes import policies_used
-from chargeback.reports.policies import ListedPolicy, applies_to, list_policies, policy_json
+from chargeback.reports.policies import ListedPolicy, PolicyPortion, applies_to, list_policies, policy_json
 from chargeback.store.control.policies import UsedPolicy, used_policies
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
