@@ -59,10 +59,10 @@ DOORS = {
     # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
     # service. The revisions of a day are about the whole bill; a comparison of two moments gives its second reader the
     # scope of the first.
-    "whole_store": {"tenant_requests", "routes/explain", "routes/revisions"},
-    # Readers that somebody else than the context of the request opens.
-    "version_reader": {"routes/revisions"},
-    "open_reader": set(),
+    "whole_store": {"executor", "tenant_requests", "routes/explain", "routes/revisions"},
+    # Readers that somebody else than the context of the request (``executor``) opens.
+    "version_reader": {"executor", "routes/revisions"},
+    "open_reader": {"executor"},
     "unscoped": set(),
     # All tenants: of those that the caller may read, or of the service as a whole.
     "tenants": {

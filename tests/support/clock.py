@@ -12,6 +12,8 @@ from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 TODAY: Final = date(2026, 1, 31)
 #: The present time in this process.
 NOW: Final = datetime.combine(TODAY, time(12), UTC)
+#: The program that gives a process another time.
+FAKETIME: Final = "faketime"
 #: The time of a process under ``faketime``, in which durations remain correct.
 FAKED: Final = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(Path(__file__).with_name("faketime"))}
 
@@ -55,4 +57,4 @@ def words_within(day: date) -> list[str]:
     """
     end = start_of_day(day + ONE_DAY)
     now = utc_now()
-    return [] if now < end else ["faketime", "-f", f"-{(now - end + timedelta(hours=1)).total_seconds():.0f}s"]
+    return [] if now < end else [FAKETIME, "-f", f"-{(now - end + timedelta(hours=1)).total_seconds():.0f}s"]

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 import chargeback
+from tests.support.clock import FAKETIME
 
 #: Names of fixtures, and values of parameters, that stand for a program, a server, or a whole run.
 OUTSIDE: Final = frozenset(
@@ -59,8 +60,9 @@ def declared(what: str) -> None:
 
 def watch_programs(event: str, args: tuple[Any, ...]) -> None:
     """Fail a test that starts a program without asking for it: a hook of ``sys.addaudithook``. What the service starts,
-    such as the process that sets a PDF file, is its own affair."""
-    if event == "subprocess.Popen" and not _is_of_the_service(sys._getframe()):
+    such as the process that sets a PDF file, is its own affair; and so is what continues a day after midnight
+    (:func:`tests.support.clock.words_within`)."""
+    if event == "subprocess.Popen" and args[1][0] != FAKETIME and not _is_of_the_service(sys._getframe()):
         declared(str(args[1][:3]))
 
 

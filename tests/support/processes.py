@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
+from chargeback.model.days import utc_today
 from chargeback.store.control.days import read_days
 from chargeback.store.tenant import TenantStore
+from tests.support.clock import FAKED, words_within
+
+#: The day on which the tests began, which is the present day of organisations that are looked at today.
+BEGAN: Final = utc_today()
 
 
 def command(config: Path, *words: str) -> subprocess.Popen[bytes]:
-    """Start a ``chargeback`` process, as a user does."""
+    """Start a ``chargeback`` process, as a user does, on the day on which the tests began."""
+    under = words_within(BEGAN)
     return subprocess.Popen(
-        [sys.executable, "-m", "chargeback", *words, "--config", str(config)],
+        [*under, sys.executable, "-m", "chargeback", *words, "--config", str(config)],
+        env=os.environ | (FAKED if under else {}),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

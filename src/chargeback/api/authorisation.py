@@ -159,7 +159,7 @@ def _access(request: Request, caller: Caller, required: RequiredAccess) -> Tenan
     if not access.allows(needs):
         yours = ", ".join(right for right in Right if right in access.rights)
         raise Forbidden(f"This needs the right {needs} in tenant {name}; yours are: {yours}{by}.")
-    if required.whole and not access.sees_everything:
+    if required.whole and access.scope is not None:
         parts = "; ".join(f"{key} {', '.join(values) or 'none'}" for key, values in access.scope.as_json().items())
         raise Forbidden(f"This is about the whole bill of tenant {name}, and you see a part of it: {parts}{by}.")
     return access

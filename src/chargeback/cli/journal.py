@@ -14,7 +14,7 @@ from chargeback.cli.statements import compile_from_storage, print_tie_out, to_gr
 
 if TYPE_CHECKING:
     from chargeback.config.journal import JournalProfile
-    from chargeback.reports.statements.journal import Journal
+    from chargeback.reports.statements.content import JournalAnswer
 
 _FORMATS: Final = ("csv", "json")
 
@@ -75,20 +75,18 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
     made = journal_of(found, profile)
     write_whole(to, [_written(made, profile, form, template)], lambda: None)
     typer.echo(
-        f"{to}: {len(made.entries)} lines of {period}, debits {made.debits} = credits {made.credits} "
+        f"{to}: {len(made.lines)} lines of {period}, debits {made.debit} = credits {made.credit} "
         f"{found.heading.currency}, {found.heading.status}"
     )
     print_tie_out(found)
 
 
-def _written(made: Journal, profile: JournalProfile, form: str | None, template: str | None) -> bytes:
+def _written(made: JournalAnswer, profile: JournalProfile, form: str | None, template: str | None) -> bytes:
     """Return the content of the file, or end with an error."""
     import json
 
-    from pydantic_core import to_jsonable_python
-
     from chargeback.errors import TemplateFailed
-    from chargeback.reports.statements.journal import journal_csv, journal_json
+    from chargeback.reports.statements.journal import journal_csv
     from chargeback.reports.statements.journal_templates import journal_by_template
 
     if template is not None:
@@ -98,5 +96,5 @@ def _written(made: Journal, profile: JournalProfile, form: str | None, template:
             typer.echo(f"error: {failure.message}", err=True)
             raise typer.Exit(FAILED) from None
     if form == "json":
-        return f"{json.dumps(to_jsonable_python(journal_json(made)), ensure_ascii=False, indent=2)}\n".encode()
+        return f"{json.dumps(made.model_dump(mode='json'), ensure_ascii=False, indent=2)}\n".encode()
     return journal_csv(made).encode()

@@ -135,10 +135,10 @@ def print_tie_out(found: Statements) -> None:
     tie = found.tie_out
     if tie is None:
         return
-    amounts = [("all statements", tie.statements.exact), ("billed", tie.billed.exact)]
-    amounts += [("being calculated again", tie.outdated.exact)] if tie.outdated.exact else []
+    amounts = [("all statements", tie.statements.amount), ("billed", tie.billed.amount)]
+    amounts += [("being calculated again", tie.outdated.amount)] if tie.outdated.amount else []
     amounts += [("difference", tie.difference)]
-    amounts += [("billed, and not calculated yet", tie.pending.exact)] if tie.pending.exact else []
+    amounts += [("billed, and not calculated yet", tie.pending.amount)] if tie.pending.amount else []
     money_table("Against the provider's bill", "total", amounts, found.heading.currency)
     if tie.difference:
         raise typer.Exit(FAILED)

@@ -283,6 +283,31 @@ class ToldEffect(NamedTuple):
     is_only: bool
 
 
+class ChangeEffects(ResponseModel):
+    """Why an amount changed; the effects sum to the difference exactly.
+
+    An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
+    adds to the amount of the earlier range; in this order."""
+
+    calendar: Sum = Field(description="More or fewer days have costs.")
+    quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
+    price: Sum = Field(
+        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
+    )
+    policy: Sum = Field(
+        description="The cost was split by another policy, or by another method of it, for example as measurements "
+        "were missing."
+    )
+    share: Sum = Field(description="Another part of the measured usage.")
+    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
+    correction: Sum = Field(
+        description="The whole difference of a product type on a resource that has both charges and refunds, or a "
+        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
+    )
+    new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
+    gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
+
+
 @dataclass(frozen=True)
 class Change:
     """What changed for one combination of values, or for several together.
@@ -351,31 +376,6 @@ class Change:
             return f"because {text}"
         most = _signed(from_units(reason.cause.amount), currency, with_currency=False)
         return f"above all because {text} ({most})"
-
-
-class ChangeEffects(ResponseModel):
-    """Why an amount changed; the effects sum to the difference exactly.
-
-    An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
-    adds to the amount of the earlier range; in this order."""
-
-    calendar: Sum = Field(description="More or fewer days have costs.")
-    quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
-    price: Sum = Field(
-        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
-    )
-    policy: Sum = Field(
-        description="The cost was split by another policy, or by another method of it, for example as measurements "
-        "were missing."
-    )
-    share: Sum = Field(description="Another part of the measured usage.")
-    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
-    correction: Sum = Field(
-        description="The whole difference of a product type on a resource that has both charges and refunds, or a "
-        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
-    )
-    new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
-    gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
 
 
 class ChangedAmounts(ResponseModel):

@@ -211,12 +211,6 @@ EQUAL: Final = "equal"
 DIFFERS: Final = "differs"
 PENDING: Final = "pending"
 NONE: Final = "none"
-
-#: How the bill of a UTC day and what was charged for it compare.
-ReconciledState = Annotated[
-    Literal["equal", "differs", "pending", "none"],
-    Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
-]
 _WORST_FIRST: Final = (DIFFERS, PENDING, EQUAL, NONE)
 
 #: By what a reconciliation is grouped.

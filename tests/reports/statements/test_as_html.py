@@ -7,7 +7,7 @@ import hashlib
 import re
 import sys
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,83 +16,122 @@ import pypdfium2
 import pytest
 
 from chargeback import how_to_install
-from chargeback.allocation.policies import UNKNOWN
+from chargeback.allocation.policies import UNKNOWN, Policy
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.errors import PdfUnavailable
-from chargeback.model.days import month_of
 from chargeback.model.effects import EFFECTS
+from chargeback.reports.changes import ChangeEffects
+from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
 from chargeback.reports.statements.as_html import content_policy, index_html, plain, shortened, statement_html, words
 from chargeback.reports.statements.as_pdf import to_pdf
 from chargeback.reports.statements.content import (
     DIRECT,
     SHARED_IN,
-    CostPerUnit,
-    HandedOnBy,
-    Heading,
-    Line,
-    Previous,
-    ProductPolicy,
-    Ranked,
-    Ranking,
-    Recipient,
-    RuleShare,
-    Stated,
-    Statement,
+    OtherParts,
+    PathStep,
+    PreviousStatement,
+    RankedPart,
+    StatedAmount,
+    StatementAnswer,
+    StatementLine,
+    StatementPolicy,
+    StatementRanking,
+    StatementRecipient,
+    StatementRule,
     Statements,
     StatementSplit,
-    TieOut,
+    StatementStep,
+    StatementTieOut,
+    StatementUnitCost,
 )
 from chargeback.reports.statements.files import FORMATS, write_statements
+from tests.reports.statements import heading_of_october
 
 #: Text that a page, a spreadsheet or a file name could take for something else.
 HOSTILE = "=HYPERLINK(\"http://evil.example\") <script>alert('x')</script> & ../../R\u00f6hren \u6f22\u5b57"
 
 
-def stated(exact: str, currency: str = "USD") -> Stated:
+def stated(exact: str) -> StatedAmount:
     """An amount that is rounded by itself."""
-    return Stated.alone(Decimal(exact), currency)
+    return StatedAmount.alone(Decimal(exact), "USD")
+
+
+def statement_line(kind: str, category: str, product_type: str, amount: Decimal) -> StatementLine:
+    """A line of an amount that is rounded by itself."""
+    found = StatedAmount.alone(amount, "USD")
+    return StatementLine(kind=kind, product_category=category, product_type=product_type, **dict(found))
+
+
+def policy_of(product_type: str, policy: Policy) -> StatementPolicy:
+    """The policy of a product type."""
+    return StatementPolicy(product_type=product_type, hash=policy.hash, portions=PolicyPortion.all_of(policy))
 
 
 def statement(value: str = "payments", amount: str = "1234.561", products: int = 1) -> Statements:
     """A month with one statement; every text of it is ``value``."""
     per_line = Decimal(amount) / products
-    lines = [
-        Line(DIRECT, "KAFKA", f"KAFKA_NUM_CKUS_{number}", Stated.alone(per_line, "USD")) for number in range(products)
-    ]
-    lines.append(Line(SHARED_IN, "SUPPORT", value, stated("0.00")))
-    ranking = Ranking([Ranked(value, value, stated(amount), value)], 0, stated("0"), stated(amount))
-    one = Statement(
-        "CB-acme-2026-10-cost_center.payments-r2",
-        "CB-acme-2026-10-cost_center.payments-r1",
-        "digest",
-        Recipient(value, value, ((value, value), ("retail", "Retail")), (("account", value),), (value,)),
-        stated(amount),
-        lines,
-        Previous("2026-09", Decimal("1000"), Decimal("234.561"), dict.fromkeys(EFFECTS, Decimal("1")), value),
-        ranking,
-        ranking,
-        ranking,
-        [CostPerUnit("gib_in", "GiB", Decimal(amount), Decimal("1234.5"), Decimal("1.000049412717"))],
-        StatementSplit(
-            [ProductPolicy(value, UNKNOWN)], [RuleShare(value, value, Decimal(amount))], [HandedOnBy(value, "even")]
+    lines = [statement_line(DIRECT, "KAFKA", f"KAFKA_NUM_CKUS_{number}", per_line) for number in range(products)]
+    lines.append(statement_line(SHARED_IN, "SUPPORT", value, Decimal("0.00")))
+    named = RankedPart(id=value, name=value, within=value, **dict(stated(amount)))
+    ranking = StatementRanking(items=[named], other=None, total=stated(amount))
+    heading = heading_of_october(issued_at=datetime(2026, 11, 4, 3, 2, 1, tzinfo=UTC), category_version=2)
+    tie = StatementTieOut(
+        state="equal",
+        difference=Decimal(0),
+        statements=stated(amount),
+        billed=stated(amount),
+        outdated=stated("0"),
+        pending=stated("0"),
+    )
+    one = StatementAnswer(
+        **dict(heading),
+        number="CB-acme-2026-10-cost_center.payments-r2",
+        supersedes="CB-acme-2026-10-cost_center.payments-r1",
+        digest="digest",
+        recipient=StatementRecipient(
+            value=value,
+            name=value,
+            path=[PathStep(value=value, name=value), PathStep(value="retail", name="Retail")],
+            gl={"account": value},
+            contacts=[value],
         ),
+        **dict(stated(amount)),
+        lines=lines,
+        previous=PreviousStatement(
+            period="2026-09",
+            amount=Decimal(1000),
+            delta=Decimal("234.561"),
+            effects=ChangeEffects(**dict.fromkeys(EFFECTS, Decimal(1))),
+            sentence=value,
+        ),
+        identities=ranking,
+        resources=ranking,
+        topics=ranking,
+        unit_costs=[
+            StatementUnitCost(
+                per="gib_in",
+                unit="GiB",
+                amount=Decimal(amount),
+                usage=Decimal("1234.5"),
+                unit_cost=Decimal("1.000049412717"),
+            )
+        ],
+        split=StatementSplit(
+            policies=[policy_of(value, UNKNOWN)],
+            rules=[StatementRule(id=value, reason=value, amount=Decimal(amount))],
+            steps=[StatementStep(source=value, by="even")],
+        ),
+        verdict=None,
+        replies=[],
+        tie_out=tie,
     )
-    heading = Heading(
-        "acme",
-        "category:cost_center",
-        "2026-10",
-        month_of(date(2026, 10, 1)),
-        31,
-        date(2026, 10, 31),
-        datetime(2026, 11, 4, 3, 2, 1, tzinfo=UTC),
-        "USD",
-        2,
-        2,
-        None,
-    )
-    tie = TieOut(stated(amount), stated(amount), stated("0"), stated("0"), "equal")
     return Statements(heading, [one], stated(amount), tie)
+
+
+def changed(found: Statements, **changes: object) -> StatementAnswer:
+    """The statement of a month, changed."""
+    return found.items[0].model_copy(update=changes)
 
 
 class Elements(HTMLParser):
@@ -153,7 +192,9 @@ def test_a_page_has_what_the_statement_says() -> None:
 def test_a_part_of_the_bill_says_so() -> None:
     """Without the tie-out, and with what the reader may see."""
     found = statement()
-    scoped = replace(found, heading=replace(found.heading, scope={"tag:team": ["payments"]}), tie_out=None)
+    scoped = replace(
+        found, heading=found.heading.model_copy(update={"scope": {"tag:team": ["payments"]}}), tie_out=None
+    )
     page = statement_html(scoped, scoped.items[0])
     assert "As far as you may see" in page
     assert "Against the provider" not in page
@@ -164,7 +205,8 @@ def test_a_part_of_the_bill_takes_little_room() -> None:
     found = statement()
     for count, others in ((20, ""), (21, " … and 1 other"), (1000, " … and 980 others")):
         values = [f"team-{number:03}" for number in range(count)]
-        scoped = replace(found, heading=replace(found.heading, scope={"tag:team": values, "env_id": ["e" * 200]}))
+        scope = {"tag:team": values, "env_id": ["e" * 200]}
+        scoped = replace(found, heading=found.heading.model_copy(update={"scope": scope}))
         page = statement_html(scoped, scoped.items[0])
         assert f"tag:team: {', '.join(values[:20])}{others}; env_id: <span" in page
         assert "team-020" not in page
@@ -200,7 +242,7 @@ def test_long_names_are_shortened_on_the_page_only() -> None:
     texts = re.sub("<[^>]*>", "\n", page.partition("</style>")[2])
     assert max(len(text) for text in texts.splitlines() if "Customer" in text) <= 120
     assert f'<h1><span title="{name}">{name[:79]}…</span></h1>' in page
-    assert name in statement_csv(found, found.items[0])
+    assert name in statement_csv(found.items[0])
 
 
 def test_shortened_texts() -> None:
@@ -218,7 +260,8 @@ def test_costs_per_unit_cannot_be_added() -> None:
     """They are alternatives in boxes of their own, each with its division, and no column of amounts."""
     found = statement()
     cost = found.items[0].unit_costs[0]
-    both = replace(found.items[0], unit_costs=[cost, replace(cost, per="gib_out", cost=Decimal("0.00001234"))])
+    other = cost.model_copy(update={"per": "gib_out", "unit_cost": Decimal("0.00001234")})
+    both = changed(found, unit_costs=[cost, other])
     page = statement_html(found, both)
     section = page.partition("<h2>Costs per unit</h2>")[2].partition("</section>")[0]
     assert section.count('class="or"') == 1
@@ -233,7 +276,9 @@ def test_numbers_of_things_are_grammatical() -> None:
     found = statement()
     one = found.items[0]
     for count, text in ((1, ">1 other</th>"), (2, ">2 others</th>")):
-        assert text in statement_html(found, replace(one, resources=replace(one.resources, other_count=count)))
+        others = OtherParts(count=count, **dict(stated("0")))
+        resources = one.resources.model_copy(update={"other": others})
+        assert text in statement_html(found, changed(found, resources=resources))
     assert "The only statement of October 2026" in statement_html(found, one)
     assert "All 2 statements of October 2026" in statement_html(replace(found, items=[one, one]), one)
 
@@ -241,9 +286,9 @@ def test_numbers_of_things_are_grammatical() -> None:
 @pytest.mark.extensive
 def test_the_policies_of_all_products_fit_on_one_page() -> None:
     """Without what all have in common, together and after everything else."""
-    policies = [ProductPolicy(product, policy) for product, policy in sorted(catalogue().policies.items())]
+    policies = [policy_of(product, policy) for product, policy in sorted(catalogue().policies.items())]
     found = statement()
-    one = replace(found.items[0], split=replace(found.items[0].split, policies=policies))
+    one = changed(found, split=found.items[0].split.model_copy(update={"policies": policies}))
     sheets = text_of(to_pdf(statement_html(found, one)))
     assert [number for number, sheet in enumerate(sheets, start=1) if "even(period)" in sheet] == [len(sheets)]
     assert "How products are split" in sheets[-1]
@@ -278,6 +323,6 @@ def test_files_and_tables_of_hostile_texts(tmp_path: Path) -> None:
     files = write_statements(found, tmp_path, ["html", "csv", "json"])
     assert {file.parent for file in files} == {tmp_path}
     assert [file.name for file in files[-2:]] == ["index.csv", "index.html"]
-    for text in (statement_csv(found, found.items[0]), statements_csv(found)):
+    for text in (statement_csv(found.items[0]), statements_csv(found)):
         assert "\"'=HYPERLINK" in text
         assert ',"=' not in text

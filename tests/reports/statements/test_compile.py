@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,15 @@ from chargeback.model.cents import rounded_cents
 from chargeback.model.days import month_of
 from chargeback.model.money import difference, from_units, total
 from chargeback.reports.statements.compile import compile_statements
-from chargeback.reports.statements.content import DIRECT, SHARED_IN, SHARED_OUT, Ranking, Stated, Statement, Statements
+from chargeback.reports.statements.content import (
+    DIRECT,
+    SHARED_IN,
+    SHARED_OUT,
+    StatedAmount,
+    StatementAnswer,
+    StatementRanking,
+    Statements,
+)
 from chargeback.reports.statements.journal import journal_of
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.facts.tables import FactTables
@@ -85,33 +93,33 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, store: TenantStore, ask: 
     return Compiler(store, ask, lambda: tmp_path_factory.mktemp("law"))
 
 
-def check_sum(parts: list[Stated], whole: Stated) -> None:
+def check_sum(parts: Sequence[Any], whole: Any) -> None:
     """Parts add up to their whole, exactly and in cents, and none is a cent away from what it is."""
-    assert total(part.exact for part in parts) == whole.exact
-    assert total(part.cents for part in parts) == whole.cents
-    assert all(abs(difference(part.exact, part.cents)) < Decimal("0.01") for part in [*parts, whole])
+    assert total(part.amount for part in parts) == whole.amount
+    assert total(part.rounded for part in parts) == whole.rounded
+    assert all(abs(difference(part.amount, part.rounded)) < Decimal("0.01") for part in [*parts, whole])
 
 
-def check_ranking(ranking: Ranking) -> None:
+def check_ranking(ranking: StatementRanking) -> None:
     """The named parts and the others add up."""
-    check_sum([*(each.amount for each in ranking.items), ranking.other], ranking.total)
+    check_sum([*ranking.items, *([ranking.other] if ranking.other else [])], ranking.total)
     assert len({(each.id, each.within) for each in ranking.items}) == len(ranking.items)
 
 
-def check_statement(statement: Statement) -> None:
+def check_statement(statement: StatementAnswer) -> None:
     """Lines, largest parts and effects add up."""
-    check_sum([line.amount for line in statement.lines], statement.amount)
+    check_sum(statement.lines, statement)
     for ranking in (statement.identities, statement.resources, statement.topics):
         if ranking is not None:
             check_ranking(ranking)
-    assert statement.resources.total == statement.amount
+    assert statement.resources.total == StatedAmount(amount=statement.amount, rounded=statement.rounded)
     if statement.previous is not None:
-        assert total(statement.previous.effects.values()) == statement.previous.delta
-        assert difference(statement.amount.exact, statement.previous.amount) == statement.previous.delta
+        assert total(amount for _, amount in statement.previous.effects) == statement.previous.delta
+        assert difference(statement.amount, statement.previous.amount) == statement.previous.delta
     kinds = {line.kind for line in statement.lines}
     assert kinds <= {DIRECT, SHARED_IN, SHARED_OUT}
     if statement.split.rules is not None:
-        direct = total(line.amount.exact for line in statement.lines if line.kind == DIRECT)
+        direct = total(line.amount for line in statement.lines if line.kind == DIRECT)
         assert total(rule.amount for rule in statement.split.rules) == direct
         assert bool(statement.split.steps) == bool(kinds - {DIRECT})
 
@@ -122,8 +130,8 @@ def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str
     """Digit by digit and in cents; lines add up to statements, and no cost is left out or in two of them."""
     found = compiled(world, by)
     whole = total(from_units(row.units) for row in world.charges)
-    check_sum([each.amount for each in found.items], found.total)
-    assert found.total == Stated(whole, rounded_cents(whole, "USD"))
+    check_sum(found.items, found.total)
+    assert found.total == StatedAmount.alone(whole, "USD")
     assert len({each.recipient.value for each in found.items}) == len(found.items)
     assert len({each.number for each in found.items}) == len(found.items)
     for statement in found.items:
@@ -133,9 +141,9 @@ def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str
     assert found.tie_out.statements == found.total
     assert compiled(world, by) == found
     journal = journal_of(found, JournalProfile())
-    assert journal.debits == journal.credits
-    booked = {each.statement: difference(each.debit, each.credit) for each in journal.entries if each.statement}
-    assert booked == {each.number: each.amount.cents for each in found.items if each.amount.cents}
+    assert journal.debit == journal.credit
+    booked = {each.statement: difference(each.debit, each.credit) for each in journal.lines if each.statement}
+    assert booked == {each.number: each.rounded for each in found.items if each.rounded}
     assert total(booked.values()) == rounded_cents(whole, "USD")
 
 
@@ -144,8 +152,8 @@ def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str
 def test_what_has_gone_is_stated(compiled: Compiler, world: ScopedWorld, by: str) -> None:
     """In the month after, every value has a statement of nothing, compared with all it cost before."""
     march, april = compiled(world, by), compiled(world, by, APRIL)
-    assert april.total == Stated(Decimal(0), Decimal(0))
-    before = {each.recipient.value: each.amount.exact for each in march.items}
+    assert april.total == StatedAmount(amount=Decimal(0), rounded=Decimal(0))
+    before = {each.recipient.value: each.amount for each in march.items}
     assert {each.recipient.value: each.previous and each.previous.amount for each in april.items} == before
     assert all(not each.lines for each in april.items)
 
@@ -162,14 +170,14 @@ def test_a_scope_sees_its_part(compiled: Compiler, ask: Ask, world: ScopedWorld,
         assert (statement.split.rules, statement.split.steps) == (None, None)
         other = whole.find(statement.recipient.value)
         assert other is not None
-        if [(line.kind, line.product_type, line.amount.exact) for line in statement.lines] == [
-            (line.kind, line.product_type, line.amount.exact) for line in other.lines
+        if [(line.kind, line.product_type, line.amount) for line in statement.lines] == [
+            (line.kind, line.product_type, line.amount) for line in other.lines
         ]:
-            assert (statement.amount, statement.lines) == (other.amount, other.lines)
+            assert (statement.amount, statement.rounded, statement.lines) == (other.amount, other.rounded, other.lines)
             assert statement.replies == []
         else:
             assert statement.replies is None
 
     facts, days = compiled.facts(world), Selection.of_days(month_of(MARCH))
     visible = ask(lambda cursor: sums_by(world.reader(cursor, facts, scope), CHARGEBACKS, days, (by,)))
-    assert mine.total.exact == total(visible.values())
+    assert mine.total.amount == total(visible.values())

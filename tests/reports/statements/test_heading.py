@@ -18,10 +18,9 @@ from chargeback.model.run_request import RunRequest
 from chargeback.recompute.rules import AllocationRules
 from chargeback.reports.statements.as_csv import statements_csv
 from chargeback.reports.statements.as_html import index_html
-from chargeback.reports.statements.as_json import statement_json, statements_json
 from chargeback.reports.statements.compile import compile_statements
 from chargeback.reports.statements.content import Statements
-from chargeback.reports.statements.journal import journal_json, journal_of
+from chargeback.reports.statements.journal import journal_of
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.statement_replies import ACKNOWLEDGED, StatementKey, add_reply
@@ -68,12 +67,12 @@ def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
         second = statements_of(laboratory)
         assert (second.heading.revision, second.heading.issued_at) == (2, later)
         assert [each.supersedes for each in second.items] == [each.number for each in first.items]
-        assert (first.total.exact, second.total.exact) == (Decimal(100), Decimal(120))
+        assert (first.total.amount, second.total.amount) == (Decimal(100), Decimal(120))
         for found in (first, second):
             assert found.tie_out is not None
             assert (found.tie_out.state, found.tie_out.difference) == ("equal", Decimal(0))
         again = statements_of(laboratory, as_of=NOW + timedelta(minutes=30))
-        assert statements_json(again) == statements_json(first)
+        assert again.listed() == first.listed()
 
 
 @pytest.mark.extensive
@@ -112,7 +111,7 @@ def test_a_bill_that_is_not_calculated_is_pending(tmp_path: Path) -> None:
             connection.exec_driver_sql("UPDATE dataset_days SET state = 'due' WHERE dataset = 'chargebacks'")
         tie = statements_of(laboratory).tie_out
         assert tie is not None
-        assert (tie.state, tie.difference, tie.pending.exact, tie.outdated.exact) == (
+        assert (tie.state, tie.difference, tie.pending.amount, tie.outdated.amount) == (
             "pending",
             Decimal(0),
             Decimal(100),
@@ -148,7 +147,7 @@ def test_without_a_calculated_day_there_are_no_statements(tmp_path: Path) -> Non
         laboratory.run()
         assert statements_of(laboratory).items
         after = statements_of(laboratory, month=month_of(DAY).end)
-        assert (after.items, after.total.exact, after.heading.calculated_days) == ([], Decimal(0), 0)
+        assert (after.items, after.total.amount, after.heading.calculated_days) == ([], Decimal(0), 0)
         assert after.tie_out is not None
         assert (after.tie_out.state, after.tie_out.difference) == ("none", Decimal(0))
 
@@ -190,8 +189,8 @@ def replied(laboratory: Laboratory) -> StatementKey:
 def seen(laboratory: Laboratory) -> tuple[str, str, str | None, list[bool]]:
     """The number and digest of the first statement, its verdict, and which replies are to its present content."""
     found = statements_of(laboratory)
-    one = statement_json(found, found.items[0])
-    return one["number"], one["digest"], one["verdict"], [each["is_current"] for each in one["replies"]]
+    one = found.items[0]
+    return one.number, one.digest, one.verdict, [each.is_current for each in one.replies or ()]
 
 
 @pytest.mark.parametrize(("currency", "total", "parts"), [("JPY", "100", ["51", "49"]), ("KWD", "100.400", None)])
@@ -204,14 +203,14 @@ def test_statements_are_rounded_to_the_minor_unit(
         laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 507, ("lkc-1", "sa-b"): 493}}
         laboratory.run()
         found = statements_of(laboratory, currency=currency)
-    written = statements_json(found)
+    written = found.listed().model_dump(mode="json")
     assert written["total"] == {"amount": "100.40", "rounded": total}
     if parts is not None:
         assert [each["rounded"] for each in written["items"]] == parts
     tie = written["tie_out"]
     assert (tie["billed"]["rounded"], tie["difference"]) == (total, "0.00")
-    journal = journal_of(found, JournalProfile())
-    assert journal_json(journal)["debit"] == journal_json(journal)["credit"] == total
+    journal = journal_of(found, JournalProfile()).model_dump(mode="json")
+    assert journal["debit"] == journal["credit"] == total
     assert [row["rounded"] for row in csv.DictReader(io.StringIO(statements_csv(found)))] == [
         each["rounded"] for each in written["items"]
     ]

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from dataclasses import replace
-from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -16,56 +15,58 @@ from hypothesis import strategies as st
 from chargeback.config.journal import JournalProfile, JournalTemplate
 from chargeback.errors import TemplateFailed
 from chargeback.model.cents import rounded_cents, to_cents
-from chargeback.model.days import month_of
 from chargeback.model.money import from_units, total
 from chargeback.reports.statements.content import (
-    Heading,
-    Ranking,
-    Recipient,
-    Stated,
-    Statement,
+    StatedAmount,
+    StatementAnswer,
+    StatementRanking,
+    StatementRecipient,
     Statements,
     StatementSplit,
 )
-from chargeback.reports.statements.journal import CLEARING, EXPENSE, journal_csv, journal_json, journal_of
+from chargeback.reports.statements.journal import CLEARING, EXPENSE, journal_csv, journal_of
 from chargeback.reports.statements.journal_templates import journal_by_template
+from tests.reports.statements import heading_of_october
 from tests.support.laws import examples
 
-OCTOBER = month_of(date(2026, 10, 1))
 PROFILE = JournalProfile(clearing_account="1590", expense_account="6999")
 AMOUNTS = st.lists(st.integers(-(10**16), 10**16).map(from_units), max_size=12)
 
 
 def statements(amounts: list[Decimal], currency: str = "USD") -> Statements:
     """Statements of these amounts: the first has an account, the last is UNASSIGNED."""
-    heading = Heading(
-        "acme", "category:cost_center", "2026-10", OCTOBER, 31, date(2026, 10, 31), None, currency, 2, 1, None
-    )
-    nothing = Ranking([], 0, *[Stated.alone(Decimal(0), currency)] * 2)
+    heading = heading_of_october(currency=currency, category_version=1)
     items = []
     for place, (amount, cents) in enumerate(zip(amounts, to_cents(amounts, currency), strict=True)):
         value = "UNASSIGNED" if place == len(amounts) - 1 else f"value-{place}"
-        gl = (("account", "54100"), ("cc", "7")) if place == 0 else ()
-        recipient = Recipient(value, "=Payments" if place == 0 else None, gl=gl)
         items.append(
-            Statement(
-                *(
-                    f"CB-{value}-r2",
-                    None,
-                    "digest",
-                    recipient,
-                    Stated(amount, cents),
-                    [],
-                    None,
-                    None,
-                    nothing,
-                    None,
-                    [],
+            StatementAnswer(
+                **dict(heading),
+                number=f"CB-{value}-r2",
+                supersedes=None,
+                digest="digest",
+                recipient=StatementRecipient(
+                    value=value,
+                    name="=Payments" if place == 0 else None,
+                    path=[],
+                    gl={"account": "54100", "cc": "7"} if place == 0 else {},
+                    contacts=[],
                 ),
-                StatementSplit([], None, None),
+                amount=amount,
+                rounded=cents,
+                lines=[],
+                previous=None,
+                identities=None,
+                resources=StatementRanking(items=[], other=None, total=StatedAmount.alone(Decimal(0), currency)),
+                topics=None,
+                unit_costs=[],
+                split=StatementSplit(policies=[], rules=None, steps=None),
+                verdict=None,
+                replies=[],
+                tie_out=None,
             )
         )
-    return Statements(heading, items, Stated.sum((each.amount for each in items), currency), None)
+    return Statements(heading, items, StatedAmount.sum(items, currency), None)
 
 
 @settings(max_examples=examples(100))
@@ -75,29 +76,30 @@ def test_debits_are_credits_and_the_cents_of_the_statements(amounts: list[Decima
     the whole, which is the rounded month; no line is negative or zero; the same bytes twice."""
     found = statements(amounts, currency)
     journal = journal_of(found, PROFILE)
-    assert journal.debits == journal.credits
-    expenses = [each for each in journal.entries if each.kind == EXPENSE]
+    assert journal.debit == journal.credit
+    expenses = [each for each in journal.lines if each.kind == EXPENSE]
     assert {each.statement: each.debit - each.credit for each in expenses} == {
-        each.number: each.amount.cents for each in found.items if each.amount.cents
+        each.number: each.rounded for each in found.items if each.rounded
     }
-    clearing = [each.credit - each.debit for each in journal.entries if each.kind == CLEARING]
+    clearing = [each.credit - each.debit for each in journal.lines if each.kind == CLEARING]
     assert sum(clearing) == rounded_cents(total(amounts), currency)
-    assert all(min(each.debit, each.credit) == 0 < max(each.debit, each.credit) for each in journal.entries)
+    assert all(min(each.debit, each.credit) == 0 < max(each.debit, each.credit) for each in journal.lines)
     assert journal_csv(journal) == journal_csv(journal_of(found, PROFILE))
-    assert journal_json(journal)["debit"] == journal_json(journal)["credit"]
+    written = journal.model_dump(mode="json")
+    assert written["debit"] == written["credit"]
 
 
 def test_accounts_come_from_the_register() -> None:
     """A value's own account, else the expense account; texts say the month and that it is provisional."""
     journal = journal_of(statements([Decimal(10), Decimal(-3), Decimal("0.001")]), PROFILE)
-    assert [(each.account, str(each.debit), str(each.credit)) for each in journal.entries] == [
+    assert [(each.account, str(each.debit), str(each.credit)) for each in journal.lines] == [
         ("54100", "10.00", "0.00"),
         ("6999", "0.00", "3.00"),
         ("1590", "0.00", "7.00"),
     ]
-    assert journal.entries[0].text == "Kafka 2026-10: =Payments (PROVISIONAL)"
+    assert journal.lines[0].text == "Kafka 2026-10: =Payments (PROVISIONAL)"
     assert journal.number == "CBJ-acme-2026-10-cost_center-r2"
-    assert journal_of(statements([Decimal(1)]), replace(PROFILE, account_id="cc")).entries[0].account == "7"
+    assert journal_of(statements([Decimal(1)]), replace(PROFILE, account_id="cc")).lines[0].account == "7"
     rows = list(csv.DictReader(io.StringIO(journal_csv(journal))))
     assert (rows[0]["name"], rows[0]["gl"]) == ("'=Payments", '{"account":"54100","cc":"7"}')
     assert (rows[-1]["kind"], rows[-1]["value"], rows[-1]["status"]) == ("clearing", "", "PROVISIONAL")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.model.days import month_of
-from chargeback.reports.statements.content import DIRECT, Heading, Line, Stated
+from chargeback.reports.statements.content import DIRECT, StatementLine
 from chargeback.reports.statements.numbering import content_digest, revision_of, statement_number
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.control.days import DayDataset
+from tests.reports.statements import heading_of_october
 
 BY = st.one_of(
     st.just("identity_id"),
@@ -95,17 +94,26 @@ def test_a_version_of_the_category_supersedes_nothing() -> None:
 def test_a_digest_is_that_of_the_content() -> None:
     """More days are another content, even if they cost nothing and the number stays; so is each line to the last digit
     and in cents. The revision and the version of the category are no content."""
-    days = month_of(date(2026, 10, 1))
-    heading = Heading("acme", "tag:team", "2026-10", days, 17, date(2026, 10, 17), at(1), "USD", 1, None, None)
-    line = Line(DIRECT, "KAFKA", "KAFKA_STORAGE", Stated(Decimal("1.004"), Decimal("1.00")))
+    heading = heading_of_october(
+        by="tag:team", calculated_days=17, data_through=date(2026, 10, 17), issued_at=at(1), revision=1
+    )
+    line = StatementLine(
+        kind=DIRECT,
+        product_category="KAFKA",
+        product_type="KAFKA_STORAGE",
+        amount=Decimal("1.004"),
+        rounded=Decimal("1.00"),
+    )
     known = content_digest(heading, "payments", [line])
-    same = replace(heading, revision=2, category_version=3, issued_at=at(2))
+    same = heading.model_copy(update={"revision": 2, "category_version": 3, "issued_at": at(2)})
     assert content_digest(same, "payments", [line]) == known
     others = [
-        content_digest(replace(heading, calculated_days=18, data_through=date(2026, 10, 18)), "payments", [line]),
+        content_digest(
+            heading.model_copy(update={"calculated_days": 18, "data_through": date(2026, 10, 18)}), "payments", [line]
+        ),
         content_digest(heading, "orders", [line]),
         content_digest(heading, "payments", []),
-        content_digest(heading, "payments", [replace(line, amount=Stated(Decimal("1.005"), Decimal("1.00")))]),
-        content_digest(heading, "payments", [replace(line, amount=Stated(Decimal("1.004"), Decimal("1.01")))]),
+        content_digest(heading, "payments", [line.model_copy(update={"amount": Decimal("1.005")})]),
+        content_digest(heading, "payments", [line.model_copy(update={"rounded": Decimal("1.01")})]),
     ]
     assert len({known, *others}) == 1 + len(others)

@@ -5042,6 +5042,8 @@ export interface components {
          * @description All parts that are not named, together.
          */
         OtherParts: {
+            /** Count */
+            count: number;
             /**
              * Amount
              * @example 1234.56
@@ -5053,8 +5055,6 @@ export interface components {
              * @example 1234.57
              */
             rounded: string;
-            /** Count */
-            count: number;
         };
         /**
          * OtherTopics
@@ -5535,6 +5535,15 @@ export interface components {
          * @description Something that costs a part of a statement.
          */
         RankedPart: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string | null;
+            /**
+             * Within
+             * @description The cluster of a topic.
+             */
+            within: string | null;
             /**
              * Amount
              * @example 1234.56
@@ -5546,15 +5555,6 @@ export interface components {
              * @example 1234.57
              */
             rounded: string;
-            /** Id */
-            id: string;
-            /** Name */
-            name: string | null;
-            /**
-             * Within
-             * @description The cluster of a topic.
-             */
-            within: string | null;
         };
         /**
          * Readiness
@@ -6341,17 +6341,6 @@ export interface components {
          */
         StatementAnswer: {
             /**
-             * Amount
-             * @example 1234.56
-             */
-            amount: string;
-            /**
-             * Rounded
-             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
-             * @example 1234.57
-             */
-            rounded: string;
-            /**
              * Tenant Name
              * @example acme
              */
@@ -6444,6 +6433,17 @@ export interface components {
              */
             digest: string;
             recipient: components["schemas"]["StatementRecipient"];
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
+             * @example 1234.57
+             */
+            rounded: string;
             /** Lines */
             lines: components["schemas"]["StatementLine"][];
             /** @description Null if the month before has no costs at all. */
@@ -6477,17 +6477,6 @@ export interface components {
          */
         StatementLine: {
             /**
-             * Amount
-             * @example 1234.56
-             */
-            amount: string;
-            /**
-             * Rounded
-             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
-             * @example 1234.57
-             */
-            rounded: string;
-            /**
              * Kind
              * @description Assigned to the value; handed on to it by others; handed on by it, which is negative.
              * @enum {string}
@@ -6503,6 +6492,17 @@ export interface components {
              * @example KAFKA_STORAGE
              */
             product_type: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
+             * @example 1234.57
+             */
+            rounded: string;
         };
         /**
          * StatementPolicy
@@ -6572,11 +6572,6 @@ export interface components {
              */
             digest: string | null;
             /**
-             * Is Current
-             * @description Whether the statement still has that content. A reply to a former content does not count.
-             */
-            is_current: boolean;
-            /**
              * Verdict
              * @enum {string}
              */
@@ -6599,23 +6594,17 @@ export interface components {
              * @example 2026-01-31T00:00:00Z
              */
             created_at: string;
+            /**
+             * Is Current
+             * @description Whether the statement still has that content. A reply to a former content does not count.
+             */
+            is_current: boolean;
         };
         /**
          * StatementRow
          * @description One statement in the list of a month.
          */
         StatementRow: {
-            /**
-             * Amount
-             * @example 1234.56
-             */
-            amount: string;
-            /**
-             * Rounded
-             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
-             * @example 1234.57
-             */
-            rounded: string;
             /**
              * Number
              * @example CB-acme-2026-10-cost_center.payments-r1
@@ -6628,6 +6617,17 @@ export interface components {
              */
             digest: string;
             recipient: components["schemas"]["StatementRecipient"];
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
+             * @example 1234.57
+             */
+            rounded: string;
             /**
              * Previous
              * @description The amount of the month before; null if that has no costs at all.

@@ -9,13 +9,14 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import NotFound
-from chargeback.api.responses import attachment, json_response
-from chargeback.api.routes.statements import JournalAnswer, JournalQuery
+from chargeback.api.responses import attachment
+from chargeback.api.routes.statements import JournalQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
 from chargeback.reports.statements.compile import compile_statements
-from chargeback.reports.statements.journal import Journal, journal_csv, journal_json, journal_of
+from chargeback.reports.statements.content import JournalAnswer
+from chargeback.reports.statements.journal import journal_csv, journal_of
 from chargeback.reports.statements.journal_templates import journal_by_template
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
@@ -38,7 +39,6 @@ _ANSWER = {
 
 @router.get(
     "/periods/{period}/journal",
-    response_model=JournalAnswer,
     needs=Right.EXPORT,
     whole=True,
     problems={
@@ -49,7 +49,7 @@ _ANSWER = {
     keep=True,
     also=lambda request, _: [request.tenant.rules.catalogue.hash, request.tenant.journal],
 )
-def export_journal(request: Facts, period: Month, params: Annotated[JournalQuery, Query()]) -> Response:
+def export_journal(request: Facts, period: Month, params: Annotated[JournalQuery, Query()]) -> JournalAnswer | Response:
     """Book a UTC month: debit each cost centre, team or service account with the cents of its statement, and credit the
     clearing account with their sum.
 
@@ -66,7 +66,7 @@ def export_journal(request: Facts, period: Month, params: Annotated[JournalQuery
     journal = journal_of(found, profile)
     if template is not None:
         return _file(journal, journal_by_template(journal, template), template.form)
-    return _file(journal, journal_csv(journal).encode(), "csv") if is_csv else json_response(journal_json(journal))
+    return _file(journal, journal_csv(journal).encode(), "csv") if is_csv else journal
 
 
 def _template(profile: JournalProfile, name: str) -> JournalTemplate:
@@ -81,7 +81,7 @@ def _template(profile: JournalProfile, name: str) -> JournalTemplate:
     return found
 
 
-def _file(journal: Journal, content: bytes, form: str) -> Response:
+def _file(journal: JournalAnswer, content: bytes, form: str) -> Response:
     headers = attachment(f"{journal.number}.{form}") | {"X-Content-Type-Options": "nosniff"}
     media_type = CSV_TYPE if form == "csv" else MEDIA_TYPES[form]
     return Response(content, media_type=media_type, headers=headers)

@@ -21,20 +21,21 @@ from chargeback.api.parameters import (
     Text,
 )
 from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, NotFound
-from chargeback.api.responses import attachment, json_response
+from chargeback.api.responses import attachment
 from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
-from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
-from chargeback.reports.changes import ChangeEffects
-from chargeback.reports.policies import PolicyPortion
-from chargeback.reports.reconciliation import ReconciledState
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
 from chargeback.reports.statements.as_html import content_policy, statement_html
-from chargeback.reports.statements.as_json import reply_json, statement_json, statements_json
 from chargeback.reports.statements.as_pdf import to_pdf
 from chargeback.reports.statements.compile import compile_statements
-from chargeback.reports.statements.content import Statement, Statements
+from chargeback.reports.statements.content import (
+    EXAMPLE_DIGEST,
+    StatementAnswer,
+    StatementReply,
+    Statements,
+    StatementsAnswer,
+)
 from chargeback.store.control.statement_replies import (
     ACKNOWLEDGED,
     DISPUTED,
@@ -48,16 +49,6 @@ from chargeback.store.control.statement_replies import (
 MOST_REPLIES = 100
 
 _BY = "|".join(["identity_id", TAG_PARAMETER.strip("^$"), CATEGORY_PARAMETER.strip("^$")])
-Verdict = Literal["acknowledged", "disputed"]
-Cents = Annotated[
-    str,
-    Field(
-        pattern=r"^-?\d+(\.\d{2,4})?$",
-        description="Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.",
-        examples=["1234.57"],
-    ),
-]
-
 
 Period = Annotated[
     str,
@@ -77,17 +68,6 @@ Value = Annotated[
     Field(
         description="Whose statement: the value of the category or tag, or the id of the identity.",
         examples=["payments"],
-    ),
-]
-
-
-_DIGEST = "9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80"
-Digest = Annotated[
-    str,
-    Field(
-        description="The digest of the content: whose costs, of how many days, and the lines as they are exactly and "
-        "in cents. A reply counts for as long as the statement has it.",
-        examples=[_DIGEST],
     ),
 ]
 
@@ -137,70 +117,6 @@ class JournalQuery(FactsParameters):
         return errors
 
 
-class StatedAmount(ResponseModel):
-    """An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
-    statements to those of the month."""
-
-    amount: Sum
-    rounded: Cents
-
-
-class StatementHeading(ResponseModel):
-    """What all statements of a month have in common."""
-
-    tenant_name: str = Field(examples=["acme"])
-    by: str = Field(examples=["category:cost_center"])
-    period: str = Field(examples=["2026-10"])
-    start_date: date
-    end_date: date
-    days: int = Field(description="UTC days of the month.")
-    calculated_days: int = Field(description="Those that are calculated.")
-    data_through: date | None = Field(description="The last of these.")
-    issued_at: Instant | None = Field(
-        description="Since when the statements are as they are: the newest revision of a day, or of the cost category."
-    )
-    status: Literal["PROVISIONAL"] = Field(description="The month is not closed: its statements may change.")
-    basis: Literal["accrual"] = Field(description="Costs belong to the day of the usage.")
-    currency: str = Field(examples=["USD"])
-    revision: int = Field(
-        description="1 when the first day is calculated, and one more for each time that days of the month were "
-        "replaced together, or the cost category changed. New days do not change it."
-    )
-    category_version: int | None = Field(description="The version of the cost category; else null.")
-    scope: dict[str, list[str]] | None = Field(description="What the caller may see; null if that is everything.")
-
-
-class PathStep(ResponseModel):
-    """A value of a cost category, and its name."""
-
-    value: str
-    name: str | None
-
-
-class StatementRecipient(ResponseModel):
-    """Whom a statement is for, as the register of the cost category has it."""
-
-    value: str = Field(
-        description="`UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.",
-        examples=["payments"],
-    )
-    name: str | None
-    path: list[PathStep] = Field(description="The value, its parent, and so on; empty if it is not registered.")
-    gl: dict[str, str] = Field(description="Finance's own ids.", examples=[{"account": "54100"}])
-    contacts: list[str]
-
-
-class StatementRow(StatedAmount):
-    """One statement in the list of a month."""
-
-    number: str = Field(examples=["CB-acme-2026-10-cost_center.payments-r1"])
-    digest: Digest
-    recipient: StatementRecipient
-    previous: Sum | None = Field(description="The amount of the month before; null if that has no costs at all.")
-    delta: Sum | None
-    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
-
-
 class NewReply(StrictModel):
     """What the recipient says of a statement."""
 
@@ -214,7 +130,7 @@ class NewReply(StrictModel):
         default=None,
         description="The `digest` of the content that the recipient has read. If the statement has another by now, the "
         "answer is 409, also where the number is the same: while the month goes on, a statement gets more days.",
-        examples=[_DIGEST],
+        examples=[EXAMPLE_DIGEST],
     )
     created_by: Author = "api"
 
@@ -225,186 +141,6 @@ class ReplyQuery(StrictModel):
     period: Period
     by: By
     value: Value
-
-
-class StatementReply(ResponseModel):
-    """What a recipient said of a statement."""
-
-    number: str
-    revision: int
-    digest: str | None = Field(
-        description="That of the content that the statement had then; null if an earlier version recorded the reply."
-    )
-    is_current: bool = Field(
-        description="Whether the statement still has that content. A reply to a former content does not count."
-    )
-    verdict: Verdict
-    note: str
-    data_through: date | None = Field(description="The last calculated day that the statement had then.")
-    created_by: str = Field(examples=["alice"])
-    created_at: Instant
-
-
-class StatementTieOut(ResponseModel):
-    """All statements of the month beside the provider's bill."""
-
-    state: ReconciledState
-    difference: Sum = Field(description="`statements` − `billed` − `outdated`: 0 if everything is accounted for.")
-    statements: StatedAmount
-    billed: StatedAmount = Field(description="Billed on the days that are calculated from their present bill.")
-    outdated: StatedAmount = Field(description="Of days whose bill has changed, and that will be calculated again.")
-    pending: StatedAmount = Field(description="Billed on days that are not calculated from their present bill yet.")
-
-
-class StatementsAnswer(StatementHeading):
-    """The statements of a month, by value; those for costs that belong to nobody come last."""
-
-    items: list[StatementRow]
-    total: StatedAmount
-    tie_out: StatementTieOut | None = Field(description="Null for callers who see a part of the bill.")
-
-
-class StatementLine(StatedAmount):
-    """One line of a statement."""
-
-    kind: Literal["direct", "shared_in", "shared_out"] = Field(
-        description="Assigned to the value; handed on to it by others; handed on by it, which is negative."
-    )
-    product_category: str = Field(examples=["KAFKA"])
-    product_type: str = Field(examples=["KAFKA_STORAGE"])
-
-
-class PreviousStatement(ResponseModel):
-    """The month before, and why this month's amount is another one."""
-
-    period: str = Field(examples=["2026-09"])
-    amount: Sum
-    delta: Sum
-    effects: ChangeEffects
-    sentence: str
-
-
-class RankedPart(StatedAmount):
-    """Something that costs a part of a statement."""
-
-    id: str
-    name: str | None
-    within: str | None = Field(description="The cluster of a topic.")
-
-
-class OtherParts(StatedAmount):
-    """All parts that are not named, together."""
-
-    count: int
-
-
-class StatementRanking(ResponseModel):
-    """The largest parts by one column; with the others they add up to `total`."""
-
-    items: list[RankedPart]
-    other: OtherParts | None
-    total: StatedAmount
-
-
-class StatementUnitCost(ResponseModel):
-    """What one unit of usage cost."""
-
-    per: Literal["gib_in", "gib_out"] = Field(description="What identities wrote, or read.")
-    unit: str = Field(examples=["GiB"])
-    amount: Sum = Field(description="The part of the statement's amount that lies on days with measurements.")
-    usage: Exact = Field(description="The usage of these days, in units, rounded to six places.")
-    unit_cost: Exact = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
-
-
-class StatementPolicy(ResponseModel):
-    """How the lines of a product type were split among identities."""
-
-    product_type: str
-    hash: str
-    portions: list[PolicyPortion]
-
-
-class StatementRule(ResponseModel):
-    """What a rule of the cost category assigned."""
-
-    id: str | None = Field(description="Null: no rule applies.")
-    reason: str | None
-    amount: Sum
-
-
-class StatementStep(ResponseModel):
-    """A step of `share` by which cost came to the value, or left it."""
-
-    source: str = Field(alias="from")
-    by: str
-
-
-class StatementSplit(ResponseModel):
-    """How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
-    of the bill."""
-
-    policies: list[StatementPolicy]
-    rules: list[StatementRule] | None
-    steps: list[StatementStep] | None
-
-
-class StatementAnswer(StatementHeading, StatedAmount):
-    """One statement. Its lines add up to it, exactly and in cents."""
-
-    number: str
-    supersedes: str | None = Field(
-        description="The number of the revision before; null in the first, and in one that a version of the cost "
-        "category began: its values may be others."
-    )
-    digest: Digest
-    recipient: StatementRecipient
-    lines: list[StatementLine]
-    previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
-    identities: StatementRanking | None = Field(description="Null for the statement of an identity.")
-    resources: StatementRanking
-    topics: StatementRanking | None = Field(
-        description="Another view of the costs of clusters, which is not a part of the total; by cost category only."
-    )
-    unit_costs: list[StatementUnitCost] = Field(
-        description="Those of the units that it used; none for costs that belong to nobody."
-    )
-    split: StatementSplit
-    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
-    replies: list[StatementReply] | None = Field(
-        description="What was said of this content and of earlier ones, the first first; null for callers who see a "
-        "part of the statement."
-    )
-    tie_out: StatementTieOut | None
-
-
-class JournalLine(ResponseModel):
-    """One line of a journal: a debit or a credit, in cents; the other side is 0.00."""
-
-    line: int = Field(description="From 1.")
-    kind: Literal["expense", "clearing"]
-    account: str = Field(
-        description="Of an expense, the id of the value that `journal.account_id` names, else "
-        "`journal.expense_account`; of the clearing line, `journal.clearing_account`.",
-        examples=["54100"],
-    )
-    debit: Cents
-    credit: Cents
-    currency: str = Field(examples=["USD"])
-    value: str | None = Field(description="Whose costs; null on the clearing line.", examples=["payments"])
-    name: str | None
-    gl: dict[str, str] = Field(description="Finance's own ids of the value.")
-    contacts: list[str]
-    statement: str | None = Field(description="The number of its statement.")
-    text: str
-
-
-class JournalAnswer(StatementHeading):
-    """The journal of a month. Debits are credits, in the cents of the statements."""
-
-    number: str = Field(examples=["CBJ-acme-2026-10-cost_center-r1"])
-    lines: list[JournalLine]
-    debit: Cents = Field(description="The sum of all debits.")
-    credit: Cents = Field(description="The sum of all credits: the same.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
@@ -435,7 +171,6 @@ def _form(media_type: str, description: str) -> dict[int, Any]:
 
 @router.get(
     "/statements",
-    response_model=StatementsAnswer,
     needs=Right.READ,
     problems=_NO_CATEGORY,
     responses={200: {"headers": CATEGORIES_HEADER}},
@@ -443,7 +178,7 @@ def _form(media_type: str, description: str) -> dict[int, Any]:
     also=_replied,
     files=CSV,
 )
-def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()]) -> Response:
+def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()]) -> StatementsAnswer | Response:
     """List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
 
     Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
@@ -454,12 +189,11 @@ def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()])
     found = _compiled(request, params)
     if request.wants_csv:
         return _csv(f"statements-{found.heading.period}", statements_csv(found))
-    return json_response(statements_json(found))
+    return found.listed()
 
 
 @router.get(
     "/statement",
-    response_model=StatementAnswer,
     needs=Right.READ,
     problems=_NO_STATEMENT,
     responses={200: {"headers": CATEGORIES_HEADER}},
@@ -467,14 +201,14 @@ def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()])
     also=_replied,
     files=CSV,
 )
-def show_statement(request: Facts, params: Annotated[StatementQuery, Query()]) -> Response:
+def show_statement(request: Facts, params: Annotated[StatementQuery, Query()]) -> StatementAnswer | Response:
     """Return the statement of one value for a UTC month: its lines, the month before, its largest parts, and how it was
     split. Dates, `timezone` and page parameters are ignored."""
 
-    found, statement = _found(request, params)
+    _, statement = _found(request, params)
     if request.wants_csv:
-        return _csv(statement.number, statement_csv(found, statement))
-    return json_response(statement_json(found, statement))
+        return _csv(statement.number, statement_csv(statement))
+    return statement
 
 
 @router.get(
@@ -515,33 +249,31 @@ def print_statement(request: Facts, params: Annotated[StatementQuery, Query()]) 
     return Response(document, media_type="application/pdf", headers=_named(f"{statement.number}.pdf"))
 
 
-@router.post(
-    "/statement/acknowledge", response_model=StatementReply, needs=Right.READ, answer="The reply.", problems=_NO_REPLY
-)
+@router.post("/statement/acknowledge", needs=Right.READ, answer="The reply.", problems=_NO_REPLY)
 def acknowledge_statement(
     request: Calculation,
     caller: CallerDep,
     address: Annotated[ReplyQuery, Query()],
     new: Annotated[NewReply, Body()],
-) -> Response:
+) -> StatementReply:
     """Acknowledge the present content of a statement, with a note. The last reply to a content counts; all are kept."""
     return _reply(request, caller, address, (ACKNOWLEDGED, new))
 
 
-@router.post(
-    "/statement/dispute", response_model=StatementReply, needs=Right.READ, answer="The reply.", problems=_NO_REPLY
-)
+@router.post("/statement/dispute", needs=Right.READ, answer="The reply.", problems=_NO_REPLY)
 def dispute_statement(
     request: Calculation,
     caller: CallerDep,
     address: Annotated[ReplyQuery, Query()],
     new: Annotated[NewReply, Body()],
-) -> Response:
+) -> StatementReply:
     """Dispute the present content of a statement, with a note. The last reply to a content counts; all are kept."""
     return _reply(request, caller, address, (DISPUTED, new))
 
 
-def _reply(request: CalculationRequest, caller: Caller, address: ReplyQuery, said: tuple[str, NewReply]) -> Response:
+def _reply(
+    request: CalculationRequest, caller: Caller, address: ReplyQuery, said: tuple[str, NewReply]
+) -> StatementReply:
     """Record a verdict and its note about the statement at an address.
 
     Raises:
@@ -569,7 +301,7 @@ def _reply(request: CalculationRequest, caller: Caller, address: ReplyQuery, sai
         if count_replies(connection, address.period, address.by, address.value) >= MOST_REPLIES:
             raise Conflict(f"The statement {statement.number} has {MOST_REPLIES} replies already, and takes no more.")
         reply = add_reply(connection, key, verdict, new.note, through, author, who=caller.name)
-    return json_response(reply_json(reply, is_current=True))
+    return StatementReply.of(reply, statement.digest)
 
 
 def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFound:
@@ -582,7 +314,7 @@ def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
     return compile_statements(request.tenant, request.reader, params.month, params.by)
 
 
-def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, Statement]:
+def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, StatementAnswer]:
     """Return the statements of a month, and that of a value.
 
     Raises:

@@ -21,10 +21,11 @@ from chargeback.reports.statements.content import (
     LINE_KINDS,
     SHARED_IN,
     SHARED_OUT,
-    Line,
-    Ranked,
-    Ranking,
-    Stated,
+    OtherParts,
+    RankedPart,
+    StatedAmount,
+    StatementLine,
+    StatementRanking,
 )
 from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.keys import TAG_PREFIX
@@ -91,15 +92,16 @@ def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> d
     return dict(sorted(found.items(), key=lambda item: grouping.order(item[0])))
 
 
-def stated_amounts(sums: Sums, whole: Sums, currency: str) -> dict[str, Stated]:
+def stated_amounts(sums: Sums, whole: Sums, currency: str) -> dict[str, StatedAmount]:
     """Return the amount of each statement. Its cents are those that it has among the statements of the ``whole`` month,
     if it is the same there; else a reader sees a part of it, which is rounded by itself."""
     exact = [amount_of(rows) for rows in whole.values()]
     cents = dict(zip(whole, to_cents(exact, currency), strict=True))
     found = {}
     for value, rows in sums.items():
-        amount = Stated.alone(amount_of(rows), currency)
-        found[value] = Stated(amount.exact, cents[value]) if _is_whole(rows, whole[value]) else amount
+        alone = StatedAmount.alone(amount_of(rows), currency)
+        is_whole = _is_whole(rows, whole[value])
+        found[value] = StatedAmount(amount=alone.amount, rounded=cents[value]) if is_whole else alone
     return found
 
 
@@ -128,11 +130,14 @@ def line_amounts(rows: Iterable[StatementSum]) -> dict[_LineKey, Decimal]:
     return {key: summed[key] for key in in_order if summed[key]}
 
 
-def lines_of(rows: Iterable[StatementSum], amount: Stated, currency: str) -> list[Line]:
+def lines_of(rows: Iterable[StatementSum], amount: StatedAmount, currency: str) -> list[StatementLine]:
     """Return the lines of a statement of this amount."""
     exact = line_amounts(rows)
-    cents = to_cents(list(exact.values()), currency, amount.cents)
-    return [Line(*key, Stated(each, rounded)) for (key, each), rounded in zip(exact.items(), cents, strict=True)]
+    cents = to_cents(list(exact.values()), currency, amount.rounded)
+    return [
+        StatementLine(kind=kind, product_category=category, product_type=product_type, amount=each, rounded=rounded)
+        for ((kind, category, product_type), each), rounded in zip(exact.items(), cents, strict=True)
+    ]
 
 
 def amounts_by(rows: Iterable[StatementSum], key: Callable[[StatementSum], K]) -> dict[K, Decimal]:
@@ -144,15 +149,23 @@ def amounts_by(rows: Iterable[StatementSum], key: Callable[[StatementSum], K]) -
 
 
 def largest(
-    amounts: Mapping[K, Decimal], whole: Stated, currency: str, ranked: Callable[[K, Stated], Ranked]
-) -> Ranking:
-    """Return the largest of some amounts, which sum to ``whole``; of equal ones the first by its key."""
+    amounts: Mapping[K, Decimal],
+    whole: StatedAmount,
+    currency: str,
+    names: Callable[[K], tuple[str, str | None, str | None]],
+) -> StatementRanking:
+    """Return the largest of some amounts, which sum to ``whole``; of equal ones the first by its key. ``names`` returns
+    the id of a part, its name, and within what it is."""
     in_order = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
     shown, rest = in_order[:MOST_NAMED], in_order[MOST_NAMED:]
     other = total(amount for _, amount in rest)
-    *cents, others_cents = to_cents([*(amount for _, amount in shown), other], currency, whole.cents)
-    items = [ranked(key, Stated(amount, rounded)) for (key, amount), rounded in zip(shown, cents, strict=True)]
-    return Ranking(items, len(rest), Stated(other, others_cents), whole)
+    *cents, others_cents = to_cents([*(amount for _, amount in shown), other], currency, whole.rounded)
+    items = []
+    for (key, amount), rounded in zip(shown, cents, strict=True):
+        id_, name, within = names(key)
+        items.append(RankedPart(id=id_, name=name, within=within, amount=amount, rounded=rounded))
+    others = OtherParts(count=len(rest), amount=other, rounded=others_cents) if rest else None
+    return StatementRanking(items=items, other=others, total=whole)
 
 
 def _flows(each: StatementSum) -> dict[str, Decimal]:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from chargeback.reports.csv_text import csv_text
-from chargeback.reports.statements.as_json import heading_json, stated_json, statement_row
-from chargeback.reports.statements.content import Statement, Statements
+from chargeback.reports.statements.content import StatementAnswer, Statements
 
 LINE_COLUMNS: Final = (
     "number",
@@ -38,32 +37,32 @@ STATEMENT_COLUMNS: Final = (
     "delta",
     "currency",
 )
-_NUMBERS: Final = ("amount", "rounded", "previous", "delta")
+_NUMBERS: Final = ("amount", "rounded")
 
 
-def statement_csv(found: Statements, statement: Statement) -> str:
+def statement_csv(statement: StatementAnswer) -> str:
     """Return the lines of a statement, which sum to it."""
-    common = _common(found, statement)
-    lines = [
-        common
-        | {"kind": line.kind, "product_category": line.product_category, "product_type": line.product_type}
-        | stated_json(line.amount)
-        for line in statement.lines
-    ]
-    return csv_text(LINE_COLUMNS, lines, numbers=_NUMBERS)
+    common = _common(statement)
+    return csv_text(LINE_COLUMNS, [common | line.model_dump() for line in statement.lines], numbers=_NUMBERS)
 
 
 def statements_csv(found: Statements) -> str:
     """Return the statements of a month, which sum to its costs."""
-    rows = [_common(found, each) | statement_row(each) | {"supersedes": each.supersedes} for each in found.items]
+    rows = [
+        _common(each)
+        | {
+            "previous": None if each.previous is None else each.previous.amount,
+            "delta": None if each.previous is None else each.previous.delta,
+        }
+        for each in found.items
+    ]
     return csv_text(STATEMENT_COLUMNS, rows, numbers=_NUMBERS)
 
 
-def _common(found: Statements, statement: Statement) -> dict[str, Any]:
+def _common(statement: StatementAnswer) -> dict[str, Any]:
     recipient = statement.recipient
-    return heading_json(found.heading) | {
-        "number": statement.number,
+    return statement.model_dump(include={*STATEMENT_COLUMNS} - {"previous"}) | {
         "value": recipient.value,
         "name": recipient.name,
-        "gl": dict(recipient.gl) or None,
+        "gl": recipient.gl or None,
     }

@@ -15,7 +15,6 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from chargeback.allocation.methods import MethodKind
-from chargeback.allocation.policies import Policy
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
 from chargeback.model.inventory import UNALLOCATED
@@ -25,12 +24,12 @@ from chargeback.reports.statements.content import (
     LINE_KINDS,
     SHARED_IN,
     SHARED_OUT,
-    Line,
-    ProductPolicy,
-    Ranked,
-    Recipient,
-    Stated,
-    Statement,
+    RankedPart,
+    StatedAmount,
+    StatementAnswer,
+    StatementLine,
+    StatementPolicy,
+    StatementRecipient,
     Statements,
 )
 from chargeback.reports.wording import calendar_day, month_text, percent
@@ -54,7 +53,7 @@ _MINUS: Final = "−"
 _JOINERS: Final = " \u200d"
 
 
-def statement_html(found: Statements, statement: Statement) -> str:
+def statement_html(found: Statements, statement: StatementAnswer) -> str:
     """Return one of the statements of a month as a page."""
     return _environment().get_template("statement.html").render(found=found, statement=statement)
 
@@ -109,7 +108,7 @@ def _signed(amount: Decimal, currency: str) -> str:
     return f"{'' if rounded_cents(amount, currency) < 0 else '+'}{plain(amount, currency)}"
 
 
-def title(recipient: Recipient) -> str:
+def title(recipient: StatementRecipient) -> str:
     """Return what a statement for a value is called."""
     if recipient.value == UNALLOCATED:
         return "Costs without an identity"
@@ -120,23 +119,25 @@ def _dimension(by: str) -> str:
     return words(by.partition(":")[2] or by.removesuffix("_id"))
 
 
-def _in_order_of_kinds(groups: Iterable[tuple[str, Sequence[Line]]]) -> list[tuple[str, Sequence[Line]]]:
+def _in_order_of_kinds(
+    groups: Iterable[tuple[str, Sequence[StatementLine]]],
+) -> list[tuple[str, Sequence[StatementLine]]]:
     return sorted(groups, key=lambda group: LINE_KINDS.index(group[0]))
 
 
-def _by_policy(applied: Iterable[ProductPolicy]) -> list[tuple[Policy, list[str]]]:
-    """Return each policy with the product types that it splits, in the order of these."""
-    found: dict[Policy, list[str]] = {}
+def _by_policy(applied: Iterable[StatementPolicy]) -> list[list[StatementPolicy]]:
+    """Return the policies, in the order of their product types; equal ones are together."""
+    found: dict[str, list[StatementPolicy]] = {}
     for each in applied:
-        found.setdefault(each.policy, []).append(each.product_type)
-    return list(found.items())
+        found.setdefault(each.hash, []).append(each)
+    return list(found.values())
 
 
-def _ranked_name(each: Ranked) -> str:
+def _ranked_name(each: RankedPart) -> str:
     return "No identity" if each.id == UNALLOCATED else each.name or each.id
 
 
-def _ranked_note(each: Ranked) -> str:
+def _ranked_note(each: RankedPart) -> str:
     return each.within or (each.id if each.name and each.name != each.id else "")
 
 
@@ -182,11 +183,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _policy_text(policy: Policy) -> str:
+def _policy_text(policy: StatementPolicy) -> str:
     """Return the portions of a policy with their methods, without the last resort that all have."""
     parts = []
     for portion in policy.portions:
-        methods = [str(each) for each in portion.methods if each.kind is not MethodKind.UNALLOCATED] or ["unallocated"]
+        methods = [each for each in portion.methods if each != MethodKind.UNALLOCATED] or [MethodKind.UNALLOCATED]
         share = "" if len(policy.portions) == 1 else f"{percent(portion.share)} "
         parts.append(f"{share}{', else '.join(methods)}")
     return "; ".join(parts)
@@ -203,10 +204,6 @@ def _decimals(number: Decimal, places: int) -> str:
 
 def _instant(instant: datetime) -> str:
     return f"{calendar_day(instant.date())}, {instant:%H:%M} UTC"
-
-
-def _sum_of_lines(lines: Iterable[Line], currency: str) -> Stated:
-    return Stated.sum((line.amount for line in lines), currency)
 
 
 _FILTERS: Final[Mapping[str, Any]] = {
@@ -231,7 +228,7 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "shortened": shortened,
     "signed": _signed,
     "subtotal": lambda kind: f"{_KINDS[kind]}, together",
-    "sum_of_lines": _sum_of_lines,
+    "sum_of_lines": StatedAmount.sum,
     "title": title,
     "unit_cost": _unit_cost,
     "unit": _UNITS.__getitem__,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Final
@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import total
-from chargeback.reports.changes import Change, changes, names_of_changes, policies_used, together
+from chargeback.reports.changes import Change, ChangeEffects, changes, names_of_changes, policies_used, together
 from chargeback.reports.statements.amounts import (
     Grouping,
     amounts_by,
@@ -23,18 +23,20 @@ from chargeback.reports.statements.amounts import (
     sums_by_value,
 )
 from chargeback.reports.statements.content import (
-    CostPerUnit,
-    Heading,
-    Line,
-    Previous,
-    ProductPolicy,
-    Ranked,
-    Ranking,
-    Recipient,
-    Stated,
-    Statement,
+    PathStep,
+    PreviousStatement,
+    StatedAmount,
+    StatementAnswer,
+    StatementHeading,
+    StatementLine,
+    StatementPolicy,
+    StatementRanking,
+    StatementRecipient,
+    StatementReply,
     Statements,
     StatementSplit,
+    StatementTieOut,
+    StatementUnitCost,
 )
 from chargeback.reports.statements.heading import heading_of, month_name, tie_out
 from chargeback.reports.statements.numbering import content_digest, statement_number
@@ -83,21 +85,27 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
     rows = [each for of_value in sums.values() for each in of_value]
     clusters = {cluster for of_value in (topics or {}).values() for cluster, _ in of_value}
     with tenant.store.control.read() as connection:
-        heading = heading_of(tenant, reader, connection, days, grouping)
-        replies = read_replies(connection, heading.period, heading.by)
+        heading, superseded = heading_of(tenant, reader, connection, days, grouping)
         if not heading.calculated_days:
             sums, whole, amounts, changed = {}, {}, {}, {}
         checked = tie_out(tenant, reader, connection, days, amounts.values()) if reader.sees_everything else None
         maker = _StatementMaker(
             heading,
+            superseded,
             grouping,
             applied_policies(tenant, connection, used),
             _names(connection, IDENTITIES, {each.identity_id for each in rows}),
             _names(connection, RESOURCES, {each.resource_id for each in rows} | clusters),
             names_of_changes(connection, changed.values(), tenant.currency),
+            _Replies(
+                read_replies(connection, heading.period, heading.by),
+                seen_in_part(sums, whole),
+                heading.revision if reader.past_states is not None else None,
+            ),
+            checked,
         )
-    nothing = Stated.alone(Decimal(0), tenant.currency)
-    made = [
+    nothing = StatedAmount.alone(Decimal(0), tenant.currency)
+    items = [
         maker.statement(
             value,
             sums.get(value, ()),
@@ -108,110 +116,132 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
         )
         for value in sorted(sums.keys() | changed.keys(), key=grouping.order)
     ]
-    partly = seen_in_part(sums, whole)
-    is_past = reader.past_states is not None
-    items = [
-        replace(each, replies=_known_replies(each, replies.get(each.recipient.value, ()), heading, is_past=is_past))
-        if each.recipient.value not in partly
-        else replace(each, replies=None)
-        for each in made
-    ]
-    return Statements(heading, items, Stated.sum((each.amount for each in items), tenant.currency), checked)
+    return Statements(heading, items, StatedAmount.sum(items, tenant.currency), checked)
+
+
+@dataclass(frozen=True)
+class _Replies:
+    """The replies to the statements of a month, by value. Those to a statement that is ``partly`` seen are not known:
+    its amounts are not those that were replied to. ``last`` is the revision of statements of an earlier instant: such
+    a one has the replies to its content, and to this revision or an earlier one."""
+
+    by_value: Mapping[str, Sequence[Reply]]
+    partly: Collection[str]
+    last: int | None
+
+    def to(self, value: str, digest: str) -> list[StatementReply] | None:
+        """Return the replies to the statement of a value, whose content has the ``digest``."""
+        if value in self.partly:
+            return None
+        return [
+            StatementReply.of(each, digest)
+            for each in self.by_value.get(value, ())
+            if self.last is None or each.digest == digest or each.revision <= self.last
+        ]
 
 
 @dataclass(frozen=True)
 class _StatementMaker:
-    """Makes the statements of one month. ``policies`` are those of each product type, ``identities`` and ``resources``
-    the display names by id, ``changed`` those of what the changes mention."""
+    """Makes the statements of one month. ``superseded`` is the revision before, ``policies`` are those of each product
+    type, ``identities`` and ``resources`` the display names by id, ``changed`` those of what the changes mention."""
 
-    heading: Heading
+    heading: StatementHeading
+    superseded: int | None
     grouping: Grouping
-    policies: Mapping[str, Sequence[ProductPolicy]]
+    policies: Mapping[str, Sequence[StatementPolicy]]
     identities: Mapping[str, str]
     resources: Mapping[str, str]
     changed: Names
+    replies: _Replies
+    tie_out: StatementTieOut | None
 
     def statement(
         self,
         value: str,
         rows: Sequence[StatementSum],
-        amount: Stated,
+        amount: StatedAmount,
         changed: Change | None,
         topics: _Topics | None,
-        per_unit: Sequence[CostPerUnit],
-    ) -> Statement:
+        per_unit: Sequence[StatementUnitCost],
+    ) -> StatementAnswer:
         """Return the statement of a value."""
         heading = self.heading
-        numbered = (heading.tenant, heading.period, heading.by, value)
+        numbered = (heading.tenant_name, heading.period, heading.by, value)
         lines = lines_of(rows, amount, heading.currency)
-        return Statement(
-            statement_number(*numbered, heading.revision),
-            None if heading.supersedes is None else statement_number(*numbered, heading.supersedes),
-            content_digest(heading, value, lines),
-            self._recipient(value),
-            amount,
-            lines,
-            None if changed is None else self._previous(changed),
-            None
+        digest = content_digest(heading, value, lines)
+        replies = self.replies.to(value, digest)
+        return StatementAnswer(
+            **dict(heading),
+            number=statement_number(*numbered, heading.revision),
+            supersedes=None if self.superseded is None else statement_number(*numbered, self.superseded),
+            digest=digest,
+            recipient=self._recipient(value),
+            amount=amount.amount,
+            rounded=amount.rounded,
+            lines=lines,
+            previous=None if changed is None else self._previous(changed),
+            identities=None
             if heading.by == IDENTITY
             else self._ranking(rows, amount, lambda each: each.identity_id, self.identities),
-            self._ranking(rows, amount, lambda each: each.resource_id, self.resources),
-            None if topics is None else self._topics(topics.get(value, {})),
-            per_unit,
-            self._split(value, rows, lines),
+            resources=self._ranking(rows, amount, lambda each: each.resource_id, self.resources),
+            topics=None if topics is None else self._topics(topics.get(value, {})),
+            unit_costs=list(per_unit),
+            split=self._split(value, rows, lines),
+            verdict=next((each.verdict for each in reversed(replies or ()) if each.is_current), None),
+            replies=replies,
+            tie_out=self.tie_out,
         )
 
-    def _recipient(self, value: str) -> Recipient:
-        if self.heading.by == IDENTITY:
-            return Recipient(value, self.identities.get(value))
+    def _recipient(self, value: str) -> StatementRecipient:
+        name = self.identities.get(value) if self.heading.by == IDENTITY else None
         category = self.grouping.category
         entry = None if category is None else category.register.get(value)
         if category is None or entry is None:
-            return Recipient(value)
+            return StatementRecipient(value=value, name=name, path=[], gl={}, contacts=[])
         names = {each.key: each.name for each in category.values}
-        path = tuple((above, names.get(above)) for above in category.path(value))
-        return Recipient(value, entry.name, path, entry.gl, entry.contacts)
+        return StatementRecipient(
+            value=value,
+            name=entry.name,
+            path=[PathStep(value=above, name=names.get(above)) for above in category.path(value)],
+            gl=dict(entry.gl),
+            contacts=list(entry.contacts),
+        )
 
-    def _previous(self, changed: Change) -> Previous:
-        before = month_name(self.heading.days.start - ONE_DAY)
-        sentence = changed.sentence(self.heading.currency, self.changed)
-        return Previous(before, changed.before, changed.delta, changed.effects, sentence)
+    def _previous(self, changed: Change) -> PreviousStatement:
+        return PreviousStatement(
+            period=month_name(self.heading.start_date - ONE_DAY),
+            amount=changed.before,
+            delta=changed.delta,
+            effects=ChangeEffects(**changed.effects),
+            sentence=changed.sentence(self.heading.currency, self.changed),
+        )
 
     def _ranking(
         self,
         rows: Sequence[StatementSum],
-        amount: Stated,
+        amount: StatedAmount,
         key: Callable[[StatementSum], str],
         names: Mapping[str, str],
-    ) -> Ranking:
+    ) -> StatementRanking:
         return largest(
-            amounts_by(rows, key),
-            amount,
-            self.heading.currency,
-            lambda found, part: Ranked(found, names.get(found), part),
+            amounts_by(rows, key), amount, self.heading.currency, lambda found: (found, names.get(found), None)
         )
 
-    def _topics(self, amounts: Mapping[tuple[str, str], Decimal]) -> Ranking:
-        def _named(topic: tuple[str, str], amount: Stated) -> Ranked:
-            return Ranked(topic[1], None, amount, self.resources.get(topic[0]) or topic[0])
-
+    def _topics(self, amounts: Mapping[tuple[str, str], Decimal]) -> StatementRanking:
         currency = self.heading.currency
-        return largest(amounts, Stated.alone(total(amounts.values()), currency), currency, _named)
+        whole = StatedAmount.alone(total(amounts.values()), currency)
+        return largest(
+            amounts, whole, currency, lambda topic: (topic[1], None, self.resources.get(topic[0]) or topic[0])
+        )
 
-    def _split(self, value: str, rows: Sequence[StatementSum], lines: Sequence[Line]) -> StatementSplit:
+    def _split(self, value: str, rows: Sequence[StatementSum], lines: Sequence[StatementLine]) -> StatementSplit:
         products = sorted({line.product_type for line in lines})
         policies = [policy for product in products for policy in self.policies.get(product, ())]
         category = self.grouping.category
         if category is None or self.heading.scope is not None:
-            return StatementSplit(policies, None, None)
+            return StatementSplit(policies=policies, rules=None, steps=None)
         steps = steps_for(category, value, {line.kind for line in lines})
-        return StatementSplit(policies, rule_shares(category, rows), tuple(steps))
-
-
-def _known_replies(found: Statement, replies: Sequence[Reply], heading: Heading, *, is_past: bool) -> list[Reply]:
-    """Return the replies to a statement; one of an earlier instant has those to its content and to its revision or an
-    earlier one."""
-    return [each for each in replies if not is_past or found.is_about(each) or each.revision <= heading.revision]
+        return StatementSplit(policies=policies, rules=rule_shares(category, rows), steps=list(steps))
 
 
 def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:
@@ -240,16 +270,24 @@ def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: 
     return found
 
 
-def _unit_costs(reader: TenantReader, days: DayRange, grouping: Grouping, most: int) -> dict[str, list[CostPerUnit]]:
+def _unit_costs(
+    reader: TenantReader, days: DayRange, grouping: Grouping, most: int
+) -> dict[str, list[StatementUnitCost]]:
     """Return what each of at most so many values paid for its units. What belongs to nobody is left out: a part of it
     has no identity that could use anything."""
-    found: dict[str, list[CostPerUnit]] = {}
+    found: dict[str, list[StatementUnitCost]] = {}
     for per in _UNITS:
         measure = UNIT_MEASURES[per]
         for each in unit_costs(reader, measure, Selection.of_days(days), (grouping.by,), most).items:
             value = each.dimensions[grouping.by] or ""
             if each.usage is not None and each.unit_cost is not None and value != grouping.unassigned:
-                cost = CostPerUnit(per, measure.unit.name, each.amount, each.usage, each.unit_cost)
+                cost = StatementUnitCost(
+                    per=per,
+                    unit=measure.unit.name,
+                    amount=each.amount,
+                    usage=each.usage,
+                    unit_cost=each.unit_cost,
+                )
                 found.setdefault(value, []).append(cost)
     return found
 

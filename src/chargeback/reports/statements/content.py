@@ -1,17 +1,21 @@
-"""What a statement says, before it is written in any form."""
+"""What a statement says: the answers of the API, of which files are made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import decimal
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Final
+from datetime import date
+from typing import Annotated, Final, Literal, Self
 
-from chargeback.allocation.policies import Policy
-from chargeback.model.cents import rounded_cents
-from chargeback.model.days import DayRange
-from chargeback.model.money import difference, total
+from pydantic import Field, PlainSerializer, WithJsonSchema
+
+from chargeback.model.cents import render_cents, rounded_cents
+from chargeback.model.money import total
+from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
+from chargeback.reports.changes import ChangeEffects
+from chargeback.reports.policies import PolicyPortion
+from chargeback.reports.reconciliation import ReconciledState
 from chargeback.store.control.statement_replies import Reply
 
 #: The kinds of lines: what was assigned to the value, what others handed on to it, and (negative) what it handed on.
@@ -20,230 +24,308 @@ SHARED_IN: Final = "shared_in"
 SHARED_OUT: Final = "shared_out"
 LINE_KINDS: Final = (DIRECT, SHARED_IN, SHARED_OUT)
 
-#: Months are not closed, so every statement may change.
-PROVISIONAL: Final = "PROVISIONAL"
-#: Amounts belong to the month of the usage.
-ACCRUAL: Final = "accrual"
+Verdict = Literal["acknowledged", "disputed"]
+Cents = Annotated[
+    decimal.Decimal,
+    PlainSerializer(render_cents, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": r"^-?\d+(\.\d{2,4})?$"}, mode="serialization"),
+    Field(
+        description="Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.",
+        examples=["1234.57"],
+    ),
+]
+EXAMPLE_DIGEST: Final = "9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80"
+Digest = Annotated[
+    str,
+    Field(
+        description="The digest of the content: whose costs, of how many days, and the lines as they are exactly and "
+        "in cents. A reply counts for as long as the statement has it.",
+        examples=[EXAMPLE_DIGEST],
+    ),
+]
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """An amount as it is exactly, and in cents: rounded to the minor unit of its currency. Cents of the parts of a
-    whole add up to the cents of the whole."""
+class StatedAmount(ResponseModel):
+    """An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
+    statements to those of the month."""
 
-    exact: Decimal
-    cents: Decimal
+    amount: Sum
+    rounded: Cents
 
     @classmethod
-    def alone(cls, amount: Decimal, currency: str) -> Stated:
+    def alone(cls, amount: decimal.Decimal, currency: str) -> Self:
         """Return an amount that is a part of nothing, rounded by itself."""
-        return cls(amount, rounded_cents(amount, currency))
+        return cls(amount=amount, rounded=rounded_cents(amount, currency))
 
     @classmethod
-    def sum(cls, amounts: Iterable[Stated], currency: str) -> Stated:
+    def sum(cls, parts: Iterable[StatedAmount | StatementLine | StatementAnswer], currency: str) -> Self:
         """Return the sum of some amounts, exactly and in cents."""
-        parts = list(amounts)
-        return cls(total(each.exact for each in parts), rounded_cents(total(each.cents for each in parts), currency))
+        added = list(parts)
+        return cls(
+            amount=total(each.amount for each in added),
+            rounded=rounded_cents(total(each.rounded for each in added), currency),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a statement: what it costs by product, and by one of :data:`LINE_KINDS`."""
+class StatementHeading(ResponseModel):
+    """What all statements of a month have in common."""
 
-    kind: str
-    product_category: str
-    product_type: str
-    amount: Stated
+    tenant_name: str = Field(examples=["acme"])
+    by: str = Field(examples=["category:cost_center"])
+    period: str = Field(examples=["2026-10"])
+    start_date: date
+    end_date: date
+    days: int = Field(description="UTC days of the month.")
+    calculated_days: int = Field(description="Those that are calculated.")
+    data_through: date | None = Field(description="The last of these.")
+    issued_at: Instant | None = Field(
+        description="Since when the statements are as they are: the newest revision of a day, or of the cost category."
+    )
+    status: Literal["PROVISIONAL"] = Field(description="The month is not closed: its statements may change.")
+    basis: Literal["accrual"] = Field(description="Costs belong to the day of the usage.")
+    currency: str = Field(examples=["USD"])
+    revision: int = Field(
+        description="1 when the first day is calculated, and one more for each time that days of the month were "
+        "replaced together, or the cost category changed. New days do not change it."
+    )
+    category_version: int | None = Field(description="The version of the cost category; else null.")
+    scope: dict[str, list[str]] | None = Field(description="What the caller may see; null if that is everything.")
 
 
-@dataclass(frozen=True, slots=True)
-class Recipient:
-    """Whom a statement is for: the value with its name, what it belongs to (``path``: values and names, the value
-    itself first), finance's own ids for it, and whom to ask."""
+class PathStep(ResponseModel):
+    """A value of a cost category, and its name."""
 
     value: str
-    name: str | None = None
-    path: Sequence[tuple[str, str | None]] = ()
-    gl: Sequence[tuple[str, str]] = ()
-    contacts: Sequence[str] = ()
+    name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Previous:
-    """The month before: its amount, and why this month's is another one. The effects sum to :attr:`delta`."""
+class StatementRecipient(ResponseModel):
+    """Whom a statement is for, as the register of the cost category has it."""
 
-    period: str
-    amount: Decimal
-    delta: Decimal
-    effects: Mapping[str, Decimal]
+    value: str = Field(
+        description="`UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.",
+        examples=["payments"],
+    )
+    name: str | None
+    path: list[PathStep] = Field(description="The value, its parent, and so on; empty if it is not registered.")
+    gl: dict[str, str] = Field(description="Finance's own ids.", examples=[{"account": "54100"}])
+    contacts: list[str]
+
+
+class StatementRow(ResponseModel):
+    """One statement in the list of a month."""
+
+    number: str = Field(examples=["CB-acme-2026-10-cost_center.payments-r1"])
+    digest: Digest
+    recipient: StatementRecipient
+    amount: Sum
+    rounded: Cents
+    previous: Sum | None = Field(description="The amount of the month before; null if that has no costs at all.")
+    delta: Sum | None
+    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
+
+
+class StatementTieOut(ResponseModel):
+    """All statements of the month beside the provider's bill."""
+
+    state: ReconciledState
+    difference: Sum = Field(description="`statements` − `billed` − `outdated`: 0 if everything is accounted for.")
+    statements: StatedAmount
+    billed: StatedAmount = Field(description="Billed on the days that are calculated from their present bill.")
+    outdated: StatedAmount = Field(description="Of days whose bill has changed, and that will be calculated again.")
+    pending: StatedAmount = Field(description="Billed on days that are not calculated from their present bill yet.")
+
+
+class StatementsAnswer(StatementHeading):
+    """The statements of a month, by value; those for costs that belong to nobody come last."""
+
+    items: list[StatementRow]
+    total: StatedAmount
+    tie_out: StatementTieOut | None = Field(description="Null for callers who see a part of the bill.")
+
+
+class StatementLine(ResponseModel):
+    """One line of a statement."""
+
+    kind: Literal["direct", "shared_in", "shared_out"] = Field(
+        description="Assigned to the value; handed on to it by others; handed on by it, which is negative."
+    )
+    product_category: str = Field(examples=["KAFKA"])
+    product_type: str = Field(examples=["KAFKA_STORAGE"])
+    amount: Sum
+    rounded: Cents
+
+
+class PreviousStatement(ResponseModel):
+    """The month before, and why this month's amount is another one."""
+
+    period: str = Field(examples=["2026-09"])
+    amount: Sum
+    delta: Sum
+    effects: ChangeEffects
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Something that costs a part of a statement. ``within`` is the cluster of a topic."""
+class RankedPart(ResponseModel):
+    """Something that costs a part of a statement."""
 
     id: str
     name: str | None
-    amount: Stated
-    within: str | None = None
+    within: str | None = Field(description="The cluster of a topic.")
+    amount: Sum
+    rounded: Cents
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The largest parts by one column, and how many others there are, with their amount. They sum to ``total``."""
+class OtherParts(ResponseModel):
+    """All parts that are not named, together."""
 
-    items: Sequence[Ranked]
-    other_count: int
-    other: Stated
-    total: Stated
+    count: int
+    amount: Sum
+    rounded: Cents
 
 
-@dataclass(frozen=True, slots=True)
-class CostPerUnit:
-    """What one unit of usage cost.
+class StatementRanking(ResponseModel):
+    """The largest parts by one column; with the others they add up to `total`."""
 
-    Attributes:
-        per: what it is asked for as, see :data:`~chargeback.reports.unit_costs.UNIT_MEASURES`.
-        unit: what the usage is counted in.
-        amount: the part of the statement that lies on days with measurements.
-        usage: the usage of these days.
-        cost: the amount divided by the usage.
-    """
-
-    per: str
-    unit: str
-    amount: Decimal
-    usage: Decimal
-    cost: Decimal
+    items: list[RankedPart]
+    other: OtherParts | None
+    total: StatedAmount
 
 
-@dataclass(frozen=True, slots=True)
-class RuleShare:
-    """What a rule of the cost category assigned to the value; without an id, what no rule matches."""
+class StatementUnitCost(ResponseModel):
+    """What one unit of usage cost."""
 
-    id: str | None
-    reason: str | None
-    amount: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class HandedOnBy:
-    """A step that hands cost on: whose it was, and by what it is divided."""
-
-    source: str
-    by: str
+    per: Literal["gib_in", "gib_out"] = Field(description="What identities wrote, or read.")
+    unit: str = Field(examples=["GiB"])
+    amount: Sum = Field(description="The part of the statement's amount that lies on days with measurements.")
+    usage: Exact = Field(description="The usage of these days, in units, rounded to six places.")
+    unit_cost: Exact = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
 
 
-@dataclass(frozen=True, slots=True)
-class ProductPolicy:
+class StatementPolicy(ResponseModel):
     """How the lines of a product type were split among identities."""
 
     product_type: str
-    policy: Policy
+    hash: str
+    portions: list[PolicyPortion]
 
 
-@dataclass(frozen=True, slots=True)
-class StatementSplit:
-    """How a statement came about. ``rules`` and ``steps`` are None for a reader who sees a part of the bill, and
-    without a cost category."""
+class StatementRule(ResponseModel):
+    """What a rule of the cost category assigned."""
 
-    policies: Sequence[ProductPolicy]
-    rules: Sequence[RuleShare] | None
-    steps: Sequence[HandedOnBy] | None
+    id: str | None = Field(description="Null: no rule applies.")
+    reason: str | None
+    amount: Sum
 
 
-@dataclass(frozen=True, slots=True)
-class TieOut:
-    """All statements of a month beside the provider's bill.
+class StatementStep(ResponseModel):
+    """A step of `share` by which cost came to the value, or left it."""
 
-    Attributes:
-        statements: the sum of all statements.
-        billed: what was billed on the days that are calculated from their present bill.
-        outdated: what statements have of days whose bill has changed since, and that will be calculated again.
-        pending: what is billed on days that are not calculated yet, or not from their present bill.
-        state: that of the worst day, as the reconciliation says it.
-    """
-
-    statements: Stated
-    billed: Stated
-    outdated: Stated
-    pending: Stated
-    state: str
-
-    @property
-    def difference(self) -> Decimal:
-        """What the statements have beyond the bill: 0 if everything is accounted for."""
-        return difference(self.statements.exact, total([self.billed.exact, self.outdated.exact]))
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """What all statements of a month and grouping have in common.
-
-    Attributes:
-        tenant: its name.
-        by: what each statement is about: ``identity_id``, ``tag:<key>`` or ``category:<key>``.
-        period: the month, ``YYYY-MM``.
-        days: its UTC days.
-        calculated_days: how many of them are calculated.
-        data_through: the last of these; None if there is none.
-        issued_at: since when the statements are as they are, as far as days and cost categories are concerned; None
-            while no day is calculated.
-        currency: that of all amounts.
-        revision: see :func:`~chargeback.reports.statements.numbering.revision_of`.
-        category_version: the version of the cost category; None for other groupings.
-        scope: what the reader may see, by name; None if that is everything.
-        supersedes: the revision that this one replaces, with the same values; None if there is none.
-    """
-
-    tenant: str
+    source: str = Field(serialization_alias="from")
     by: str
-    period: str
-    days: DayRange
-    calculated_days: int
-    data_through: date | None
-    issued_at: datetime | None
-    currency: str
-    revision: int
-    category_version: int | None
-    scope: Mapping[str, Sequence[str]] | None
-    basis: str = ACCRUAL
-    status: str = PROVISIONAL
-    supersedes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What one value costs in a month. ``identities`` is None where the statement is about one, ``topics`` where they
-    are not attributed to values, ``previous`` where the month before has no costs. ``unit_costs`` are those of the
-    units that it used. ``digest`` is that of its content, see
-    :func:`~chargeback.reports.statements.numbering.content_digest`. ``replies`` are those to this content and earlier
-    ones, the first first; None for a reader who sees a part of the statement, whose amounts are not those that were
-    replied to."""
+class StatementSplit(ResponseModel):
+    """How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
+    of the bill."""
+
+    policies: list[StatementPolicy]
+    rules: list[StatementRule] | None
+    steps: list[StatementStep] | None
+
+
+class StatementReply(ResponseModel):
+    """What a recipient said of a statement."""
 
     number: str
-    supersedes: str | None
-    digest: str
-    recipient: Recipient
-    amount: Stated
-    lines: Sequence[Line]
-    previous: Previous | None
-    identities: Ranking | None
-    resources: Ranking
-    topics: Ranking | None
-    unit_costs: Sequence[CostPerUnit]
+    revision: int
+    digest: str | None = Field(
+        description="That of the content that the statement had then; null if an earlier version recorded the reply."
+    )
+    verdict: Verdict
+    note: str
+    data_through: date | None = Field(description="The last calculated day that the statement had then.")
+    created_by: str = Field(examples=["alice"])
+    created_at: Instant
+    is_current: bool = Field(
+        description="Whether the statement still has that content. A reply to a former content does not count."
+    )
+
+    @classmethod
+    def of(cls, reply: Reply, digest: str) -> Self:
+        """Return a reply to the statement whose content has the ``digest`` by now."""
+        return cls(
+            number=reply.number,
+            revision=reply.revision,
+            digest=reply.digest,
+            verdict=reply.verdict,
+            note=reply.note,
+            data_through=reply.data_through,
+            created_by=reply.created_by,
+            created_at=reply.created_at,
+            is_current=reply.digest == digest,
+        )
+
+
+class StatementAnswer(StatementHeading):
+    """One statement. Its lines add up to it, exactly and in cents."""
+
+    number: str
+    supersedes: str | None = Field(
+        description="The number of the revision before; null in the first, and in one that a version of the cost "
+        "category began: its values may be others."
+    )
+    digest: Digest
+    recipient: StatementRecipient
+    amount: Sum
+    rounded: Cents
+    lines: list[StatementLine]
+    previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
+    identities: StatementRanking | None = Field(description="Null for the statement of an identity.")
+    resources: StatementRanking
+    topics: StatementRanking | None = Field(
+        description="Another view of the costs of clusters, which is not a part of the total; by cost category only."
+    )
+    unit_costs: list[StatementUnitCost] = Field(
+        description="Those of the units that it used; none for costs that belong to nobody."
+    )
     split: StatementSplit
-    replies: Sequence[Reply] | None = ()
+    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
+    replies: list[StatementReply] | None = Field(
+        description="What was said of this content and of earlier ones, the first first; null for callers who see a "
+        "part of the statement."
+    )
+    tie_out: StatementTieOut | None
 
-    @property
-    def verdict(self) -> str | None:
-        """What was said last of this content; None if nothing was."""
-        return next((each.verdict for each in reversed(self.replies or ()) if self.is_about(each)), None)
 
-    def is_about(self, reply: Reply) -> bool:
-        """Return whether a reply was to the content that the statement has."""
-        return reply.digest == self.digest
+class JournalLine(ResponseModel):
+    """One line of a journal: a debit or a credit, in cents; the other side is 0.00."""
+
+    line: int = Field(description="From 1.")
+    kind: Literal["expense", "clearing"]
+    account: str = Field(
+        description="Of an expense, the id of the value that `journal.account_id` names, else "
+        "`journal.expense_account`; of the clearing line, `journal.clearing_account`.",
+        examples=["54100"],
+    )
+    debit: Cents
+    credit: Cents
+    currency: str = Field(examples=["USD"])
+    value: str | None = Field(description="Whose costs; null on the clearing line.", examples=["payments"])
+    name: str | None
+    gl: dict[str, str] = Field(description="Finance's own ids of the value.")
+    contacts: list[str]
+    statement: str | None = Field(description="The number of its statement.")
+    text: str
+
+
+class JournalAnswer(StatementHeading):
+    """The journal of a month. Debits are credits, in the cents of the statements."""
+
+    number: str = Field(examples=["CBJ-acme-2026-10-cost_center-r1"])
+    lines: list[JournalLine]
+    debit: Cents = Field(description="The sum of all debits.")
+    credit: Cents = Field(description="The sum of all credits: the same.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +333,32 @@ class Statements:
     """All statements of a month by one grouping, by value; those for unassigned and unallocated costs come last.
     ``tie_out`` is None for a reader who sees a part of the bill."""
 
-    heading: Heading
-    items: Sequence[Statement]
-    total: Stated
-    tie_out: TieOut | None
+    heading: StatementHeading
+    items: Sequence[StatementAnswer]
+    total: StatedAmount
+    tie_out: StatementTieOut | None
 
-    def find(self, value: str) -> Statement | None:
+    def find(self, value: str) -> StatementAnswer | None:
         """Return the statement of a value; None if there is none."""
         return next((each for each in self.items if each.recipient.value == value), None)
+
+    def listed(self) -> StatementsAnswer:
+        """Return a row for each statement, and their total."""
+        return StatementsAnswer(
+            **dict(self.heading),
+            items=[
+                StatementRow(
+                    number=each.number,
+                    digest=each.digest,
+                    recipient=each.recipient,
+                    amount=each.amount,
+                    rounded=each.rounded,
+                    previous=None if each.previous is None else each.previous.amount,
+                    delta=None if each.previous is None else each.previous.delta,
+                    verdict=each.verdict,
+                )
+                for each in self.items
+            ],
+            total=self.total,
+            tie_out=self.tie_out,
+        )

@@ -7,30 +7,27 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from pydantic_core import to_jsonable_python
-
 from chargeback.emitters.files import write_whole
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
 from chargeback.reports.statements.as_html import index_html, statement_html
-from chargeback.reports.statements.as_json import statement_json
 from chargeback.reports.statements.as_pdf import to_pdf
-from chargeback.reports.statements.content import Statement, Statements
+from chargeback.reports.statements.content import StatementAnswer, Statements
 
 #: The name of the index, which is a page and a CSV file.
 INDEX: Final = "index"
 
 
-def _json(found: Statements, statement: Statement) -> bytes:
-    text = json.dumps(to_jsonable_python(statement_json(found, statement)), ensure_ascii=False, indent=2)
+def _json(statement: StatementAnswer) -> bytes:
+    text = json.dumps(statement.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=2)
     return f"{text}\n".encode()
 
 
 # What may not be installed comes first, so that nothing is written then.
-_WRITERS: Final[Mapping[str, Callable[[Statements, Statement], bytes]]] = {
+_WRITERS: Final[Mapping[str, Callable[[Statements, StatementAnswer], bytes]]] = {
     "pdf": lambda found, statement: to_pdf(statement_html(found, statement)),
     "html": lambda found, statement: statement_html(found, statement).encode(),
-    "csv": lambda found, statement: statement_csv(found, statement).encode(),
-    "json": _json,
+    "csv": lambda _, statement: statement_csv(statement).encode(),
+    "json": lambda _, statement: _json(statement),
 }
 #: The forms that a statement can have as a file.
 FORMATS: Final = tuple(_WRITERS)

@@ -7,11 +7,11 @@ from datetime import date
 
 from sqlalchemy import Connection
 
-from chargeback.model.days import DayRange
-from chargeback.model.money import total
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import difference, total
 from chargeback.reports.reconciliation import grouped_reconciliation, state_of, states_seen
 from chargeback.reports.statements.amounts import Grouping
-from chargeback.reports.statements.content import Heading, Stated, TieOut
+from chargeback.reports.statements.content import StatedAmount, StatementHeading, StatementTieOut
 from chargeback.reports.statements.numbering import revision_of
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.cost_categories import read_changes
@@ -27,8 +27,9 @@ def month_name(day: date) -> str:
 
 def heading_of(
     tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, grouping: Grouping
-) -> Heading:
-    """Return the heading of a month's statements, at the instant that the reader sees."""
+) -> tuple[StatementHeading, int | None]:
+    """Return the heading of a month's statements, at the instant that the reader sees; and the revision that its own
+    replaces, with the same values: None if there is none."""
     states = states_seen(reader, connection, days)
     calculated = sorted(day for day, state in states.items() if state.was_calculated)
     revisions = _revisions(reader, connection, days, states)
@@ -38,20 +39,24 @@ def heading_of(
     instants = [each.calculated_at for each in revisions]
     instants += [versions[-1][0]] if instants and versions else []
     revision, superseded = revision_of(revisions, versions)
-    return Heading(
-        tenant.tenant_name,
-        grouping.by,
-        month_name(days.start),
-        days,
-        len(calculated),
-        calculated[-1] if calculated else None,
-        max(instants, default=None),
-        tenant.currency,
-        revision,
-        grouping.version,
-        None if reader.scope is None else reader.scope.as_json(),
-        supersedes=superseded,
+    heading = StatementHeading(
+        tenant_name=tenant.tenant_name,
+        by=grouping.by,
+        period=month_name(days.start),
+        start_date=days.start,
+        end_date=days.end - ONE_DAY,
+        days=len(days),
+        calculated_days=len(calculated),
+        data_through=calculated[-1] if calculated else None,
+        issued_at=max(instants, default=None),
+        status="PROVISIONAL",
+        basis="accrual",
+        currency=tenant.currency,
+        revision=revision,
+        category_version=grouping.version,
+        scope=None if reader.scope is None else reader.scope.as_json(),
     )
+    return heading, superseded
 
 
 def _revisions(
@@ -70,8 +75,8 @@ def _revisions(
 
 
 def tie_out(
-    tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, amounts: Collection[Stated]
-) -> TieOut:
+    tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, amounts: Collection[StatedAmount]
+) -> StatementTieOut:
     """Return the statements of these amounts beside the bill of a month.
 
     Raises:
@@ -81,10 +86,14 @@ def tie_out(
     states = states_seen(reader, connection)
     found = grouped_reconciliation(reader, connection, states, tenant.rules.catalogue, days)
     calculated = [day for day in found.items if not day.waits]
-    return TieOut(
-        statements=Stated.sum(amounts, tenant.currency),
-        billed=Stated.alone(total(day.billed for day in calculated), tenant.currency),
-        outdated=Stated.alone(total(day.charged for day in found.items if day.waits), tenant.currency),
-        pending=Stated.alone(found.total.pending, tenant.currency),
+    statements = StatedAmount.sum(amounts, tenant.currency)
+    billed = StatedAmount.alone(total(day.billed for day in calculated), tenant.currency)
+    outdated = StatedAmount.alone(total(day.charged for day in found.items if day.waits), tenant.currency)
+    return StatementTieOut(
         state=state_of(found.total),
+        difference=difference(statements.amount, total([billed.amount, outdated.amount])),
+        statements=statements,
+        billed=billed,
+        outdated=outdated,
+        pending=StatedAmount.alone(found.total.pending, tenant.currency),
     )

@@ -8,11 +8,9 @@ import subprocess
 import sys
 from typing import Final
 
-from pydantic_core import to_jsonable_python
-
 from chargeback.config.journal import JournalTemplate
 from chargeback.errors import TemplateFailed
-from chargeback.reports.statements.journal import Journal, journal_json
+from chargeback.reports.statements.content import JournalAnswer
 from chargeback.reports.statements.template_process import FAILED, MOST_SECONDS
 
 _PROCESS: Final = "chargeback.reports.statements.template_process"
@@ -20,13 +18,13 @@ _PROCESS: Final = "chargeback.reports.statements.template_process"
 _LONGEST: Final = 8
 
 
-def journal_by_template(found: Journal, template: JournalTemplate) -> bytes:
+def journal_by_template(found: JournalAnswer, template: JournalTemplate) -> bytes:
     """Return what a template writes of a journal.
 
     Raises:
         TemplateFailed: it is wrong, uses what it may not, or needs too much time, memory or space.
     """
-    values = to_jsonable_python(journal_json(found))
+    values = found.model_dump(mode="json")
     asked = json.dumps({"source": template.source, "form": template.form, "values": values}).encode()
     try:
         # Nothing of the environment: it may hold secrets. `-I` ignores what a folder or a user may add.

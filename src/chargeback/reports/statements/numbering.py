@@ -11,7 +11,7 @@ from typing import Final
 
 from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 from chargeback.model.money import render
-from chargeback.reports.statements.content import Heading, Line
+from chargeback.reports.statements.content import StatementHeading, StatementLine
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.keys import TAG_PREFIX
@@ -90,14 +90,14 @@ def journal_number(tenant: str, period: str, by: str, revision: int) -> str:
     return f"CBJ-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
 
 
-def content_digest(heading: Heading, value: str, lines: Iterable[Line]) -> str:
+def content_digest(heading: StatementHeading, value: str, lines: Iterable[StatementLine]) -> str:
     """Return the digest of what a statement asks its recipient to accept: whose costs of which days, and its lines to
     the last digit and as they are printed. Names, comparisons and the number are no part of it."""
     content = [
-        *(heading.tenant, heading.period, heading.by, value, heading.currency, heading.basis),
+        *(heading.tenant_name, heading.period, heading.by, value, heading.currency, heading.basis),
         *(heading.calculated_days, str(heading.data_through)),
         [
-            [line.kind, line.product_category, line.product_type, render(line.amount.exact), str(line.amount.cents)]
+            [line.kind, line.product_category, line.product_type, render(line.amount), str(line.rounded)]
             for line in lines
         ],
     ]

@@ -11,7 +11,8 @@ from chargeback.allocation.policies import UNKNOWN, Policy
 from chargeback.categories.document import CostCategory
 from chargeback.categories.resolve import rule_name
 from chargeback.model.money import total
-from chargeback.reports.statements.content import SHARED_IN, SHARED_OUT, HandedOnBy, ProductPolicy, RuleShare
+from chargeback.reports.policies import PolicyPortion
+from chargeback.reports.statements.content import SHARED_IN, SHARED_OUT, StatementPolicy, StatementRule, StatementStep
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.policies import used_policies
 from chargeback.store.queries.sums import StatementSum
@@ -19,20 +20,23 @@ from chargeback.store.queries.sums import StatementSum
 
 def applied_policies(
     tenant: TenantView, connection: Connection, used: Mapping[str, Collection[str]]
-) -> dict[str, list[ProductPolicy]]:
+) -> dict[str, list[StatementPolicy]]:
     """Return the policies of each product type, of whose hashes some were ``used``, by hash; those of earlier days as
     far as they are recorded."""
     recorded = {each.hash: each.policy for each in used_policies(connection)}
-    found: dict[str, list[ProductPolicy]] = {}
+    found: dict[str, list[StatementPolicy]] = {}
     for product_type, hashes in used.items():
         present = tenant.rules.catalogue.find(product_type) or UNKNOWN
         known: dict[str, Policy] = {**recorded, UNKNOWN.hash: UNKNOWN, present.hash: present}
         applied = [known[each] for each in sorted(hashes) if each in known]
-        found[product_type] = [ProductPolicy(product_type, policy) for policy in applied]
+        found[product_type] = [
+            StatementPolicy(product_type=product_type, hash=policy.hash, portions=PolicyPortion.all_of(policy))
+            for policy in applied
+        ]
     return found
 
 
-def rule_shares(category: CostCategory, rows: Iterable[StatementSum]) -> list[RuleShare]:
+def rule_shares(category: CostCategory, rows: Iterable[StatementSum]) -> list[StatementRule]:
     """Return what each rule assigned, the largest first."""
     amounts: dict[int | None, list[Decimal]] = {}
     for each in rows:
@@ -42,18 +46,18 @@ def rule_shares(category: CostCategory, rows: Iterable[StatementSum]) -> list[Ru
     return [_rule_share(category, place, summed[place]) for place in in_order]
 
 
-def _rule_share(category: CostCategory, place: int | None, amount: Decimal) -> RuleShare:
+def _rule_share(category: CostCategory, place: int | None, amount: Decimal) -> StatementRule:
     if place is None:
-        return RuleShare(None, None, amount)
+        return StatementRule(id=None, reason=None, amount=amount)
     rule = rule_name(category, place)
-    return RuleShare(rule.id, rule.reason, amount)
+    return StatementRule(id=rule.id, reason=rule.reason, amount=amount)
 
 
-def steps_for(category: CostCategory, value: str, kinds: Collection[str]) -> Iterator[HandedOnBy]:
+def steps_for(category: CostCategory, value: str, kinds: Collection[str]) -> Iterator[StatementStep]:
     """Yield the steps by which a value with lines of these kinds got cost from others, or handed on its own."""
     for each in category.share:
         is_own = each.source == value
         reaches = each.targets is None or value in each.targets
         if (is_own and SHARED_OUT in kinds) or (not is_own and reaches and SHARED_IN in kinds):
             by = f"usage({each.metric})" if each.by == "usage" else each.by
-            yield HandedOnBy(each.source, by)
+            yield StatementStep(source=each.source, by=by)
