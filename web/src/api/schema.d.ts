@@ -2491,6 +2491,15 @@ export interface components {
          */
         ChangedItem: {
             /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-123abc"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+            /**
              * Before
              * @example 1234.56
              */
@@ -2520,15 +2529,6 @@ export interface components {
              * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
-            /**
-             * Dimensions
-             * @example {
-             *       "identity_id": "sa-123abc"
-             *     }
-             */
-            dimensions: {
-                [key: string]: string | null;
-            };
         };
         /**
          * ChangedOthers
@@ -2558,6 +2558,8 @@ export interface components {
          * @description The combinations that are not listed, together.
          */
         ChangedRest: {
+            /** Count */
+            count: number;
             /**
              * Before
              * @example 1234.56
@@ -2588,8 +2590,6 @@ export interface components {
              * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
-            /** Count */
-            count: number;
         };
         /**
          * ChangesAnswer
@@ -2822,6 +2822,8 @@ export interface components {
          * @description The entries that are not listed, together.
          */
         ComparedRest: {
+            /** Count */
+            count: number;
             /**
              * Theirs
              * @example 1234.56
@@ -2838,8 +2840,6 @@ export interface components {
              * @example 1234.56
              */
             delta: string;
-            /** Count */
-            count: number;
         };
         /**
          * ComparedWith
@@ -3593,6 +3593,8 @@ export interface components {
              * @description All methods of the portion, in order.
              */
             methods: components["schemas"]["TriedMethod"][];
+            /** @description Null if the identity does not share the portion. */
+            arithmetic: components["schemas"]["Arithmetic"] | null;
             /** @description Null if it is missing, or the portion costs nothing. */
             evidence: components["schemas"]["ExplainedEvidence"] | null;
             /**
@@ -3600,8 +3602,6 @@ export interface components {
              * @description Why the evidence is missing; null if it is there.
              */
             evidence_missing: string | null;
-            /** @description Null if the identity does not share the portion. */
-            arithmetic: components["schemas"]["Arithmetic"] | null;
             /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
             visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
@@ -3703,8 +3703,6 @@ export interface components {
              * @example lkc-abc123
              */
             resource_id: string;
-            /** Resource Name */
-            resource_name: string | null;
             /**
              * Product Category
              * @example KAFKA
@@ -3715,15 +3713,6 @@ export interface components {
              * @example KAFKA_NUM_CKUS
              */
             product_type: string;
-            /** Quantity */
-            quantity: string | null;
-            /** Unit Price */
-            unit_price: string | null;
-            /**
-             * Total Cost
-             * @example 1234.56
-             */
-            total_cost: string;
             /**
              * Currency
              * @example USD
@@ -3735,6 +3724,17 @@ export interface components {
             unit: string | null;
             /** Description */
             description: string | null;
+            /** Resource Name */
+            resource_name: string | null;
+            /** Quantity */
+            quantity: string | null;
+            /** Unit Price */
+            unit_price: string | null;
+            /**
+             * Total Cost
+             * @example 1234.56
+             */
+            total_cost: string;
         };
         /**
          * ExplainedPolicy
@@ -5657,71 +5657,6 @@ export interface components {
          */
         ReconciledBucket: {
             /**
-             * State
-             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
-             * @enum {string}
-             */
-            state: "equal" | "differs" | "pending" | "none";
-            /**
-             * Billed
-             * @example 1234.56
-             */
-            billed: string;
-            /**
-             * Charged
-             * @example 1234.56
-             */
-            charged: string;
-            /**
-             * Difference
-             * @description `charged` minus `billed`, exactly.
-             * @example 1234.56
-             */
-            difference: string;
-            /**
-             * Unallocated
-             * @description The part of `charged` that nobody could be charged for.
-             * @example 1234.56
-             */
-            unallocated: string;
-            /**
-             * Pending
-             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
-             * @example 1234.56
-             */
-            pending: string;
-            /**
-             * By Topic
-             * @description What is attributed to topics; null where topics are not attributed.
-             */
-            by_topic: string | null;
-            /**
-             * Lines
-             * @description Billing lines.
-             */
-            lines: number;
-            /**
-             * Rows
-             * @description Chargeback rows.
-             */
-            rows: number;
-            /**
-             * Revision
-             * @description Number of the day's revision, the highest one of several days; null if none is calculated.
-             * @example 1
-             */
-            revision: number | null;
-            /**
-             * Policies
-             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
-             */
-            policies: ("current" | "superseded") | null;
-            /**
-             * Calculated At
-             * @description Since when the day has that revision; the latest of several.
-             */
-            calculated_at: string | null;
-            /**
              * Value
              * @description The month (`YYYY-MM`), product type or resource.
              * @example KAFKA_NUM_CKUS
@@ -5733,12 +5668,6 @@ export interface components {
              * @example prod
              */
             name: string | null;
-        };
-        /**
-         * ReconciledDayItem
-         * @description One UTC day.
-         */
-        ReconciledDayItem: {
             /**
              * State
              * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
@@ -5804,6 +5733,12 @@ export interface components {
              * @description Since when the day has that revision; the latest of several.
              */
             calculated_at: string | null;
+        };
+        /**
+         * ReconciledDayItem
+         * @description One UTC day.
+         */
+        ReconciledDayItem: {
             /**
              * Date
              * Format: date
@@ -5826,6 +5761,71 @@ export interface components {
              * @description When its bill was last gathered.
              */
             gathered_at: string | null;
+            /**
+             * State
+             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @enum {string}
+             */
+            state: "equal" | "differs" | "pending" | "none";
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Charged
+             * @example 1234.56
+             */
+            charged: string;
+            /**
+             * Difference
+             * @description `charged` minus `billed`, exactly.
+             * @example 1234.56
+             */
+            difference: string;
+            /**
+             * Unallocated
+             * @description The part of `charged` that nobody could be charged for.
+             * @example 1234.56
+             */
+            unallocated: string;
+            /**
+             * Pending
+             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @example 1234.56
+             */
+            pending: string;
+            /**
+             * By Topic
+             * @description What is attributed to topics; null where topics are not attributed.
+             */
+            by_topic: string | null;
+            /**
+             * Lines
+             * @description Billing lines.
+             */
+            lines: number;
+            /**
+             * Rows
+             * @description Chargeback rows.
+             */
+            rows: number;
+            /**
+             * Revision
+             * @description Number of the day's revision, the highest one of several days; null if none is calculated.
+             * @example 1
+             */
+            revision: number | null;
+            /**
+             * Policies
+             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             */
+            policies: ("current" | "superseded") | null;
+            /**
+             * Calculated At
+             * @description Since when the day has that revision; the latest of several.
+             */
+            calculated_at: string | null;
         };
         /**
          * ReconciliationAnswer
