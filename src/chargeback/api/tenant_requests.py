@@ -28,7 +28,7 @@ from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, Tena
 from chargeback.api.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters
 from chargeback.api.responses import ByteStream, attachment, digest_of
-from chargeback.api.schemas.datasets import ComparingQuery, DatasetQuery
+from chargeback.api.selecting import ComparingQuery, DatasetQuery
 from chargeback.api.services import Services
 from chargeback.page import accepts_encoding
 from chargeback.reports.periods import Comparison

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from chargeback.api.parameters import CATEGORY_PARAMETER, NOT_PREFIX, TAG_PARAMETER, Day
 from chargeback.api.routes.topic_attributions import TopicColumns
-from chargeback.api.schemas.chargebacks import CostColumns
+from chargeback.api.selecting import CostColumns
 from chargeback.reports.periods import OTHER_PERIOD, PERIOD
 
 MOST_ROWS: Final = 50

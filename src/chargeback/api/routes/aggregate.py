@@ -14,8 +14,7 @@ from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import csv_response, rendered_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.datasets import GroupedQuery, groups_of
+from chargeback.api.selecting import ChargebackFilters, GroupedQuery, groups_of
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
 from chargeback.model.currency import Conversion

@@ -10,7 +10,7 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import Id, OptionalText, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.datasets import DatasetQuery, Filters
+from chargeback.api.selecting import DatasetQuery, Filters
 from chargeback.api.tenant_requests import Facts
 from chargeback.reports.answers import Exact, Instant, Metadata, PageOf, ResponseModel
 from chargeback.store.queries.datasets import BILLING_LINES, Dataset

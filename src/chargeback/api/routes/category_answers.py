@@ -10,8 +10,7 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CATEGORY_KEY, CommonParameters, Day, Id, StrictModel, Text
 from chargeback.api.problems import NotFound
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.datasets import PeriodName
+from chargeback.api.selecting import ChargebackFilters, PeriodName
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.model.inventory import ENVIRONMENT
 from chargeback.reports.categories.answers import (

@@ -10,8 +10,7 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import Day, day_if_valid
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import ComparingQuery, GroupedQuery, groups_of
+from chargeback.api.selecting import ComparingQuery, CostColumns, GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.reports.changes import ChangesAnswer, explained_changes
 from chargeback.reports.periods import OTHER_PERIOD, Period

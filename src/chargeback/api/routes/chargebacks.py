@@ -14,8 +14,7 @@ from chargeback.api.parameters import FactsParameters, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter, NotFound
 from chargeback.api.responses import page_response, table_response
 from chargeback.api.routing import CSV, Files, Routes
-from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.datasets import TagFilters
+from chargeback.api.selecting import ChargebackFilters, TagFilters
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.chargeback import CostType
 from chargeback.reports.answers import CategoryPart, DatesAnswer, Exact, Instant, Metadata, PageOf, ResponseModel, Sum

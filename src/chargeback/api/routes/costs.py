@@ -14,11 +14,11 @@ from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import digest_of, table_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import (
+from chargeback.api.selecting import (
     CATEGORY_GROUPS,
     MOST_TIMES,
     ComparingQuery,
+    CostColumns,
     check_columns,
     column_or_tag,
 )

@@ -23,8 +23,7 @@ from chargeback.api.parameters import (
     nest_filter,
 )
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import ChargebackColumns
-from chargeback.api.schemas.datasets import selected
+from chargeback.api.selecting import ChargebackColumns, selected
 from chargeback.api.tenant_requests import Export, RowsFile, category_versions
 from chargeback.store.queries.category_parts import SHARE
 from chargeback.store.queries.datasets import CHARGEBACKS

@@ -9,8 +9,7 @@ from chargeback.access.rights import Right
 from chargeback.api.currency import conversion_for
 from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import CATEGORY_GROUPS, ComparingQuery, check_columns, column_or_tag
+from chargeback.api.selecting import CATEGORY_GROUPS, ComparingQuery, CostColumns, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.reports.flow import FlowAnswer, flow_answer
 from chargeback.store.queries.costs import COST_COLUMNS

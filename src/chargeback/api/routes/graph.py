@@ -9,8 +9,7 @@ from pydantic import Field, StringConstraints
 from chargeback.access.rights import Right
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import ComparingQuery, DatasetQuery
+from chargeback.api.selecting import ComparingQuery, CostColumns, DatasetQuery
 from chargeback.api.tenant_requests import Facts, FactsRequest
 from chargeback.model.days import instants
 from chargeback.reports.graph.tree import Leaves

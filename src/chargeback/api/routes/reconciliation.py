@@ -8,7 +8,7 @@ from pydantic import Field
 from chargeback.access.rights import Right
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.datasets import MOST_TIMES, PeriodQuery
+from chargeback.api.selecting import MOST_TIMES, PeriodQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.reconciliation import ReconciledBy, ReconciliationAnswer, reconciliation

@@ -11,8 +11,7 @@ from chargeback.api.parameters import Day, When, instant_if_valid
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import ChargebackFilters
-from chargeback.api.schemas.datasets import GroupedQuery, groups_of
+from chargeback.api.selecting import ChargebackFilters, GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import DayRange
 from chargeback.reports.answers import Exact, Instant, ResponseModel

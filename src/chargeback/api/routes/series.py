@@ -16,8 +16,7 @@ from chargeback.api.currency import conversion_for
 from chargeback.api.parameters import JSON_TYPE, CurrencyParameter
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import MOST_TIMES, DatasetQuery, check_columns, column_or_tag
+from chargeback.api.selecting import MOST_TIMES, CostColumns, DatasetQuery, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import start_of_day
 from chargeback.model.money import render

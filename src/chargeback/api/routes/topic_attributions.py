@@ -15,7 +15,7 @@ from chargeback.api.problems import ApiError
 from chargeback.api.responses import page_response
 from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, AggregateParameters, aggregate_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.datasets import DatasetQuery, Filters, groups_of
+from chargeback.api.selecting import DatasetQuery, Filters, groups_of
 from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
 from chargeback.model.topics import AttributionMethod
 from chargeback.reports.answers import (

@@ -12,8 +12,7 @@ from chargeback.api.parameters import CurrencyParameter
 from chargeback.api.responses import table_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import ComparingQuery
+from chargeback.api.selecting import ComparingQuery, CostColumns
 from chargeback.reports.topic_costs import TopicsSummary, TopicSummaryItem, topics_summary
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 

@@ -14,11 +14,11 @@ from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import csv_response
 from chargeback.api.routes.topic_attributions import require_topics
 from chargeback.api.routing import Files, Routes
-from chargeback.api.schemas.chargebacks import CostColumns
-from chargeback.api.schemas.datasets import (
+from chargeback.api.selecting import (
     CATEGORY_GROUPS,
     MAX_GROUPS,
     USUAL_PERIOD,
+    CostColumns,
     DatasetQuery,
     check_columns,
     column_or_tag,

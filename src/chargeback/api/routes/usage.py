@@ -12,7 +12,7 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import Id, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Routes
-from chargeback.api.schemas.datasets import PeriodQuery
+from chargeback.api.selecting import PeriodQuery
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Exact, PageOf, ResponseModel

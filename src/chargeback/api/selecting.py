@@ -1,4 +1,4 @@
-"""Common parameters of dataset queries: which rows they select, and how an aggregate groups them."""
+"""Parameters that select rows of a dataset: periods, filters, and how sums are grouped."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -14,12 +14,15 @@ from chargeback.api.parameters import (
     TAG_PARAMETER,
     CategoryKey,
     FactsParameters,
+    Id,
+    OptionalText,
     StrictModel,
     TagKey,
     Text,
     is_tag_key,
 )
 from chargeback.api.problems import InvalidParameter
+from chargeback.model.chargeback import CostType
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
 from chargeback.reports.periods import COMPARISON, PERIOD, Comparison, Period, compared_period, named_period
@@ -194,3 +197,37 @@ def check_columns(names: Iterable[str], columns: Collection[str]) -> None:
 def is_tag(name: str) -> bool:
     """Whether ``name`` is ``tag:<key>``."""
     return name.startswith(TAG_PREFIX) and is_tag_key(name.removeprefix(TAG_PREFIX))
+
+
+class CostColumns(Filters):
+    """The columns by which costs are filtered."""
+
+    identity_id: list[Text] = Field(default=[], description="Only costs charged to this identity.")
+    product_type: list[Text] = Field(default=[], description="Only this product type.")
+    resource_id: list[Id] = Field(default=[], description="Only costs of this resource.")
+    cost_type: list[CostType] = Field(default=[], description="Only usage cost, or only shared cost.")
+    product_category: list[Text] = Field(default=[], description="Only this product category.")
+    environment_id: list[OptionalText] = Field(
+        default=[], description="Only costs in this environment; empty: costs in none."
+    )
+    cluster_id: list[OptionalText] = Field(
+        default=[],
+        description="Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in "
+        "none.",
+    )
+    allocation_method: list[Text] = Field(default=[], description="Only what was allocated by this method.")
+    allocation_detail: list[Text] = Field(default=[], description="Only what was allocated for this reason.")
+
+
+class ChargebackColumns(CostColumns):
+    """The columns by which chargeback rows are filtered."""
+
+    line_id: list[Text] = Field(default=[], description="Only the shares of this billing line.")
+
+
+class ChargebackFilters(ChargebackColumns, DatasetQuery):
+    """The filters of chargebacks."""
+
+    dataset: ClassVar[Dataset] = CHARGEBACKS
+
+    excluded: ChargebackColumns = ChargebackColumns()

@@ -12,7 +12,7 @@ from chargeback.api.routes.billing import BillingLineItem, BillingQuery
 from chargeback.api.routes.chargebacks import ChargebackQuery, ChargebackRow
 from chargeback.api.routes.export import ExportFilters, ExportRequest
 from chargeback.api.routes.topic_attributions import TopicAggregateQuery, TopicQuery, TopicRow
-from chargeback.api.schemas.datasets import DatasetQuery
+from chargeback.api.selecting import DatasetQuery
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.selection import CategoryFilter, TagFilter, equal
 

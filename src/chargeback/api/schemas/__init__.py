@@ -1,1 +1,0 @@
-"""Models of requests and responses that several routes share."""
