@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,40 +18,56 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken
 from tests.support.facts import tenant_store
 
+#: How many seconds a thread may take to begin and to end.
+PATIENCE = 60
 SLOW = "SELECT count(*) FROM range(100000000000) a(i) WHERE hash(i) % 7 = 8"
 
 
-async def _leave(task: asyncio.Task[object], ended: threading.Event) -> None:
+class Work:
+    """What a thread does: it has begun, and it has ended."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.ended = threading.Event()
+
+    @contextmanager
+    def at(self) -> Iterator[None]:
+        """Be at work."""
+        self.begun.set()
+        try:
+            yield
+        finally:
+            self.ended.set()
+
+
+async def _leave(task: asyncio.Task[object], work: Work) -> None:
     """Call off a question that is at work, and wait until it has ended."""
-    await asyncio.sleep(0.3)
+    await asyncio.to_thread(work.begun.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    while not ended.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(work.ended.wait, PATIENCE)
 
 
 def test_a_cancelled_question_is_interrupted_until_it_has_ended(tmp_path: Path) -> None:
     """Cancelling the waiting task interrupts the thread that works for it."""
-    ended = threading.Event()
+    work = Work()
 
     async def _ask_and_leave(tenant: TenantView) -> None:
         executor = RequestExecutor()
         context = executor.context_for(CancellationToken())
 
         def _slow(facts: object) -> None:
-            try:
+            with work.at():
                 facts.cursor.rows(SLOW)  # type: ignore[attr-defined]
-            finally:
-                ended.set()
 
         task = asyncio.create_task(context.query_facts(tenant, _slow))
-        await _leave(task, ended)
+        await _leave(task, work)
         executor.close()
 
     with tenant_store(tmp_path) as store:
         tenant = TenantView("acme", "a", "e", 200, store)
-        asyncio.run(asyncio.wait_for(_ask_and_leave(tenant), 20))
+        asyncio.run(_ask_and_leave(tenant))
 
 
 def test_work_that_waits_in_the_queue_is_never_begun(tmp_path: Path) -> None:
@@ -91,23 +108,21 @@ def test_a_slow_statement_of_the_control_database_is_interrupted(tmp_path: Path)
             if kind == "sqlite"
             else "SELECT pg_sleep(600)"
         )
-        ended = threading.Event()
+        work = Work()
 
-        async def _ask_and_leave(tenant: TenantView, sql: str = sql, ended: threading.Event = ended) -> None:
+        async def _ask_and_leave(tenant: TenantView, sql: str = sql, work: Work = work) -> None:
             executor = RequestExecutor()
 
             def _slow(connection: object) -> None:
-                try:
+                with work.at():
                     connection.exec_driver_sql(sql)  # type: ignore[attr-defined]
-                finally:
-                    ended.set()
 
             task = asyncio.create_task(executor.context_for(CancellationToken()).read_control(tenant, _slow))
-            await _leave(task, ended)
+            await _leave(task, work)
             executor.close()
 
         with tenant_store(tmp_path / kind, kind=kind) as store:
-            asyncio.run(asyncio.wait_for(_ask_and_leave(TenantView("acme", "a", "e", 200, store)), 20))
+            asyncio.run(_ask_and_leave(TenantView("acme", "a", "e", 200, store)))
 
 
 def test_a_question_called_off_does_not_start(tmp_path: Path) -> None:
