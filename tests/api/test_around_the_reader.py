@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
@@ -25,6 +25,7 @@ from chargeback.api.app import create_app
 from chargeback.api.authentication import authenticated
 from chargeback.api.authorisation import RequiredAccess, api_routes
 from chargeback.api.dependencies import ServicesDep, TenantDep
+from chargeback.api.parameters import CommonParameters
 from chargeback.api.routes import topic_attributions
 from chargeback.api.routing import Routes
 from chargeback.api.services import Services
@@ -92,7 +93,9 @@ def test_routes_read_within_the_scope(route: APIRoute) -> None:
     assert list(ways_around(route)) == []
 
 
-async def _honest(_facts: Facts, _control: Control, _tenant: TenantDep) -> Response:
+async def _honest(
+    _facts: Facts, _control: Control, _tenant: TenantDep, _params: Annotated[CommonParameters, Query()]
+) -> Response:
     return Response()
 
 
@@ -168,3 +171,12 @@ def test_routes_that_know_of_scopes_are_listed() -> None:
     asks = re.compile(r"scope is (?:not )?None|sees_everything")
     found = {file.stem for file in (API / "routes").glob("*.py") if asks.search(file.read_text(encoding="utf-8"))}
     assert found == SCOPE_AWARE
+
+
+def test_a_question_about_rows_has_parameters() -> None:
+    """They are a part of what the ETag stands for."""
+    with pytest.raises(TypeError, match="_without answers from rows: it needs a query model"):
+
+        @Routes().get("/tenants/{tenant_name}/rows", needs=Right.READ)
+        def _without(_facts: Facts) -> Response:
+            return Response()

@@ -31,7 +31,7 @@ from chargeback.api.authorisation import Needs, RequiredAccess
 from chargeback.api.documentation import COMMON_STATUSES, csv_content, described
 from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader
 from chargeback.api.responses import answered
-from chargeback.api.tenant_requests import Caching, ExportRequest, TenantRequest
+from chargeback.api.tenant_requests import Caching, EntitiesRequest, ExportRequest, FactsRequest, TenantRequest
 from chargeback.reports.answers import ResponseModel
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,6 +103,12 @@ class Endpoint(APIRoute):
         if self._query is None and self._body is None:
             parameters.insert(0, none)
         tenant = next((name for name, each in _signature(endpoint).items() if _is_tenant_request(each)), None)
+        if (
+            tenant is not None
+            and self._query is None
+            and _is_tenant_request(signature.parameters[tenant], of_rows=True)
+        ):
+            raise TypeError(f"{endpoint.__name__} answers from rows: it needs a query model, such as CommonParameters")
 
         async def answer(**given: Any) -> Any:
             given.pop(none.name, None)
@@ -229,6 +235,9 @@ def _model_of(parameter: inspect.Parameter) -> tuple[type[StrictModel], params.Q
     return None
 
 
-def _is_tenant_request(parameter: inspect.Parameter) -> bool:
+def _is_tenant_request(parameter: inspect.Parameter, *, of_rows: bool = False) -> bool:
+    """Return whether a parameter is the request about a tenant; ``of_rows``: one whose query parameters decide which
+    version of the answer the client has."""
     kind = get_args(parameter.annotation)[0] if get_origin(parameter.annotation) else parameter.annotation
-    return isinstance(kind, type) and issubclass(kind, TenantRequest)
+    wanted = (FactsRequest, EntitiesRequest) if of_rows else TenantRequest
+    return isinstance(kind, type) and issubclass(kind, wanted)
