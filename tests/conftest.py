@@ -30,14 +30,14 @@ from hypothesis import HealthCheck, settings
 from tests.drills.ledger import Ledger
 from tests.support import outside
 from tests.support.databases import postgres_server
-from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, THOROUGH, evenly_spread
+from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, THOROUGH, WHOLE, evenly_spread
 from tests.support.objects import ObjectServer, object_server
 
 # The machine may be busy, so that no example has a time limit. Fixtures of a function serve all examples of a law.
 settings.register_profile(
     THOROUGH, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-settings.register_profile("whole", settings.get_profile(THOROUGH), max_examples=30)
+settings.register_profile(WHOLE, settings.get_profile(THOROUGH), max_examples=30)
 settings.register_profile(EVERYDAY, settings.get_profile(THOROUGH), derandomize=True, database=None, max_examples=8)
 
 _MEMORY = Path("/dev/shm")
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the number of examples of each law, and begin with an empty ledger."""
     _trust_one_authority()
     _keep_files_in_memory()
-    chosen = next((each for each in (EVERYDAY, THOROUGH) if config.getoption(f"--{each}")), "whole")
+    chosen = next((each for each in (EVERYDAY, THOROUGH) if config.getoption(f"--{each}")), WHOLE)
     settings.load_profile(chosen)
     config.stash[_LEDGER] = Ledger()
     sys.addaudithook(outside.watch_programs)

@@ -35,9 +35,7 @@ def check_answer(answer: Any, method: str, path: str, status: int = 200) -> None
 
 def check_problem(body: Any) -> None:
     """Fail where the body of an answer that is not a success is not as the document describes problems."""
-    document = _document()
-    problem = {"$ref": "#/components/schemas/Problem", "components": document["components"]}
-    jsonschema_rs.Draft202012Validator(problem, validate_formats=True).validate(body)
+    _problem_validator().validate(body)
 
 
 @cache
@@ -59,8 +57,16 @@ def _operation(method: str, path: str) -> tuple[str, str] | None:
 
 
 @cache
+def _problem_validator() -> jsonschema_rs.Draft202012Validator:
+    return _validates({"$ref": "#/components/schemas/Problem"})
+
+
+@cache
 def _validator(template: str, method: str, status: int) -> jsonschema_rs.Draft202012Validator:
-    document = _document()
-    content = document["paths"][template][method]["responses"][str(status)]["content"]
-    schema = content[_JSON]["schema"] | {"components": document["components"]}
-    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+    content = _document()["paths"][template][method]["responses"][str(status)]["content"]
+    return _validates(content[_JSON]["schema"])
+
+
+def _validates(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    whole = schema | {"components": _document()["components"]}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)

@@ -10,6 +10,8 @@ from hypothesis import settings
 
 #: The name of the everyday run: of the option, of its profile of Hypothesis, and of the marker of tests that it keeps.
 EVERYDAY: Final = "everyday"
+#: The name of the profile of the whole run.
+WHOLE: Final = "whole"
 #: The name of the profile of the drills, which try every example.
 THOROUGH: Final = "thorough"
 #: The name of the marker of cases that only the whole run has.
@@ -19,15 +21,13 @@ EVERYDAY_CASES: Final = 4
 
 _Case = TypeVar("_Case")
 #: One of how many examples the profiles of Hypothesis have.
-_PARTS: Final = {EVERYDAY: 8, THOROUGH: 1}
-_PART: Final = 3
+_PARTS: Final = {EVERYDAY: 8, WHOLE: 3, THOROUGH: 1}
 _FEWEST: Final = 2
 
 
 def examples(number: int) -> int:
     """Return how many of ``number`` examples of a law are tried in this run."""
-    part = _PARTS.get(settings.get_current_profile_name(), _PART)
-    return min(number, max(_FEWEST, number // part))
+    return min(number, max(_FEWEST, number // _PARTS[settings.get_current_profile_name()]))
 
 
 def one_first(values: Iterable[object]) -> list[object]:

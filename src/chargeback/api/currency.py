@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import Field, StringConstraints
+
+from chargeback.api.parameters import StrictModel
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.model.currency import Conversion, missing_months, months_of
 from chargeback.model.days import InstantRange
@@ -22,6 +25,21 @@ RATES_HEADER: Final = {
         "schema": {"type": "string", "examples": ["USD to EUR: 2026-09=0.9044, 2026-10=0.9131"]},
     }
 }
+
+
+CurrencyCode = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
+
+
+class CurrencyParameter(StrictModel):
+    """Lets a request choose the currency of the answer."""
+
+    currency: CurrencyCode | None = Field(
+        default=None,
+        description="The currency of the amounts: the bill's, or one for which the configuration of the tenant has "
+        "rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts "
+        "sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill.",
+        examples=["EUR"],
+    )
 
 
 def conversion_for(

@@ -477,18 +477,3 @@ def _as_sent(parts: tuple[int | str, ...]) -> list[int | str]:
     if sent or inside_body:
         names = [f"{sent}{names[0]}"[:80]] if names else []
     return ["filters", *names] if inside_body else names
-
-
-CurrencyCode = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
-
-
-class CurrencyParameter(StrictModel):
-    """Lets a request choose the currency of the answer."""
-
-    currency: CurrencyCode | None = Field(
-        default=None,
-        description="The currency of the amounts: the bill's, or one for which the configuration of the tenant has "
-        "rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts "
-        "sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill.",
-        examples=["EUR"],
-    )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from types import UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
@@ -74,7 +74,11 @@ class Endpoint(APIRoute):
         self.required = RequiredAccess(needs, whole)
         self._caching = caching
         self._rows = None if files is None else files.rows
-        read = {name: found for name, each in _signature(endpoint).items() if (found := _model_of(each)) is not None}
+        read = {
+            name: found
+            for name, each in _signature(endpoint).parameters.items()
+            if (found := _model_of(each)) is not None
+        }
         self._query = next((name for name, (_, kind) in read.items() if isinstance(kind, params.Query)), None)
         self._body = next((name for name, (_, kind) in read.items() if isinstance(kind, params.Body)), None)
         documented = described(
@@ -90,11 +94,11 @@ class Endpoint(APIRoute):
         text = inspect.cleandoc(endpoint.__doc__ or "")
         sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
         documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
-        super().__init__(path, self._called(endpoint, options.get("status_code")), **(options | documented))
+        super().__init__(path, self._called(endpoint), **(options | documented))
 
-    def _called(self, endpoint: Callable[..., Any], status: int | None) -> Callable[..., Any]:
+    def _called(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``endpoint`` as FastAPI calls it: its models are dependencies, and it runs in a thread."""
-        signature = inspect.signature(endpoint, eval_str=True)
+        signature = _signature(endpoint)
         parameters = [each.replace(annotation=self._dependency(each)) for each in signature.parameters.values()]
         parameters = [
             each.replace(default=inspect.Parameter.empty, kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters
@@ -102,25 +106,22 @@ class Endpoint(APIRoute):
         none = inspect.Parameter("_none", inspect.Parameter.KEYWORD_ONLY, default=no_parameters())
         if self._query is None and self._body is None:
             parameters.insert(0, none)
-        tenant = next((name for name, each in _signature(endpoint).items() if _is_tenant_request(each)), None)
-        if (
-            tenant is not None
-            and self._query is None
-            and _is_tenant_request(signature.parameters[tenant], of_rows=True)
-        ):
+        kinds = {name: kind for name, each in signature.parameters.items() if (kind := _request_kind(each)) is not None}
+        tenant = next(iter(kinds), None)
+        if self._query is None and any(issubclass(kind, FactsRequest | EntitiesRequest) for kind in kinds.values()):
             raise TypeError(f"{endpoint.__name__} answers from rows: it needs a query model, such as CommonParameters")
 
         async def answer(**given: Any) -> Any:
             given.pop(none.name, None)
             if tenant is None:
-                return answered(await endpoint(**given), status)
+                return answered(await endpoint(**given), self.status_code)
             request: TenantRequest = given[tenant]
             sent: Any = given.get(self._query or self._body or "")
             if self._rows is not None and request.wants_csv:
                 return await request.send_rows(sent, self._rows)
             if isinstance(request, ExportRequest):
                 return await request.send(endpoint(**given), sent)
-            return await request.respond(lambda: answered(endpoint(**given), status), sent, self._caching)
+            return await request.respond(lambda: answered(endpoint(**given), self.status_code), sent, self._caching)
 
         answer.__name__, answer.__doc__ = endpoint.__name__, endpoint.__doc__
         answer.__module__ = endpoint.__module__
@@ -214,13 +215,14 @@ def _file_responses(responses: Mapping[int, Any], files: Files) -> dict[int, Any
     return {200: {**success, "content": content, "headers": {**success.get("headers", {}), **_NAMED, **files.headers}}}
 
 
-def _signature(endpoint: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(endpoint, eval_str=True).parameters
+@cache
+def _signature(endpoint: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(endpoint, eval_str=True)
 
 
 def _answer_of(endpoint: Callable[..., Any]) -> type[ResponseModel] | None:
     """Return the model that a function returns; it may return a response instead, such as a file."""
-    returned = inspect.signature(endpoint, eval_str=True).return_annotation
+    returned = _signature(endpoint).return_annotation
     kinds = get_args(returned) if get_origin(returned) in {UnionType, Union} else (returned,)
     return next((each for each in kinds if isinstance(each, type) and issubclass(each, ResponseModel)), None)
 
@@ -235,9 +237,7 @@ def _model_of(parameter: inspect.Parameter) -> tuple[type[StrictModel], params.Q
     return None
 
 
-def _is_tenant_request(parameter: inspect.Parameter, *, of_rows: bool = False) -> bool:
-    """Return whether a parameter is the request about a tenant; ``of_rows``: one whose query parameters decide which
-    version of the answer the client has."""
+def _request_kind(parameter: inspect.Parameter) -> type[TenantRequest] | None:
+    """Return the class of the request about a tenant, if a parameter is one."""
     kind = get_args(parameter.annotation)[0] if get_origin(parameter.annotation) else parameter.annotation
-    wanted = (FactsRequest, EntitiesRequest) if of_rows else TenantRequest
-    return isinstance(kind, type) and issubclass(kind, wanted)
+    return kind if isinstance(kind, type) and issubclass(kind, TenantRequest) else None

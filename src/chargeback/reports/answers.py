@@ -4,8 +4,9 @@ A report returns them; the API writes them, and its document describes them.
 """
 
 import decimal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
@@ -49,6 +50,18 @@ class ResponseModel(BaseModel):
     """A model of a response body: exactly these fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def like(cls, found: object, **own: Any) -> Self:
+        """Return what ``found``, an object or a mapping, has under the names of the fields; ``own`` are the others."""
+        value = found.__getitem__ if isinstance(found, Mapping) else partial(getattr, found)
+        same = {name: value(name) for name in cls.model_fields if name not in own}
+        return cls.model_validate(same | own, from_attributes=True)
+
+    @classmethod
+    def columns(cls) -> dict[str, str]:
+        """Return the fields as the columns of a table, see :func:`~chargeback.reports.csv_text.table_text`."""
+        return {name: name for name in cls.model_fields}
 
 
 class Counted(ResponseModel):

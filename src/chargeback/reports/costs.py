@@ -242,7 +242,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
             _breakdown(each, names, series if each.by == request.series else (), has_previous=compared is not None)
             for each in found.breakdowns
         ],
-        issues=[CostIssue(**vars(issue)) for issue in found.issues] if "issues" in request.parts else None,
+        issues=[CostIssue.like(issue) for issue in found.issues] if "issues" in request.parts else None,
         days=_days(reader, states, request) if shows_days else None,
         forecast=_forecast(tenant, reader, states, request) if "forecast" in request.parts else None,
         topics=None
@@ -262,16 +262,7 @@ def breakdown_rows(answer: CostsAnswer) -> Iterator[BreakdownRow]:
     """Yield the items of all breakdowns, each followed by the others of its breakdown together."""
     for breakdown in answer.breakdowns:
         for each in breakdown.items:
-            yield BreakdownRow(
-                by=breakdown.by,
-                value=each.value,
-                name=each.name,
-                kind=each.kind,
-                amount=each.amount,
-                previous=each.previous,
-                usage=each.usage,
-                rows=each.rows,
-            )
+            yield BreakdownRow.like(each, by=breakdown.by, others=None)
         if (other := breakdown.other) is not None:
             yield BreakdownRow(by=breakdown.by, others=other.count, amount=other.amount, previous=other.previous)
 

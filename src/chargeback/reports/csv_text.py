@@ -19,18 +19,20 @@ def csv_text(columns: Sequence[str], items: Iterable[Mapping[str, Any]], *, numb
 
     ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
     """
-    lines = [",".join(map(csv_field, columns))]
-    lines += [",".join(_field(item[column], is_number=column in numbers) for column in columns) for item in items]
-    return "".join(f"{line}{END_OF_LINE}" for line in lines)
+    fields = ([_field(item[column], is_number=column in numbers) for column in columns] for item in items)
+    return _lines(columns, fields)
 
 
 def table_text(columns: Mapping[str, str], items: Iterable[ResponseModel]) -> str:
     """Return answers as CSV with a header, as the export writes it. ``columns`` are the header's names, and for each
     the path to the field below an item, such as ``subject.name``; below a field that is None, everything is empty."""
-    lines = [",".join(map(csv_field, columns))]
     paths = [path.split(".") for path in columns.values()]
-    lines += [",".join(_field(_found(item, path), is_number=False) for path in paths) for item in items]
-    return "".join(f"{line}{END_OF_LINE}" for line in lines)
+    return _lines(columns, ([_field(_found(item, path)) for path in paths] for item in items))
+
+
+def _lines(columns: Iterable[str], rows: Iterable[list[str]]) -> str:
+    lines = [[csv_field(column) for column in columns], *rows]
+    return "".join(f"{','.join(fields)}{END_OF_LINE}" for fields in lines)
 
 
 def _found(item: object, path: Sequence[str]) -> object:
@@ -39,7 +41,7 @@ def _found(item: object, path: Sequence[str]) -> object:
     return item
 
 
-def _field(value: object, *, is_number: bool) -> str:
+def _field(value: object, *, is_number: bool = False) -> str:
     match value:
         case None:
             return ""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
 from pydantic import Field
 from sqlalchemy import Connection
@@ -21,7 +21,6 @@ from chargeback.reports.answers import Exact, Instant, PageOf, ResponseModel, Su
 from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import Named, names_of, owners_of
-from chargeback.store.control.snoozes import Snooze
 from chargeback.store.facts.tables import MEMBERS_TABLE, TOPIC_USAGE_TABLE, USAGE_TABLE
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.keys import ByColumn, ByDay, Key, keys_of
@@ -310,11 +309,6 @@ class SnoozeItem(ResponseModel):
     until: date | None = Field(description="The UTC day on which the finding is open again; null for never.")
     created_by: str = Field(examples=["alice"])
     created_at: Instant
-
-    @classmethod
-    def of(cls, snooze: Snooze) -> Self:
-        """Return a stored snooze."""
-        return cls(reason=snooze.reason, until=snooze.until, created_by=snooze.created_by, created_at=snooze.created_at)
 
 
 class FindingSubject(ResponseModel):

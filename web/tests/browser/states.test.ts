@@ -18,9 +18,9 @@ function changed(change: (costs: typeof RECORDED.costs) => void): (route: Route)
   return (route) => route.fulfill({ json: costs });
 }
 
-/** `looks`: the state has colours of its own. */
-async function end({ page, complaints, close: leave }: World, looks?: "with its colours"): Promise<void> {
-  assert.deepEqual(await findings(page, looks ? "all" : "structure"), []);
+/** `all`: the state has colours of its own. */
+async function end({ page, complaints, close: leave }: World, what?: "all"): Promise<void> {
+  assert.deepEqual(await findings(page, what), []);
   assert.deepEqual(complaints, []);
   await leave();
 }
@@ -118,7 +118,7 @@ test("partial: what is not comparable has no delta", async () => {
   });
   await found.page.getByText("the period before has only 5 of 7 days: not comparable", { exact: true }).waitFor();
   assert.equal(await found.page.locator(".delta").count(), 0);
-  await end(found, "with its colours");
+  await end(found, "all");
 });
 
 test("a day that differs from the bill, and one that is pending, are told", async () => {
@@ -132,7 +132,7 @@ test("a day that differs from the bill, and one that is pending, are told", asyn
   assert.ok(await found.page.getByText("6 of 7 days calculated").isVisible());
   assert.ok(await found.page.getByText("0.000000000001", { exact: true }).isVisible());
   assert.match((await found.page.locator("[data-day='2026-11-16']").getAttribute("class")) ?? "", /pending/);
-  await end(found, "with its colours");
+  await end(found, "all");
 });
 
 test("running and suspended are said above the figures", async () => {
@@ -145,7 +145,7 @@ test("running and suspended are said above the figures", async () => {
     status: (route) => route.fulfill({ json: { ...RECORDED.status, permanent_failure: "5 gathers failed in a row." } }),
   });
   await suspended.page.getByText("5 gathers failed in a row.").waitFor();
-  await end(suspended, "with its colours");
+  await end(suspended, "all");
 });
 
 test("topics disabled: the card says so", async () => {

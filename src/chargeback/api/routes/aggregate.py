@@ -9,8 +9,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import RATES_HEADER, conversion_for, rates_header
-from chargeback.api.parameters import CurrencyParameter
+from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import csv_response, rendered_response
 from chargeback.api.routing import Files, Routes

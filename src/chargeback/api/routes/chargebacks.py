@@ -129,7 +129,7 @@ class AllocationIssue(ResponseModel):
 
 router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"])
 
-_ISSUE_COLUMNS: Final = {name: name for name in AllocationIssue.model_fields}
+_ISSUE_COLUMNS: Final = AllocationIssue.columns()
 
 
 @router.get("", response_model=PageOf[ChargebackRow], needs=Right.READ, files=Files(rows="chargebacks.csv"))

@@ -9,8 +9,7 @@ from pydantic import Field, field_validator
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import RATES_HEADER, conversion_for, rates_header
-from chargeback.api.parameters import CurrencyParameter
+from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import digest_of, table_response
 from chargeback.api.routing import Files, Routes
@@ -103,7 +102,7 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
     conversion = conversion_for(tenant, reader, params.currency, DATASETS, windows)
     answer = report(tenant, reader, replace(wanted, conversion=conversion))
     if request.wants_csv:
-        columns = {name: name for name in BreakdownRow.model_fields}
+        columns = BreakdownRow.columns()
         return table_response("costs.csv", columns, breakdown_rows(answer), headers=rates_header(conversion))
     # The version of all data would tell a caller with a scope that something outside it has changed.
     figures = None if reader.sees_everything else answer.model_dump_json(exclude={"revision"})

@@ -101,7 +101,7 @@ def snooze_finding(
     author = caller.signature(new.created_by)
     with request.writing() as connection:
         snooze = put_snooze(connection, finding_id, new.reason, new.until, author, who=caller.name)
-    return SnoozeItem.of(snooze)
+    return SnoozeItem.like(snooze)
 
 
 @router.delete(
@@ -137,7 +137,7 @@ def _missing(finding_id: str) -> NotFound:
 
 
 def _holding(snooze: Snooze | None, today: date) -> SnoozeItem | None:
-    return SnoozeItem.of(snooze) if snooze is not None and snooze.holds_on(today) else None
+    return SnoozeItem.like(snooze) if snooze is not None and snooze.holds_on(today) else None
 
 
 def _wants_snoozed(params: FindingsQuery) -> bool:

@@ -6,8 +6,7 @@ from fastapi import Query
 from pydantic import Field, WithJsonSchema, field_validator
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import conversion_for
-from chargeback.api.parameters import CurrencyParameter
+from chargeback.api.currency import CurrencyParameter, conversion_for
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import CATEGORY_GROUPS, ComparingQuery, CostColumns, check_columns, column_or_tag
 from chargeback.api.tenant_requests import Facts

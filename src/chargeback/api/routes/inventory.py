@@ -199,7 +199,7 @@ def _list(
     wanted = replace(inventory_filter, ids=_of_kind(visible, kind))
     if request.wants_csv:
         items = (_item(model, tenant, row, visible) for row in every_listed(connection, kind, wanted))
-        return table_response(f"{kind.table.name}.csv", {name: name for name in model.model_fields}, items)
+        return table_response(f"{kind.table.name}.csv", model.columns(), items)
     found, total = listed(connection, kind, wanted, offset=page.offset, limit=page.limit)
     return answer.of([_item(model, tenant, row, visible) for row in found], total, page)
 

@@ -12,8 +12,8 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import conversion_for
-from chargeback.api.parameters import JSON_TYPE, CurrencyParameter
+from chargeback.api.currency import CurrencyParameter, conversion_for
+from chargeback.api.parameters import JSON_TYPE
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import MOST_TIMES, CostColumns, DatasetQuery, check_columns, column_or_tag

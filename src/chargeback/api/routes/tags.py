@@ -434,7 +434,7 @@ def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> PageO
     wanted = tag_store.TagFilter(params.entity_type, params.tag_key, request.visible)
     if request.wants_csv:
         rows = tag_store.every_listed(connection, wanted)
-        columns = {name: name for name in TagItem.model_fields}
+        columns = TagItem.columns()
         return table_response("tags.csv", columns, (TagItem(**row) for row in rows))
     found, total = tag_store.listed(connection, wanted, offset=page.offset, limit=page.limit)
     return PageOf[TagItem].of([TagItem(**row) for row in found], total, page)

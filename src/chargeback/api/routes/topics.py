@@ -7,8 +7,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import RATES_HEADER, conversion_for, rates_header
-from chargeback.api.parameters import CurrencyParameter
+from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.responses import table_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
 from chargeback.api.routing import Files, Routes
@@ -49,6 +48,6 @@ def summarise_topics(request: TopicFacts, params: Annotated[TopicsQuery, Query()
     top = None if request.wants_csv else params.top
     answer = topics_summary(request.tenant, request.reader, asked, top, conversion)
     if request.wants_csv:
-        columns = {name: name for name in TopicSummaryItem.model_fields}
+        columns = TopicSummaryItem.columns()
         return table_response("topics.csv", columns, answer.items, headers=rates_header(conversion))
     return answer

@@ -8,8 +8,7 @@ from pydantic import Field, field_validator
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.currency import RATES_HEADER, conversion_for, rates_header
-from chargeback.api.parameters import CurrencyParameter
+from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import csv_response
 from chargeback.api.routes.topic_attributions import require_topics

@@ -47,7 +47,6 @@ _Decided: TypeAlias = tuple[Any, ...]
 #: An identity, and its value before and after.
 _Move: TypeAlias = tuple[str, str, str]
 _Values = TypeVar("_Values", bound=tuple[str, ...])
-_Model = TypeVar("_Model", bound=ResponseModel)
 
 
 class AppliedRule(ResponseModel):
@@ -210,7 +209,7 @@ def coverage(reader: TenantReader, key: str, selection: Selection, names_of_iden
             identities.setdefault(identity, []).append(amount)
     by_rule = [
         RuleCoverage(
-            rule=None if of_rule is None else _like(AppliedRule, rule_name(category, of_rule)),
+            rule=None if of_rule is None else AppliedRule.like(rule_name(category, of_rule)),
             value=of_value,
             amount=total(amounts),
         )
@@ -262,7 +261,7 @@ def assignment_of(reader: TenantReader, key: str, subject: dict[str, str | None]
         AssignedPart(value=value, category_share=share_text(weight, whole), path=list(path))
         for (value, weight), path in zip(found.parts, found.paths, strict=True)
     ]
-    rule = None if found.rule is None else _like(AppliedRule, found.rule)
+    rule = None if found.rule is None else AppliedRule.like(found.rule)
     return AssignedAnswer(
         subject=subject,
         date=day.isoformat(),
@@ -272,13 +271,8 @@ def assignment_of(reader: TenantReader, key: str, subject: dict[str, str | None]
         parts=parts,
         rule=rule,
         reason=None if rule is None else rule.reason,
-        lost=[_like(AppliedRule, each) for each in found.lost],
+        lost=[AppliedRule.like(each) for each in found.lost],
     )
-
-
-def _like(model: type[_Model], found: object) -> _Model:
-    """Return something as its model, whose fields are called alike."""
-    return model.model_validate(found, from_attributes=True)
 
 
 def preview(
@@ -332,10 +326,10 @@ def preview(
             )
             for (identity, earlier, later), amount in items
         ],
-        never_matching=[_like(NeverMatchingRule, each) for each in analysis.never_matching],
-        shadowed=[_like(ShadowedRule, each) for each in analysis.shadowed],
-        overlaps=[_like(OverlappingRules, each) for each in analysis.overlaps],
-        unknown_values=[_like(UnknownRuleValue, each) for each in analysis.unknown_values],
+        never_matching=[NeverMatchingRule.like(each) for each in analysis.never_matching],
+        shadowed=[ShadowedRule.like(each) for each in analysis.shadowed],
+        overlaps=[OverlappingRules.like(each) for each in analysis.overlaps],
+        unknown_values=[UnknownRuleValue.like(each) for each in analysis.unknown_values],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
 from sqlalchemy import Connection
@@ -70,7 +70,7 @@ class ExplainedLine(ResponseModel):
     def of(cls, line: Mapping[str, Any], names: Mapping[str, str]) -> Self:
         """Return a line (columns of BILLING); ``names`` are those of resources."""
         name = names.get(line["resource_id"]) or line["resource_name"]
-        return cls(**{column: line[column] for column in cls.model_fields} | {"resource_name": name})
+        return cls.like(line, resource_name=name)
 
 
 class ExplainedPolicy(ResponseModel):
@@ -120,15 +120,19 @@ class TriedMethod(ResponseModel):
         ]
 
 
+Ratio = Annotated[
+    str,
+    Field(description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]),
+]
+
+
 class Contender(ResponseModel):
     """An identity that shares the portion; or all those together that the caller may not see."""
 
     identity_id: str | None = Field(description="Null for others together.")
     name: str | None
     value: Exact | None = Field(description="What was measured or charged; null if all parts are equal.")
-    ratio: str = Field(
-        description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
-    )
+    ratio: Ratio
 
 
 class ExplainedEvidence(ResponseModel):
@@ -297,7 +301,7 @@ def explained_charge(
         line_id=key.line_id,
         identity_id=key.identity_id,
         identity_name=names.identities.get(key.identity_id),
-        row=None if row is None else ExplainedRow(**{name: row[name] for name in ExplainedRow.model_fields}),
+        row=None if row is None else ExplainedRow.like(row),
         why_nothing=found.unknown if portion is None else portion.why_nothing,
         line=None if found.line is None else ExplainedLine.of(found.line, names.resources),
         policy=None

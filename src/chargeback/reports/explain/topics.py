@@ -20,6 +20,7 @@ from chargeback.reports.explain.charges import (
     VISIBLE,
     Arithmetic,
     ExplainedLine,
+    Ratio,
     RevisionAmount,
     Siblings,
     TriedMethod,
@@ -66,9 +67,7 @@ class ContendingTopic(ResponseModel):
 
     topic_name: str | None = Field(description="Null for others together.")
     value: Exact | None = Field(description="What was measured; null if all parts are equal.")
-    ratio: str = Field(
-        description="Its part of the total, rounded to six places.", pattern=r"^\d+\.\d{2,6}$", examples=["0.27"]
-    )
+    ratio: Ratio
 
 
 class TopicEvidence(ResponseModel):
@@ -151,7 +150,7 @@ def explained_topic(
         date=key.day,
         line_id=key.line_id,
         topic_name=key.topic_name,
-        row=None if row is None else ExplainedTopicRow(**{name: row[name] for name in ExplainedTopicRow.model_fields}),
+        row=None if row is None else ExplainedTopicRow.like(row),
         why_nothing=None if portion is None else portion.why_nothing,
         line=None if found.line is None else ExplainedLine.of(found.line, names),
         attribution_method=found.method,

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from chargeback.model.days import InstantRange
 from chargeback.model.money import SHARED_PLACES, from_units, total
-from chargeback.reports.answers import ResponseModel, Sum
+from chargeback.reports.answers import Counted, ResponseModel, Sum
 from chargeback.reports.flow import charged_costs, topic_costs_by_cluster
 from chargeback.reports.graph.tree import Kind, Leaves, Node, Shown, Units, build, filters_of, find, shown
 from chargeback.reports.periods import Period
@@ -136,13 +136,8 @@ class Changed(ResponseModel):
     delta: Sum
 
 
-class ChangedOthers(ResponseModel):
+class ChangedOthers(Changed, Counted):
     """The children that are not named."""
-
-    count: int
-    before: Sum
-    after: Sum
-    delta: Sum
 
 
 class GraphDiffNode(Changed, PlacedPart):
