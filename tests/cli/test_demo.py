@@ -42,57 +42,44 @@ def first_question(port: int) -> dict[str, Decimal]:
 
 
 def test_the_demo_sums_up_and_is_kept(chargeback_process: Run, tmp_path: Path) -> None:
-    """The demo allocates a generated bill to the last digit; the next time only what is new is calculated."""
-    words = ("demo", "--size", "small", "--days", "8", "--no-serve")
+    """The demo allocates a generated bill to the last digit. The next run calculates the day whose metrics came late,
+    and nothing else; a tag that is removed in between stays removed."""
+    words = ("demo", "--size", "small", "--days", "13", "--no-serve")
     first = chargeback_process(*words)
     assert first.returncode == 0, first.stderr
     totals = dict(re.findall(r"^ (billed|charged|of it with an owner) +([\d.]+)", first.stdout, re.MULTILINE))
     assert totals["billed"] == totals["charged"]
     assert Decimal(0) < Decimal(totals["of it with an owner"]) < Decimal(totals["billed"])
-    assert "allocating 3 of 8 days; the last 5 are not complete yet" in first.stderr
+    assert "allocating 8 of 13 days; the last 5 are not complete yet" in first.stderr
     assert "product type" in first.stdout
     assert re.search(r"^ sa-\w+ +[a-z]+-[a-z]+-\d{3} +[\d.]+", first.stdout, re.MULTILINE)
     assert "WARNING" not in first.stderr
-    assert "Generating an organisation (small, 8 days, seed 7)" in first.stderr
-    assert (tmp_path / "demo-data" / "small-8-days-seed-7" / "chargeback.yaml").is_file()
-    second = chargeback_process(*words)
-    assert second.returncode == 0
-    assert next(line for line in second.stdout.splitlines() if line.startswith(" acme")).split()[3:5] == ["0", "0"]
-    assert re.findall(r"billed +([\d.]+)", second.stdout) == [totals["billed"]]
-
-
-def test_most_identities_are_tagged(chargeback_process: Run, tmp_path: Path) -> None:
-    """Identities have the tag team, some have none; a tag that is removed stays removed the next time."""
-    words = ("demo", "--size", "small", "--days", "8", "--no-serve")
-    assert chargeback_process(*words).returncode == 0
-    file = tmp_path / "demo-data" / "small-8-days-seed-7" / "acme.db"
-    with closing(sqlite3.connect(file, isolation_level=None)) as database:
-        teams = dict(database.execute("SELECT entity_id, tag_value FROM tags WHERE tag_key = 'team'"))
-        payers = "SELECT identity_id FROM identities WHERE identity_type IN ('user', 'service_account')"
-        everybody = {identity for (identity,) in database.execute(payers)}
-        removed = min(teams)
-        database.execute("DELETE FROM tags WHERE entity_id = ?", (removed,))
-        assert everybody & teams.keys()
-        assert everybody - teams.keys()
-        assert chargeback_process(*words).returncode == 0
+    assert "Generating an organisation (small, 13 days, seed 7)" in first.stderr
+    folder = tmp_path / "demo-data" / "small-13-days-seed-7"
+    assert (folder / "chargeback.yaml").is_file()
+    (late,) = re.findall(r"^On purpose, the metrics of (\S+) come two minutes late", first.stderr, re.MULTILINE)
+    with closing(sqlite3.connect(folder / "acme.db", isolation_level=None)) as database:
+        pending = "SELECT tracking_date FROM dataset_days WHERE dataset = 'chargebacks' AND state <> 'current'"
+        assert database.execute(pending).fetchall() == [(late,)]
+        removed = without_its_tag(database)
+        second = chargeback_process(*words)
+        assert second.returncode == 0, second.stderr
+        assert "two minutes late" not in second.stderr
+        assert next(line for line in second.stdout.splitlines() if line.startswith(" acme")).split()[3:5] == ["1", "1"]
+        assert database.execute(pending).fetchall() == []
         assert removed not in {row[0] for row in database.execute("SELECT entity_id FROM tags")}
 
 
-def test_a_longer_demo_has_a_pending_day(chargeback_process: Run, tmp_path: Path) -> None:
-    """Its newest day waits for metrics that come late; the next run calculates it, and says no more of it."""
-    words = ("demo", "--size", "small", "--days", "13", "--no-serve")
-    first = chargeback_process(*words)
-    assert first.returncode == 0, first.stderr
-    assert "WARNING" not in first.stderr
-    (late,) = re.findall(r"^On purpose, the metrics of (\S+) come two minutes late", first.stderr, re.MULTILINE)
-    file = tmp_path / "demo-data" / "small-13-days-seed-7" / "acme.db"
-    pending = "SELECT tracking_date FROM dataset_days WHERE dataset = 'chargebacks' AND state <> 'current'"
-    with closing(sqlite3.connect(file)) as database:
-        assert database.execute(pending).fetchall() == [(late,)]
-        second = chargeback_process(*words)
-        assert second.returncode == 0
-        assert "two minutes late" not in second.stderr
-        assert database.execute(pending).fetchall() == []
+def without_its_tag(database: sqlite3.Connection) -> str:
+    """Most identities are tagged with their team, some are not. Remove the tag of one; return which."""
+    teams = dict(database.execute("SELECT entity_id, tag_value FROM tags WHERE tag_key = 'team'"))
+    payers = "SELECT identity_id FROM identities WHERE identity_type IN ('user', 'service_account')"
+    everybody = {identity for (identity,) in database.execute(payers)}
+    assert everybody & teams.keys()
+    assert everybody - teams.keys()
+    removed = min(teams)
+    database.execute("DELETE FROM tags WHERE entity_id = ?", (removed,))
+    return str(removed)
 
 
 def test_a_port_that_is_taken(chargeback_process: Run) -> None:

@@ -17,7 +17,7 @@ from chargeback.model.dated import DatedValue, Period
 from chargeback.store.control import tags, views
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import DatasetDay, DatasetState, read_days
-from tests.support.databases import raw_connection
+from tests.support.databases import KINDS, SCHEMA, raw_connection
 
 ROWS = 3
 MARCH = date(2026, 3, 1)
@@ -77,7 +77,18 @@ def content(connection: Connection, columns: dict[str, list[str]]) -> dict[str, 
     return found
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize(
+    ("connection_string", "revision"),
+    [
+        *product(KINDS, REVISIONS),
+        # A schema of a server differs from a database of its own in names only.
+        *(
+            pytest.param(SCHEMA, revision, marks=[] if revision in (REVISIONS[0], REVISIONS[-1]) else pytest.mark.drill)
+            for revision in REVISIONS
+        ),
+    ],
+    indirect=["connection_string"],
+)
 def test_a_database_with_data_is_upgraded(connection_string: str, revision: str) -> None:
     """Nothing that was stored under an earlier revision is lost or changed."""
     with ControlDatabase(connection_string) as database:
