@@ -44,8 +44,8 @@ class Case:
         return " then ".join(("calculated", *self.clocks) if self.is_calculated else self.clocks)
 
 
-OFTEN = (Case(("+2d", RIGHT)),)
-RARELY = (
+CASES = (
+    Case(("+2d", RIGHT)),
     Case(("-3d", RIGHT), is_calculated=True),
     Case(("+400d", RIGHT), is_calculated=True),
     Case(("+2d", RIGHT), is_calculated=True),
@@ -57,7 +57,7 @@ RARELY = (
 )
 
 
-@cases(OFTEN, RARELY)
+@cases([], CASES)
 def test_a_clock_that_is_put_right(
     case: Case,
     server: DemoServer,
@@ -134,6 +134,7 @@ def test_the_service_does_not_wait_for_the_wrong_time(
     deployment.store.close()
 
 
+@pytest.mark.drill
 def test_a_lease_of_the_wrong_time_is_nobodys(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:

@@ -183,7 +183,7 @@ def test_facts_that_turn_read_only(
             assert placed.installation.run()[0] == 0
 
 
-@tries(1, 3)
+@tries(0, 3)
 def test_a_service_on_a_read_only_disk(
     server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
@@ -214,6 +214,7 @@ def test_a_service_on_a_read_only_disk(
                 drill.compare(undisturbed, store)
 
 
+@pytest.mark.drill
 def test_a_service_on_a_full_disk(server: DemoServer, prepared: Path, tmp_path: Path) -> None:
     """A service that is started when something else has filled the disk answers, and works when there is space."""
     with disk(tmp_path / "disk", _LARGE) as everything:

@@ -42,7 +42,7 @@ def test_metrics_are_away_during_a_recalculation(
         deployment.store.close()
 
 
-@tried(1, 3)
+@tried(0, 3)
 def test_an_optional_listing_fails_once(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

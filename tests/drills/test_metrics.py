@@ -136,6 +136,7 @@ def _every_topic_has_its_share(deployment: Deployment) -> None:
     assert not [check for check in checks if check.is_wrong]
 
 
+@pytest.mark.drill
 def test_days_that_went_without_metrics_come_back(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:

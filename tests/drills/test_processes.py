@@ -49,7 +49,7 @@ def everything_stored(deployment: Deployment) -> list[object]:
     return [versions, rows]
 
 
-@tries(1, 5)
+@tries(0, 5)
 def test_a_paused_owner_that_wakes_up_writes_nothing(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
@@ -87,6 +87,7 @@ def _pause_and_replace(deployment: Deployment) -> None:
     assert everything_stored(deployment) == finished
 
 
+@pytest.mark.drill
 def test_a_second_run_is_refused_while_one_is_in_progress(deployment: Deployment) -> None:
     """`chargeback run` beside another says so and touches nothing."""
     first = command(deployment.config_file, "run")
