@@ -3,7 +3,7 @@ failure drills, which the processes of pytest-xdist put together at the end.
 
 ``make test`` is the everyday run (``--everyday``): it leaves out tests that ask for a program or a server outside of
 this process, and tries fewer examples of each law and fewer cases of each slow test. ``make drill`` (``--thorough``)
-tries every example of each law, of which ``make test-all`` has a third. A test says what it asks for by a
+tries every example of each law, of which ``make test-all`` has a fifth. A test says what it asks for by a
 fixture or by a parameter (``tests/support/outside.py``); the few that the everyday run keeps nevertheless are marked
 ``everyday``.
 """

@@ -28,7 +28,7 @@ def configure(demo: Demo, connection_string: str, facts: Path) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(KINDS[0], marks=pytest.mark.extensive),
+        pytest.param(KINDS[0], marks=pytest.mark.drill),
         SCHEMA,
         pytest.param(KINDS[1], marks=pytest.mark.drill),
     ],

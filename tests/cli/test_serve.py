@@ -52,7 +52,7 @@ def wait_for(process: subprocess.Popen[Any], url: str) -> httpx.Response:
             time.sleep(0.05)
 
 
-@pytest.mark.parametrize("mode", ["api", "both"])
+@pytest.mark.parametrize("mode", [pytest.param("api", marks=pytest.mark.drill), "both"])
 def test_serving_until_sigterm(serve: Callable[..., subprocess.Popen[str]], demo: Demo, mode: str) -> None:
     """The API answers in modes api and both; SIGTERM ends the process with exit code 0 in reasonable time."""
     port = free_port()

@@ -46,10 +46,8 @@ class Case:
         return f"{self.name}: {self.says or 'survived'}"
 
 
-OFTEN = (
+CASES = (
     Case("metrics answer in part", Fault(status=200, body=PARTIAL, times=None), "the answer is incomplete: a store is"),
-)
-RARELY = (
     Case("metrics answer 500", Fault(status=500, times=None), "HTTP 500"),
     Case("metrics answer a storm of 429", Fault(status=429, times=40, retry_after=0.2)),
     Case("metrics answer truncated JSON", Fault("truncated", times=None), "not complete JSON"),
@@ -84,7 +82,7 @@ def _deployment(server: DemoServer, folder: Path) -> Deployment:
     return deployment
 
 
-@cases(OFTEN, RARELY)
+@cases([], CASES)
 def test_broken_metrics(
     case: Case, server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -51,8 +51,8 @@ class Case:
 
 FAILED, PARTLY, COMPLETED = RunOutcome.FAILED, RunOutcome.COMPLETED_WITH_ERRORS, RunOutcome.COMPLETED
 
-OFTEN = (Case("provider answers truncated JSON", COSTS, Fault("truncated", times=2), COMPLETED),)
-RARELY = (
+CASES = (
+    Case("provider answers truncated JSON", COSTS, Fault("truncated", times=2), COMPLETED),
     Case("provider pages for ever", COSTS, Fault("endless_paging", times=None), PARTLY, "repeats pages"),
     Case("provider answers 401", COSTS, Fault(status=401, body=ECHO, times=None), FAILED, "HTTP 401"),
     Case("provider repeats pages", ACCOUNTS, Fault("duplicated_page", times=None), FAILED, "repeat", largest_page=5),
@@ -79,7 +79,7 @@ RARELY = (
 )
 
 
-@cases(OFTEN, RARELY)
+@cases([], CASES)
 def test_a_broken_provider(
     case: Case, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:

@@ -49,12 +49,6 @@ def tenant_on(kind: str, server: DemoServer, folder: Path) -> Iterator[Deploymen
             deployment.store.close()
 
 
-#: One database in every run of the suite, and each in a drill, whose table has every fault.
-EVERY_KIND = pytest.mark.parametrize(
-    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.drill, id=f"drill-{kind}") for kind in KINDS)]
-)
-
-
 def odd_costs() -> str:
     """A bill on which every text is odd: a dollar per text and day."""
     rows = [
@@ -91,7 +85,8 @@ def odd_principals(cluster: str) -> str:
     return json.dumps({"status": "success", "data": {"resultType": "vector", "result": series}})
 
 
-@EVERY_KIND
+@pytest.mark.drill
+@pytest.mark.parametrize("kind", KINDS)
 def test_odd_texts(
     kind: str, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
@@ -121,7 +116,8 @@ def test_odd_texts(
         drill.compare(undisturbed, deployment.store)
 
 
-@EVERY_KIND
+@pytest.mark.drill
+@pytest.mark.parametrize("kind", KINDS)
 def test_odd_principals(kind: str, organisation: Organisation, tmp_path: Path, ledger: Ledger) -> None:
     """Whoever the metrics name is charged under a name that can be stored, and known to the inventory."""
     with (

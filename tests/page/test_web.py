@@ -21,6 +21,8 @@ NODE = Path(sys.executable).with_name("node")
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("process")]
 #: The walk through the page that the everyday run has: from a cost to why it is so.
 EVERYDAY = pytest.param("why", marks=pytest.mark.everyday)
+#: The states that all pages have by the same code, page by page.
+EVERY_STATE = pytest.param("everypage", marks=pytest.mark.drill)
 #: Without windows, if there is such a one: it takes half the time.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 
@@ -53,7 +55,7 @@ def test_the_filters_of_the_page_are_those_of_the_document(tmp_path: Path) -> No
     assert made.read_bytes() == (WEB / "src" / "api" / "filters.ts").read_bytes()
 
 
-@pytest.mark.parametrize("file", ["access", "categories", "everypage", "journeys", "pages", "states", EVERYDAY])
+@pytest.mark.parametrize("file", ["access", "categories", "journeys", "pages", "states", EVERYDAY, EVERY_STATE])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"

@@ -163,6 +163,7 @@ def test_an_idle_child_that_is_gone_is_replaced(deployment: Deployment, children
     assert process_of_a_run(deployment, children) is not idle
 
 
+@pytest.mark.drill
 def test_an_idle_child_that_does_not_respond_is_replaced(
     deployment: Deployment, children: ChildProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:

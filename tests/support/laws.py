@@ -21,7 +21,7 @@ EVERYDAY_CASES: Final = 4
 
 _Case = TypeVar("_Case")
 #: One of how many examples the profiles of Hypothesis have.
-_PARTS: Final = {EVERYDAY: 8, WHOLE: 3, THOROUGH: 1}
+_PARTS: Final = {EVERYDAY: 8, WHOLE: 5, THOROUGH: 1}
 _FEWEST: Final = 2
 
 

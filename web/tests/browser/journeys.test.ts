@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { BASE, close, findings, RECORDED, type World, world } from "./world.ts";
+import { BASE, close, findings, hasAsked, RECORDED, type World, world } from "./world.ts";
 
 after(close);
 
@@ -39,7 +39,7 @@ test("the bill adds up to the service's total and to the provider's bill, and is
   await page.getByText("Equal to the provider’s bill, to the last digit").waitFor();
   const months = "start_date=2026-11-01&end_date=2026-11-30";
   const wanted = `?${months}&group_by=tag:team&time_bucket=month&names=true`;
-  assert.ok(asked.some((each) => each.endsWith(`/chargebacks/aggregate${wanted}`)));
+  await hasAsked({ page, asked }, (each) => each.endsWith(`/chargebacks/aggregate${wanted}`));
   const file = await page.getByRole("link", { name: "CSV", exact: true }).getAttribute("href");
   assert.ok(file?.endsWith(`/chargebacks/aggregate.csv${wanted}`));
   const parts = page.waitForRequest(/aggregate\?.*group_by=tag:team&group_by=product_type/);
@@ -55,7 +55,7 @@ test("the bill leads to statements in cents that add up, and each of these to it
   await page.getByRole("link", { name: "Statements", exact: true }).click();
   const list = page.getByRole("region", { name: "Statements" });
   await list.getByRole("row").first().waitFor();
-  assert.ok(asked.some((each) => each.endsWith("/statements?period=2026-11&by=category:cost_center")));
+  await hasAsked({ page, asked }, (each) => each.endsWith("/statements?period=2026-11&by=category:cost_center"));
   const { statements, statement } = RECORDED;
   const cents = async (rows: string) => (await page.locator(`${rows} .num`).allTextContents()).map(plainCents);
   const parts = await cents("tbody");
@@ -128,7 +128,7 @@ test("bill lines leave aside what they know nothing of, and lead to their shares
     .first()
     .click();
   await page.getByText(`Bill line is ${line_id}`, { exact: true }).waitFor();
-  assert.ok(asked.some((each) => /\/billing\?/.test(each) && !each.includes("identity_id")));
+  await hasAsked({ page, asked }, (each) => /\/billing\?/.test(each) && !each.includes("identity_id"));
   await shares;
   await leave();
 });
@@ -138,12 +138,12 @@ test("filters without words of their own stay: in links, in questions, and as ch
   await page.getByText("Costs know nothing of bill line: that filter is left aside here.").waitFor();
   const chips = await page.locator(".chip .cut").allTextContents();
   assert.deepEqual(chips, ["Cluster is lkc-1", "Bill line is not 7", "Shade is dark"]);
-  assert.ok(asked.some((each) => /\/costs\?.*&cluster_id=lkc-1&shade=dark$/.test(each)));
+  await hasAsked({ page, asked }, (each) => /\/costs\?.*&cluster_id=lkc-1&shade=dark$/.test(each));
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Rows" }).click();
   await page.getByRole("navigation", { name: "Kind of rows" }).waitFor();
   assert.equal(query(page.url()), "?period=7d&cluster_id=lkc-1&not.line_id=7&shade=dark");
   assert.equal(await page.getByText("know nothing of").count(), 0);
-  assert.ok(asked.some((each) => /\/chargebacks\?.*&cluster_id=lkc-1&not\.line_id=7&shade=dark$/.test(each)));
+  await hasAsked({ page, asked }, (each) => /\/chargebacks\?.*&cluster_id=lkc-1&not\.line_id=7&shade=dark$/.test(each));
   for (const rest of ["?period=7d&not.line_id=7&shade=dark", "?period=7d&shade=dark", "?period=7d"]) {
     await page
       .getByRole("link", { name: /^Remove:/ })
@@ -297,7 +297,7 @@ test("a click is a filter, the filter is the address and the question, and back 
     .click();
   assert.equal(query(page.url()), "?period=7d&tag:team=search");
   await page.getByText("Team is search", { exact: true }).waitFor();
-  assert.ok(asked.some((each) => /\/costs\?.*tag:team=search/.test(each)));
+  await hasAsked({ page, asked }, (each) => /\/costs\?.*tag:team=search/.test(each));
   await page.getByRole("link", { name: "Leave out Kafka CKUs" }).first().click();
   assert.equal(query(page.url()), "?period=7d&tag:team=search&not.product_type=KAFKA_NUM_CKUS");
   await page.goBack();
@@ -457,12 +457,14 @@ test("a day has a history, which leads to what it was and to what changed since"
   await drawer.getByRole("link", { name: /As it was then/ }).click();
   await page.getByText("As it was 17 Nov 2026, 02:10 UTC").first().waitFor();
   const day = "start_date=2026-11-12&end_date=2026-11-12";
-  assert.ok(asked.some((each) => each.includes(`/chargebacks?${day}&as_of=2026-11-17T02:10:11.5Z`)));
+  await hasAsked({ page, asked }, (each) => each.includes(`/chargebacks?${day}&as_of=2026-11-17T02:10:11.5Z`));
   await page.goBack();
   await page.getByRole("button", { name: /Revision 2/ }).click();
   await page.getByRole("link", { name: /What changed since/ }).click();
   await page.getByRole("heading", { name: "7 changes" }).waitFor();
-  assert.ok(asked.some((each) => each.includes(`/chargebacks/diff?${day}&from_as_of=2026-11-17T02:10:11.5Z`)));
+  await hasAsked({ page, asked }, (each) =>
+    each.includes(`/chargebacks/diff?${day}&from_as_of=2026-11-17T02:10:11.5Z`),
+  );
   assert.deepEqual(complaints, []);
   await leave();
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { costsOf, exact } from "./service.ts";
-import { close, findings, real, settled, type World } from "./world.ts";
+import { close, findings, hasAsked, real, settled, type World } from "./world.ts";
 
 const PROXY = process.env.PROXY ?? "";
 const PERIOD = "period=5d";
@@ -46,7 +46,7 @@ test("ids with slashes reach the API as they are", async () => {
   const found = await as("alice");
   await found.open(`acme/item?${PERIOD}&resource_id=a%2Fb%3A%20c`);
   await found.page.getByText("No costs in this view").waitFor();
-  assert.ok(found.asked.some((each) => each.includes("/entities/resource/a%2Fb%3A%20c/tags")));
+  await hasAsked(found, (each) => each.includes("/entities/resource/a%2Fb%3A%20c/tags"));
   await leave(found);
 });
 

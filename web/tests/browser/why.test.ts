@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Route } from "playwright-core";
-import { close, findings, overflow, problem, RECORDED, type World, world } from "./world.ts";
+import { close, findings, hasAsked, overflow, problem, RECORDED, type World, world } from "./world.ts";
 
 after(close);
 
@@ -41,7 +41,9 @@ test("why it changed: sentences and effects of what changed most, at every width
   const dialog = page.getByRole("dialog", { name: "Why did it change?" });
   const { items, totals } = RECORDED.changes;
   await dialog.getByText(items[0].sentence).waitFor();
-  assert.ok(asked.some((each) => each.includes("/chargebacks/changes?period=7d&compare=previous&group_by=tag:team")));
+  await hasAsked({ page, asked }, (each) =>
+    each.includes("/chargebacks/changes?period=7d&compare=previous&group_by=tag:team"),
+  );
   const exact = (text: string) => `USD ${text.replace("-", "−")}`;
   assert.equal(await dialog.locator(".whole").getAttribute("title"), exact(totals.delta));
   assert.equal(await dialog.locator(".reasons > li").count(), items.length);

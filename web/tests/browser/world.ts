@@ -101,6 +101,8 @@ export interface World {
   close: () => Promise<void>;
 }
 
+const pathOf = (url: URL) => url.pathname + url.search;
+
 export const ETAG = '"3-0123456789abcdef"';
 
 /** The answers of a tenant that has the cost category `cost_center`; recorded without, it has none. */
@@ -152,7 +154,7 @@ export async function real(options: BrowserContextOptions = {}, base = BASE): Pr
   page.on("request", (request) => {
     const url = new URL(request.url());
     if (url.origin !== new URL(base).origin) complaints.push(`asks ${url}`);
-    if (url.pathname.includes("/api/v1/")) asked.push(url.pathname + url.search);
+    if (url.pathname.includes("/api/v1/")) asked.push(pathOf(url));
   });
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`refused: ${event.violatedDirective}`));
@@ -175,6 +177,12 @@ export async function visit(path: string): Promise<World> {
 export async function leave({ complaints, close: end }: World): Promise<void> {
   assert.deepEqual(complaints, []);
   await end();
+}
+
+/** Wait until the page has asked a question of the service: a page shows its frame before it asks. */
+export async function hasAsked({ page, asked }: Pick<World, "page" | "asked">, is: (question: string) => boolean) {
+  if (asked.some(is)) return;
+  await page.waitForRequest((request) => is(pathOf(new URL(request.url()))));
 }
 
 /** Wait until everything on the page is the answer to its present address. */
