@@ -43,7 +43,10 @@ def scopes(rest: Client) -> dict[str, Scoped]:
 @pytest.mark.extensive
 @pytest.mark.parametrize(
     ("transport", "name"),
-    first_of(("http", "category"), ("http", "identity"), ("http", "environment"), ("stdio", "category")),
+    [
+        *first_of(("http", "category"), ("http", "identity"), ("http", "environment")),
+        pytest.param("stdio", "category", marks=pytest.mark.drill),
+    ],
 )
 def test_no_tool_tells_of_the_outside(
     organisation: Organisation, rest: Client, scopes: dict[str, Scoped], transport: str, name: str
