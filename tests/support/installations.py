@@ -3,9 +3,7 @@ requests."""
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ import httpx
 import yaml
 
 from chargeback.demo.config import ServerInfo, demo_configuration
-from tests.support.processes import eventually, free_port
+from tests.support.processes import eventually, free_port, started
 
 #: The storage that an API reads: the control database and the facts.
 READS = ("/tenants", "/tenants/acme/status", "/tenants/acme/chargebacks", "/tenants/acme/chargebacks/aggregate")
@@ -104,12 +102,8 @@ class Installation:
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         """Start a ``chargeback`` process; its output is added to the log."""
         with self.log.open("ab") as log:
-            return subprocess.Popen(
-                [*self._within, sys.executable, "-m", "chargeback", *words, "--config", str(self.config_file)],
-                stdout=log,
-                stderr=log,
-                env=os.environ | {"COLUMNS": "1000"},
-            )
+            arguments = [*words, "--config", str(self.config_file)]
+            return started(arguments, output=log, within=self._within, COLUMNS="1000")
 
     def run(self) -> tuple[int, str]:
         """Run once; return the exit code and the output."""
@@ -138,9 +132,7 @@ def serving(config: Path) -> Iterator[httpx.Client]:
     """Start a service with several tenants, and a client of it; stop the service at the end."""
     address = f"http://127.0.0.1:{yaml.safe_load(config.read_text())['api']['port']}"
     with config.with_name("log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "chargeback", "serve", "--config", str(config)], stdout=log, stderr=log
-        )
+        process = started(["serve", "--config", str(config)], output=log)
     try:
         # Without keep-alive connections: the server may close one at the moment when it is used again.
         unkept = httpx.Limits(max_keepalive_connections=0)

@@ -7,9 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from chargeback.model.days import utc_today
 from chargeback.store.control.days import read_days
@@ -22,12 +22,19 @@ BEGAN: Final = utc_today()
 
 def command(config: Path, *words: str) -> subprocess.Popen[bytes]:
     """Start a ``chargeback`` process, as a user does, on the day on which the tests began."""
+    return started([*words, "--config", str(config)], output=subprocess.DEVNULL)
+
+
+def started(
+    words: Sequence[str], *, output: int | IO[bytes], within: Sequence[str] = (), **environment: str
+) -> subprocess.Popen[bytes]:
+    """Start a ``chargeback`` process on the day on which the tests began, behind the words of ``within``."""
     under = words_within(BEGAN)
     return subprocess.Popen(
-        [*under, sys.executable, "-m", "chargeback", *words, "--config", str(config)],
-        env=os.environ | (FAKED if under else {}),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [*within, *under, sys.executable, "-m", "chargeback", *words],
+        env=os.environ | (FAKED if under else {}) | environment,
+        stdout=output,
+        stderr=output,
     )
 
 
