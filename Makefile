@@ -111,7 +111,7 @@ test: setup servers $(WEB_READY)  ## The everyday tests: in five minutes on two 
 	@$(MAKE) --no-print-directory page
 	@$(PYTEST) --everyday -m "not drill" $(TESTED)
 
-test-all: setup servers $(WEB_READY)  ## All tests but the drills: also every server, browser and process (15 to 30 minutes on two cores)
+test-all: setup servers $(WEB_READY)  ## All tests but the drills: also every server, browser and process (some twenty minutes on two cores)
 	@$(MAKE) --no-print-directory page
 	@$(PYTEST) -m "not drill" $(TESTED)
 
