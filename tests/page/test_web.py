@@ -55,7 +55,9 @@ def test_the_filters_of_the_page_are_those_of_the_document(tmp_path: Path) -> No
     assert made.read_bytes() == (WEB / "src" / "api" / "filters.ts").read_bytes()
 
 
-@pytest.mark.parametrize("file", ["access", "categories", "journeys", "pages", "states", EVERYDAY, EVERY_STATE])
+@pytest.mark.parametrize(
+    "file", ["access", "answers", "categories", "journeys", "pages", "states", EVERYDAY, EVERY_STATE]
+)
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"

@@ -1,12 +1,12 @@
 /** Questions about cost categories, and changes of them. */
-import { useQueries, useQuery } from "@tanstack/react-query";
 import { categoryOf, isCategory } from "../format/names";
 import type { CategoryDocument } from "../pages/categories/document";
 import { apiQuery, type View } from "../url/view";
-import { address, getVersion, type Query, remove, send, type Versioned } from "./client";
+import { TRIAL, useAnswer, useAnswers } from "./answer";
+import { address, getVersion, type Query, remove, send } from "./client";
 import { useAccess } from "./me";
 import { useOf } from "./questions";
-import type { Category, DryRun } from "./shapes";
+import type { DryRun } from "./shapes";
 
 const CATEGORY = "/cost-categories/{category_key}";
 
@@ -18,12 +18,13 @@ export const readCategory = (tenant: string, category_key: string, signal?: Abor
   getVersion(tenant, CATEGORY, { at: { category_key } }, signal);
 
 const category = (tenant: string, key: string) => ({
-  queryKey: [address(tenant, CATEGORY, { at: { category_key: key } })],
-  queryFn: ({ signal }: { signal: AbortSignal }) => readCategory(tenant, key, signal),
+  key: [address(tenant, CATEGORY, { at: { category_key: key } })],
+  of: key,
+  ask: (signal: AbortSignal) => readCategory(tenant, key, signal),
+  alone: true,
 });
 
-export const useCategory = (tenant: string, key: string) =>
-  useQuery<Versioned<Category>>({ ...category(tenant, key), placeholderData: (): undefined => undefined });
+export const useCategory = (tenant: string, key: string) => useAnswer(category(tenant, key));
 
 /** The registers of the categories that some dimensions name, by key, as far as they are known. */
 export function useRegisters(tenant: string, dimensions: readonly string[]): Map<string, Register> {
@@ -31,12 +32,9 @@ export function useRegisters(tenant: string, dimensions: readonly string[]): Map
   const { seesAll } = useAccess(tenant);
   const named = seesAll ? dimensions : [];
   const keys = [...new Set(named.filter(isCategory).map((each) => categoryOf(each).key))];
-  const found = useQueries({ queries: keys.map((key) => category(tenant, key)) });
+  const found = useAnswers(keys.map((key) => category(tenant, key)));
   return new Map(
-    keys.flatMap((key, n) => {
-      const body = found[n]?.data?.body;
-      return body ? [[key, documentOf(body).values ?? {}] as const] : [];
-    }),
+    found.flatMap(({ known }) => (known ? [[known.of, documentOf(known.data.body).values ?? {}] as const] : [])),
   );
 }
 
@@ -72,19 +70,18 @@ export const useAssigned = (tenant: string, category_key: string, query: Query<`
 /** What a document would change in the period of a view. */
 export function useDryRun(tenant: string, category_key: string, document: CategoryDocument | null, view: View) {
   const query = { ...apiQuery(view, { compare: false }), dry_run: true };
-  return useQuery({
-    queryKey: ["dry run", tenant, category_key, document, query],
-    queryFn: async (): Promise<DryRun> => {
+  return useAnswer({
+    key: [TRIAL, tenant, category_key, document, query],
+    of: document,
+    ask: async (): Promise<DryRun> => {
       const body = { document: { ...document } };
       const answer = await send("put", tenant, CATEGORY, { at: { category_key }, query, body });
       if ("version" in answer) throw new Error("The service saved what it should only try.");
       return answer;
     },
     enabled: document !== null,
-    placeholderData: (): undefined => undefined,
-    gcTime: 0,
-    staleTime: Number.POSITIVE_INFINITY,
-    refetchInterval: false,
+    alone: true,
+    again: "once",
   });
 }
 

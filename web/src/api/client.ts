@@ -1,7 +1,7 @@
 /** Requests to the API. Paths, parameters, bodies and answers are those of its own document (`schema.d.ts`). */
 import { API } from "../url/link";
 import { type Filter, filterPairs } from "../url/view";
-import { problemOf, unreachable } from "./problems";
+import { problemOf, signedOut, unreachable } from "./problems";
 import type { paths } from "./schema";
 
 type Prefix = "/api/v1/tenants/{tenant_name}";
@@ -28,7 +28,7 @@ type Sent<T> = T extends readonly (infer Each)[]
     : T;
 
 /** What a path of a tenant answers. */
-export type Answer<P extends Path, M extends Method = "get"> = Success<Operation<P, M>>;
+export type Answered<P extends Path, M extends Method = "get"> = Success<Operation<P, M>>;
 
 /** The parameters of a path; filters, whose names are open, are apart. */
 export type Query<P extends Addressed, M extends Method = "get"> =
@@ -67,7 +67,7 @@ export function address<P extends Addressed, M extends Method = "get">(
 /** Ask a path of a tenant. Throws a {@link Problem}. The browser keeps answers with their ETag and asks whether they
  * changed. */
 export const get = <P extends Path>(tenant: string, path: P, asked: Asked<P>, signal?: AbortSignal) =>
-  read<Answer<P>>(address(tenant, path, asked), signal);
+  read<Answered<P>>(address(tenant, path, asked), signal);
 
 /** What an address of the API answers. */
 export async function read<T>(url: string, signal?: AbortSignal): Promise<T> {
@@ -85,7 +85,7 @@ export async function getVersion<P extends Path>(
   path: P,
   asked: Asked<P>,
   signal?: AbortSignal,
-): Promise<Versioned<Answer<P>>> {
+): Promise<Versioned<Answered<P>>> {
   const answer = await answerOf("GET", address(tenant, path, asked), { signal: signal ?? null });
   return { body: await answer.json(), etag: answer.headers.get("ETag") };
 }
@@ -96,7 +96,7 @@ export async function send<M extends "post" | "put", P extends Path>(
   tenant: string,
   path: P,
   { body, headers, ...asked }: Change<P, M>,
-): Promise<Answer<P, M>> {
+): Promise<Answered<P, M>> {
   const request = { body: JSON.stringify(body ?? {}), headers: headers ?? {} };
   return (await answerOf(method.toUpperCase(), address<P, M>(tenant, path, asked), request)).json();
 }
@@ -117,5 +117,7 @@ async function answerOf(method: string, url: string, { headers, ...more }: Reque
     throw unreachable();
   }
   if (!answer.ok) throw await problemOf(answer);
+  if (answer.status !== 204 && !/[/+]json\b/.test(answer.headers.get("Content-Type") ?? ""))
+    throw signedOut(answer.status);
   return answer;
 }

@@ -11,10 +11,11 @@ export const ENTITIES: Readonly<Record<string, "identity" | "resource">> = {
   cluster_id: "resource",
 };
 
-/** The question for the entity of a filter; it is null if there is none. */
+/** The question for the entity of a filter; the answer is null if there is none. */
 export const entityOf = (tenant: string, { key, value }: Pick<Filter, "key" | "value">) => ({
-  queryKey: ["entity", tenant, key, value],
-  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+  key: ["entity", tenant, key, value],
+  of: value,
+  ask: async (signal: AbortSignal) => {
     const asked = { query: { search: value, page_size: 50 } };
     const items =
       ENTITIES[key] === "identity"
@@ -31,6 +32,6 @@ export const entityOf = (tenant: string, { key, value }: Pick<Filter, "key" | "v
     return items.find((each) => each.id === value) ?? null;
   },
   enabled: key in ENTITIES && value !== "" && value !== NOBODY,
-  placeholderData: (): undefined => undefined,
-  refetchInterval: false as const,
+  alone: true,
+  again: 600,
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { accessOf, userOf } from "./me";
+import { Problem } from "./problems";
 import type { Me, Right } from "./shapes";
 
 const RIGHTS: Right[] = ["read", "export", "tag", "run", "close", "admin"];
@@ -18,11 +19,12 @@ describe("what a reader may do", () => {
 
   test("a service or a proxy that does not say it takes nothing away: every request is checked there", () => {
     for (const status of [0, 403, 404, 503]) {
-      const found = accessOf(undefined, "acme", status);
+      const found = accessOf(undefined, "acme", new Problem(status, "", ""));
       expect(found).toMatchObject({ isKnown: true, seesAll: true });
       expect(RIGHTS.every(found.may)).toBe(true);
     }
-    expect(accessOf(undefined, "acme", 401).isKnown).toBe(false);
+    for (const status of [200, 401])
+      expect(accessOf(undefined, "acme", new Problem(status, "", "")).isKnown).toBe(false);
   });
 
   test("it is what the service says of this tenant, and nothing of another", () => {

@@ -1,16 +1,11 @@
 /** Who reads the page, and what that reader may do with a tenant. */
-import { useQuery } from "@tanstack/react-query";
 import { API } from "../url/link";
+import { missing, present, useAnswer } from "./answer";
 import { read } from "./client";
-import { asProblem } from "./problems";
+import type { Problem } from "./problems";
 import type { Me, Right, Scope } from "./shapes";
 
-export const useMe = () =>
-  useQuery({
-    queryKey: ["me"],
-    queryFn: ({ signal }) => read<Me>(`${API}me`, signal),
-    staleTime: 60_000,
-  });
+export const useMe = () => useAnswer({ key: ["me"], of: null, ask: (signal) => read<Me>(`${API}me`, signal) });
 
 /** What a reader may do with one tenant. */
 export interface Access {
@@ -25,16 +20,15 @@ export interface Access {
 }
 
 export function useAccess(tenant: string): Access {
-  const { data, failureReason } = useMe();
-  const failed = failureReason ? asProblem(failureReason).status : null;
-  return accessOf(data, tenant, failed);
+  const me = useMe();
+  return accessOf(present(me), tenant, missing(me)?.problem ?? null);
 }
 
-/** `failed` is the status of the answer about the reader where there is none. */
-export function accessOf(me: Me | undefined, tenant: string, failed: number | null): Access {
+/** `failed` is why there is no answer about the reader. */
+export function accessOf(me: Me | undefined, tenant: string, failed: Problem | null): Access {
   // What a proxy hides, or what fails, takes nothing away: the service checks every request all the same.
   if (!me) {
-    const open = failed !== null && failed !== 401;
+    const open = failed !== null && !failed.hasEnded;
     return { isKnown: open, user: null, scope: null, may: () => open, seesAll: open };
   }
   const found = me.tenants.find((each) => each.tenant_name === tenant);

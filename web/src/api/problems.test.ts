@@ -1,5 +1,15 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import { read } from "./client";
 import { asProblem, Problem, problemOf, unreachable } from "./problems";
+
+afterEach(() => void vi.unstubAllGlobals());
+
+test("a proxy's page in place of an answer means that the session has ended, and not that the page is wrong", async () => {
+  const page = new Response("<html>Sign in</html>", { headers: { "Content-Type": "text/html" } });
+  vi.stubGlobal("fetch", async () => page);
+  const found = await read("/api/v1/tenants").catch(asProblem);
+  expect(found).toMatchObject({ title: "Your session has ended", hasEnded: true, isRefusal: true, passes: false });
+});
 
 test("a problem says what the service says", async () => {
   const body = JSON.stringify({ title: "The storage cannot be used", detail: "database is locked" });

@@ -24,6 +24,16 @@ export class Problem extends Error {
   get passes(): boolean {
     return this.status === 0 || this.status >= 500 || this.status === 429;
   }
+
+  /** Whether this reader may not have it, or is not known any more. */
+  get isRefusal(): boolean {
+    return this.status === 403 || this.hasEnded;
+  }
+
+  /** Whether the reader has to sign in again: loading the page leads there, and asking again does not. */
+  get hasEnded(): boolean {
+    return this.status === 401 || (this.status >= 200 && this.status < 300);
+  }
 }
 
 const TITLES: Record<number, string> = {
@@ -53,6 +63,15 @@ export async function problemOf(answer: Response): Promise<Problem> {
 }
 
 const PART_MISSING = "Your session has ended, the service was updated, or it cannot be reached. Load the page again.";
+
+/** What a page of HTML in place of an answer means: the proxy before the service asks who the reader is. */
+export function signedOut(status: number): Problem {
+  return new Problem(
+    status,
+    "Your session has ended",
+    "Something before this service answered with a page of its own, as it does to let you sign in. Load the page again to do so.",
+  );
+}
 
 export function unreachable(): Problem {
   return new Problem(0, "The service cannot be reached", "The network or the service is down; the page tries again.");

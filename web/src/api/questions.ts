@@ -1,77 +1,53 @@
-import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { API } from "../url/link";
 import { apiQuery, sumsQuery, type View } from "../url/view";
-import { type Answer, type Asked, address, get, type Path, type Query, read } from "./client";
-import { asProblem } from "./problems";
+import { type Answer, asking, type Question, useAnswer } from "./answer";
+import { type Answered, type Asked, address, get, type Path, type Query, read } from "./client";
 import type { paths } from "./schema";
 import type { Explained } from "./shapes";
 
-const SECOND = 1000;
-
-export function createQueries(): QueryClient {
-  return new QueryClient({
-    defaultOptions: {
-      queries: {
-        staleTime: 30 * SECOND,
-        refetchInterval: 60 * SECOND,
-        retry: (failures, error) => failures < 3 && asProblem(error).passes,
-        placeholderData: keepPreviousData,
-      },
-    },
-  });
-}
-
 /** A question to a path of a tenant, by its address. */
-export function question<P extends Path>(tenant: string, path: P, asked: Asked<P> = {}) {
-  return {
-    queryKey: [address(tenant, path, asked)],
-    queryFn: ({ signal }: { signal: AbortSignal }) => get(tenant, path, asked, signal),
-  };
-}
+export const question = <P extends Path>(
+  tenant: string,
+  path: P,
+  asked: Asked<P> = {},
+): Question<Answered<P>, Asked<P>> => ({
+  key: [address(tenant, path, asked)],
+  of: asked,
+  ask: (signal) => get(tenant, path, asked, signal),
+});
 
 /** Ask a path of a tenant, such as `/costs`; the path says what can be asked and what the answer is. */
-export function useOf<P extends Path>(tenant: string, path: P, asked: Asked<P> = {}, enabled = true) {
-  return useQuery<Answer<P>>({ ...question(tenant, path, asked), enabled });
+export function useOf<P extends Path>(
+  tenant: string,
+  path: P,
+  asked: Asked<P> = {},
+  enabled = true,
+): Answer<Answered<P>, Asked<P>> {
+  return useAnswer({ ...question(tenant, path, asked), enabled });
 }
 
 type Tenants = paths["/api/v1/tenants"]["get"]["responses"][200]["content"]["application/json"];
 
-export const useTenants = (enabled = true) =>
-  useQuery({
-    queryKey: ["tenants"],
-    queryFn: ({ signal }) => read<Tenants>(`${API}tenants`, signal),
-    enabled,
-  });
+export const useTenants = () =>
+  useAnswer({ key: ["tenants"], of: null, ask: (signal) => read<Tenants>(`${API}tenants`, signal) });
 export const useViews = (tenant: string) => useOf(tenant, "/views");
 export const useRuns = (tenant: string) => useOf(tenant, "/runs", { query: { limit: 20 } });
 
 export const useTenant = (tenant: string) =>
-  useQuery<Answer<"">>({
-    ...question(tenant, ""),
-    refetchInterval: (query) => (query.state.data?.run ? 3 : 60) * SECOND,
-  });
+  useAnswer({ ...question(tenant, ""), again: (found) => (found?.run ? 3 : 60) });
 
 export const usePipeline = (tenant: string) =>
-  useQuery<Answer<"/pipeline/status">>({
-    ...question(tenant, "/pipeline/status"),
-    refetchInterval: (query) => (query.state.data?.is_running ? 5 : 60) * SECOND,
-  });
+  useAnswer({ ...question(tenant, "/pipeline/status"), again: (status) => (status?.is_running ? 5 : 60) });
 
 export const INCLUDE: Query<"/costs"> = { include: ["issues,days,forecast,topics"] };
 
-/** The costs of a view, by several dimensions; `series` is the one over time. */
-export const useCosts = (
-  tenant: string,
-  view: View,
-  by: readonly string[],
-  series: string | null,
-  more: Query<"/costs"> = {},
-) =>
+/** The costs of a view by several dimensions, of which the first is over time; they are not known at once. */
+export const useCosts = (tenant: string, view: View, by: readonly string[] | null, more: Query<"/costs"> = {}) =>
   useOf(
     tenant,
     "/costs",
-    { query: { ...sumsQuery(view), by: [...by], ...(series && { series }), ...more }, filters: view.filters },
-    series !== null,
+    { query: { ...sumsQuery(view), ...(by && { by: [...by], series: by[0] }), ...more }, filters: view.filters },
+    by !== null,
   );
 
 /** What changed of a view since what it is compared with, by a dimension, and why. */
@@ -112,15 +88,13 @@ export const useGraph = (
 export const useReconciliation = (tenant: string, view: View) =>
   useOf(tenant, "/reconciliation", { query: apiQuery(view, { compare: false }) });
 
-export const useRevisions = (tenant: string, date: string) =>
-  useQuery<Answer<"/days/{date}/revisions">>(question(tenant, "/days/{date}/revisions", { at: { date } }));
+export const useRevisions = (tenant: string, date: string) => useOf(tenant, "/days/{date}/revisions", { at: { date } });
 
 /** What changed between two moments, by one dimension; `to` is now if it is null. */
-export const useDifference = (tenant: string, view: View, from: string, to: string | null, by: string) =>
-  useOf(tenant, "/chargebacks/diff", {
-    query: { ...apiQuery(view, { compare: false }), from_as_of: from, ...(to && { as_of: to }), group_by: [by] },
-    filters: view.filters,
-  });
+export function useDifference(tenant: string, view: View, from: string, to: string | null, by: string) {
+  const query = { ...apiQuery(view, { compare: false }), from_as_of: from, ...(to && { as_of: to }), group_by: [by] };
+  return useAnswer(asking(question(tenant, "/chargebacks/diff", { query, filters: view.filters }), { from, to, by }));
+}
 
 export const useSearch = (tenant: string, text: string) =>
   useOf(tenant, "/search", { query: { q: text, limit: 20 } }, text.length > 0);
@@ -142,7 +116,7 @@ export const EXPLAIN = 20;
 /** The explanation that a row links to: a path below the tenant, with its query. */
 export function useExplained(tenant: string, link: string, listed: number) {
   const url = `${address(tenant, "")}/${link}&page_size=${listed}`;
-  return useQuery({ queryKey: [url], queryFn: ({ signal }) => read<Explained>(url, signal) });
+  return useAnswer({ key: [url], of: link, ask: (signal) => read<Explained>(url, signal) });
 }
 
 /** The statement of a value for a month; `by` is what statements are made by. */

@@ -26,6 +26,7 @@ export type TopicItem = Schemas["TopicSummaryItem"];
 
 export type UnitCosts = Schemas["UnitCostsAnswer"];
 export type Finding = Schemas["FindingItem"];
+export type FindingList = Schemas["FindingList"];
 
 export type Flow = Schemas["FlowAnswer"];
 export type FlowNode = Schemas["FlowNode"];

@@ -1,16 +1,17 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { type ComponentType, lazy, Suspense } from "react";
+import { createQueries, missing, present } from "../api/answer";
 import { useAccess } from "../api/me";
-import { asProblem } from "../api/problems";
-import { createQueries, useTenant, useTenants } from "../api/questions";
+import { useTenant, useTenants } from "../api/questions";
 import { inOneLine } from "../format/rights";
 import { CostsPage } from "../pages/costs";
-import { Bone, Empty, Failure, Loading } from "../ui/states";
+import { Bone, Empty, Loading, Missing } from "../ui/states";
 import { HOME, href } from "../url/link";
 import { Boundary } from "./errors";
 import { SignedIn } from "./me";
-import { isWhole } from "./pages";
+import { hasFigures, isWhole } from "./pages";
 import { Router, useHere } from "./router";
+import { NothingCalculated } from "./run";
 import { Shell } from "./shell";
 import { Start } from "./start";
 
@@ -61,14 +62,15 @@ function TenantPage() {
   const { tenant, page } = useHere();
   const found = useTenant(tenant ?? "");
   const { isKnown, seesAll } = useAccess(tenant ?? "");
-  const failed = found.failureReason ? asProblem(found.failureReason) : null;
-  if (failed?.status === 404) return <Unknown />;
+  const unknown = missing(found);
+  if (unknown?.problem?.status === 404) return <Unknown />;
   // Who may not see the tenant may not see anything of it: one sentence says so instead of every card.
-  if (failed?.status === 401 || failed?.status === 403) return <Failure error={failed} retry={found.refetch} />;
+  if (unknown?.why === "not allowed") return <Missing unknown={unknown} />;
   if (isWhole(page)) {
     if (!isKnown) return <Waiting />;
     if (!seesAll) return <OfTheWhole />;
   }
+  if (hasFigures(page) && present(found)?.last_date === null) return <NothingCalculated tenant={tenant ?? ""} />;
   if (page === HOME) return <CostsPage />;
   const Found = LAZY[page];
   if (!Found) return <Nowhere />;
@@ -105,7 +107,7 @@ function OfTheWhole() {
 
 function Unknown() {
   const { tenant } = useHere();
-  const known = useTenants().data ?? [];
+  const known = present(useTenants()) ?? [];
   const { user } = useAccess(tenant ?? "");
   return (
     <Empty title={`There is no tenant “${tenant}”`}>

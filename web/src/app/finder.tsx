@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { missing } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useSearch } from "../api/questions";
 import type { Found } from "../api/shapes";
@@ -19,7 +20,7 @@ export function Finder({ currency, onClose }: { currency: string; onClose: () =>
   const here = useHere();
   const [text, setText] = useState("");
   const asked = useLater(text.trim(), 150);
-  const query = useSearch(here.tenant ?? "", asked);
+  const found = useSearch(here.tenant ?? "", asked);
   const allowed = pagesFor(useAccess(here.tenant ?? ""));
   const pages = allowed
     .filter((each) => matches(each.title, text))
@@ -28,18 +29,19 @@ export function Finder({ currency, onClose }: { currency: string; onClose: () =>
       name: each.title,
       note: "page",
     }));
-  const items = asked ? (query.data?.items ?? []) : [];
+  const items = asked && found.known ? found.known.data.items : [];
+  const unknown = missing(found);
   const choices = [...items.map((each, n) => choice(each, n, currency)), ...pages];
 
   const choose = ({ key }: Choice) => {
     onClose();
     const page = key.startsWith("page ") ? key.slice(5) : null;
-    const found = page ? null : items[Number(key.split(" ")[0])];
+    const item = page ? null : items[Number(key.split(" ")[0])];
     go(
       page
         ? here.to({ ...here.view, extra: {} }, page)
-        : found
-          ? here.to(...destination(found, here.view))
+        : item
+          ? here.to(...destination(item, here.view))
           : here.to(here.view),
     );
   };
@@ -52,7 +54,9 @@ export function Finder({ currency, onClose }: { currency: string; onClose: () =>
         onText={setText}
         choices={choices}
         onChoose={choose}
-        empty={query.isFetching ? "Looking …" : query.isError ? "The search has no answer." : "Nothing has this name."}
+        empty={
+          !unknown ? "Nothing has this name." : unknown.why === "loading" ? "Looking …" : "The search has no answer."
+        }
       />
     </Drawer>
   );

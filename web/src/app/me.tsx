@@ -1,3 +1,4 @@
+import { present } from "../api/answer";
 import { useAccess, useMe, userOf } from "../api/me";
 import type { Me } from "../api/shapes";
 import { conditions, either, RIGHTS } from "../format/rights";
@@ -13,7 +14,7 @@ const VOUCHED: Record<Me["kind"], string> = {
 
 /** Who I am, and what I may see and do here; nothing where the service tells nobody apart. */
 export function MeButton({ tenant }: { tenant: string }) {
-  const me = useMe().data;
+  const me = present(useMe());
   const user = userOf(me);
   if (!me || user === null) return null;
   return (
@@ -84,7 +85,7 @@ function Card({ me, tenant }: { me: Me; tenant: string }) {
 
 /** Who is signed in, in one sentence; empty where the service tells nobody apart. */
 export function SignedIn() {
-  const me = useMe().data;
+  const me = present(useMe());
   const user = userOf(me);
   if (!me || user === null) return null;
   return (

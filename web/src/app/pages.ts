@@ -40,6 +40,14 @@ export function isWhole(page: string): boolean {
 /** Pages that are not in the navigation: others lead to them. */
 const ELSEWHERE: Record<string, string> = { item: "Detail", statement: "Statement", moments: "Two moments" };
 
+/** Pages that can be used before the first day is calculated. */
+const WITHOUT_FIGURES = ["days", CATEGORIES, "tags", "views"];
+
+/** Whether a page is about the costs of calculated days. */
+export function hasFigures(page: string): boolean {
+  return !WITHOUT_FIGURES.includes(page) && (page in ELSEWHERE || PAGES.some((each) => each.page === page));
+}
+
 export function titleOf(page: string): string {
   return ELSEWHERE[page] ?? PAGES.find((each) => each.page === page)?.title ?? "Not found";
 }

@@ -1,23 +1,61 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
 import { href, type Place, ROOT, readPlace } from "../url/link";
-import { readView, type View } from "../url/view";
+import { mistakesOf, readView, type View } from "../url/view";
 
 const MOVED = "chargeback:moved";
 
-/** Go to an address of the page; `replace` for what is presentation only and needs no step back. */
+/** What a reader would lose by leaving the page, as a question; null for nothing. */
+let asksToLeave: string | null = null;
+/** The address that is shown. */
+let shown = location.href;
+
+/** Ask before the page is left, as long as there is a question. */
+export function useLeaving(question: string | null): void {
+  useEffect(() => {
+    if (question === null) return;
+    const hold = (event: BeforeUnloadEvent) => event.preventDefault();
+    asksToLeave = question;
+    addEventListener("beforeunload", hold);
+    return () => {
+      asksToLeave = null;
+      removeEventListener("beforeunload", hold);
+    };
+  }, [question]);
+}
+
+const pathOf = (address: string) => new URL(address, location.href).pathname;
+
+function mayLeaveFor(to: string): boolean {
+  return asksToLeave === null || pathOf(to) === pathOf(shown) || confirm(asksToLeave);
+}
+
+/** Go to an address of the page; `replace` for what is presentation only and needs no step back. Another page begins at
+ * its top, and with it whoever walks by keys. */
 export function go(to: string, { replace = false } = {}): void {
+  if (!mayLeaveFor(to)) return;
+  const isAnother = pathOf(to) !== pathOf(shown);
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
+  arrive();
+  if (!isAnother) return;
+  scrollTo(0, 0);
+  document.querySelector("main")?.focus({ preventScroll: true });
+}
+
+function arrive(): void {
+  shown = location.href;
   dispatchEvent(new Event(MOVED));
 }
 
+/** Back and Forward have moved already when they can be asked: who stays returns to where they were. */
+function onPop(): void {
+  if (mayLeaveFor(location.href)) arrive();
+  else history.pushState(null, "", shown);
+}
+
 function subscribe(listener: () => void): () => void {
-  addEventListener("popstate", listener);
   addEventListener(MOVED, listener);
-  return () => {
-    removeEventListener("popstate", listener);
-    removeEventListener(MOVED, listener);
-  };
+  return () => removeEventListener(MOVED, listener);
 }
 
 /** Follow links of the page without loading it again. Anything but a plain click is the browser's. */
@@ -28,16 +66,13 @@ function follow(event: MouseEvent): void {
   if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
   if (!link.pathname.startsWith(ROOT) || link.hash) return;
   event.preventDefault();
-  const samePage = link.pathname === location.pathname;
   go(link.href, { replace: link.dataset.replace !== undefined });
-  if (!samePage) {
-    scrollTo(0, 0);
-    document.querySelector("main")?.focus({ preventScroll: true });
-  }
 }
 
 export interface Here extends Place {
   view: View;
+  /** What the address says of the view that cannot be, in words. */
+  mistakes: readonly string[];
   /** The address of a view of this page, or of another one of this tenant. */
   to: (view: View, page?: string) => string;
 }
@@ -48,14 +83,18 @@ export function Router({ children }: { children: ReactNode }) {
   const address = useSyncExternalStore(subscribe, () => location.pathname + location.search);
   useEffect(() => {
     document.addEventListener("click", follow);
-    return () => document.removeEventListener("click", follow);
+    addEventListener("popstate", onPop);
+    return () => {
+      document.removeEventListener("click", follow);
+      removeEventListener("popstate", onPop);
+    };
   }, []);
   const here = useMemo(() => {
     const url = new URL(address, location.origin);
     const place = readPlace(url.pathname);
     const same = place.part === null ? place.page : `${place.page}/${encodeURIComponent(place.part)}`;
     const to = (view: View, page = same) => href(place.tenant ?? "", page, view);
-    return { ...place, view: readView(url.search), to };
+    return { ...place, view: readView(url.search), mistakes: mistakesOf(url.search), to };
   }, [address]);
   return <HereContext value={here}>{children}</HereContext>;
 }

@@ -1,7 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { present } from "../api/answer";
 import { usePipeline, useTenant } from "../api/questions";
-import { spoken } from "../format/days";
+import { instant, spoken } from "../format/days";
+import { Empty } from "../ui/states";
+import { useHere } from "./router";
 
 export interface Run {
   isOn: boolean;
@@ -13,8 +16,8 @@ export interface Run {
 
 /** Whether a run is on, and what it does. */
 export function useRun(tenant: string): Run {
-  const status = usePipeline(tenant).data;
-  const run = useTenant(tenant).data?.run;
+  const status = present(usePipeline(tenant));
+  const run = present(useTenant(tenant))?.run;
   const isOn = status?.is_running ?? false;
   const where = [run?.stage?.replace(/_/g, " "), run?.date && spoken(run.date)].filter(Boolean).join(", ");
   return { isOn, doing: isOn ? where : "", suspended: status?.permanent_failure ?? null };
@@ -29,6 +32,31 @@ export function useFreshFigures(tenant: string): void {
     if (wasOn.current && !isOn) void client.invalidateQueries();
     wasOn.current = isOn;
   }, [isOn, client]);
+}
+
+/** In place of figures of a tenant of which no day is calculated: an empty page would say that nothing costs anything. */
+export function NothingCalculated({ tenant }: { tenant: string }) {
+  const here = useHere();
+  const status = present(usePipeline(tenant));
+  const errors = status?.last_result?.errors;
+  return (
+    <Empty title="No day is calculated yet">
+      <p>The first figures are there when a day’s bill and its usage have been read, and the day is calculated.</p>
+      {status && <p>{status.last_run ? `The last run ended ${instant(status.last_run)}.` : "No run has ended yet."}</p>}
+      {errors && errors.length > 0 && (
+        <ul className="errors" aria-label="Errors of the last run">
+          {errors.map((each) => (
+            <li key={each} className="bad">
+              {each}
+            </li>
+          ))}
+        </ul>
+      )}
+      <a className="button" href={here.to({ ...here.view, filters: [], extra: {} }, "days")}>
+        Days and runs
+      </a>
+    </Empty>
+  );
 }
 
 /** Above every page: a run that is on, or a tenant that is suspended. */

@@ -1,10 +1,12 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useTenant, useTenants } from "../api/questions";
 import { full } from "../format/days";
 import { Drawer } from "../ui/drawer";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
+import { Warning } from "../ui/states";
 import { API, href, ROOT } from "../url/link";
 import { Finder } from "./finder";
 import { HelpList, useHelp, useKeys } from "./keys";
@@ -17,7 +19,7 @@ import { ThemeButton } from "./theme";
 /** The frame of every page of a tenant. */
 export function Shell({ children }: { children: ReactNode }) {
   const { tenant: name, page } = useHere();
-  const tenant = useTenant(name ?? "").data;
+  const tenant = present(useTenant(name ?? ""));
   const [finding, setFinding] = useState(false);
   const [helping, setHelping] = useHelp();
   useKeys(() => setHelping(true));
@@ -54,6 +56,7 @@ export function Shell({ children }: { children: ReactNode }) {
           {titleOf(page)} of {name}
         </h1>
         <RunBanner tenant={name ?? ""} />
+        <Misread />
         {children}
       </main>
       {finding && <Finder currency={tenant?.currency ?? "USD"} onClose={() => setFinding(false)} />}
@@ -75,15 +78,21 @@ export function Logo() {
   );
 }
 
+/** Says what of the address could not be understood, and what is shown instead. */
+function Misread() {
+  const { mistakes } = useHere();
+  if (mistakes.length === 0) return null;
+  return <Warning>The address cannot be read as it is: {mistakes.join("; ")}. The usual is shown instead.</Warning>;
+}
+
 function TenantButton() {
   const { tenant, page } = useHere();
-  const list = useTenants();
-  const others = list.data ?? [];
+  const others = present(useTenants());
   return (
     <Popover name="Tenant" plain label={<b>{tenant}</b>}>
       {(close) => (
         <ul>
-          {others.map((each) => (
+          {others?.map((each) => (
             <li key={each.tenant_name}>
               <a
                 href={href(each.tenant_name, page === "item" ? "costs" : page)}
@@ -108,8 +117,16 @@ function TenantButton() {
 function Navigation() {
   const { page, tenant, view, to } = useHere();
   const pages = pagesFor(useAccess(tenant ?? ""));
+  const bar = useRef<HTMLElement>(null);
+  // Where there is no room for all entries beside each other, the one of this page is in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is another entry
+  useLayoutEffect(() => {
+    const current = bar.current?.querySelector<HTMLElement>("[aria-current]");
+    if (bar.current && current)
+      bar.current.scrollLeft = current.offsetLeft - (bar.current.clientWidth - current.offsetWidth) / 2;
+  }, [page, pages.length]);
   return (
-    <nav className="nav" aria-label="Pages">
+    <nav className="nav" aria-label="Pages" ref={bar}>
       <ul>
         {pages.map((each) => (
           <li key={each.page}>

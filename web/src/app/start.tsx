@@ -1,8 +1,8 @@
 import { type FormEvent, useEffect } from "react";
+import { missing, present } from "../api/answer";
 import { useMe, userOf } from "../api/me";
-import { asProblem } from "../api/problems";
 import { useTenants } from "../api/questions";
-import { Failure } from "../ui/states";
+import { Missing } from "../ui/states";
 import { HOME, href } from "../url/link";
 import { SignedIn } from "./me";
 import { remember, remembered } from "./memory";
@@ -12,9 +12,10 @@ import { Logo } from "./shell";
 /** The page without a tenant: to the only one, or to a choice; or a name to type where the list is not for everyone. */
 export function Start() {
   const tenants = useTenants();
-  const user = userOf(useMe().data);
-  const failed = tenants.failureReason ? asProblem(tenants.failureReason) : null;
-  const only = tenants.data?.length === 1 && !location.search ? tenants.data[0] : null;
+  const user = userOf(present(useMe()));
+  const unknown = missing(tenants);
+  const listed = present(tenants);
+  const only = listed?.length === 1 && !location.search ? listed[0] : null;
   useEffect(() => {
     document.title = "Chargeback";
     if (only) go(href(only.tenant_name, HOME), { replace: true });
@@ -26,15 +27,15 @@ export function Start() {
     remember("tenant", name);
     go(href(name, HOME));
   };
-  const closed = failed?.status === 403;
+  const closed = unknown?.problem?.status === 403;
   return (
     <main className="start" id="main">
       <h1>
         <Logo /> Chargeback
       </h1>
-      {tenants.data && (
+      {listed && (
         <ul className="card menu">
-          {tenants.data.map((each) => (
+          {listed.map((each) => (
             <li key={each.tenant_name}>
               <a href={href(each.tenant_name, HOME)}>
                 {each.tenant_name}
@@ -46,9 +47,9 @@ export function Start() {
           ))}
         </ul>
       )}
-      {tenants.data?.length === 0 && (user === null ? <p>No tenant is configured.</p> : <NoRole />)}
-      {tenants.data && <SignedIn />}
-      {failed && !closed && <Failure error={failed} retry={tenants.refetch} />}
+      {listed?.length === 0 && (user === null ? <p>No tenant is configured.</p> : <NoRole />)}
+      {listed && <SignedIn />}
+      {unknown && !closed && <Missing unknown={unknown} />}
       {closed && (
         <form className="card form" onSubmit={choose}>
           <p>You may not see the list of tenants. Type the name of yours.</p>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { read } from "../money/money";
-import { type Band, geometry } from "./areas";
+import { type Band, geometry, HEIGHT, PAD } from "./areas";
 import { heats } from "./calendar";
 import { colours } from "./colours";
 import { type Link, type Node, layout as place } from "./ribbons";
@@ -14,7 +14,7 @@ function band(key: string, ...amounts: string[]): Band {
 describe("scale", () => {
   test("ticks are round and hold the values", () => {
     expect(ticks(0, 2193)).toEqual([0, 500, 1000, 1500, 2000, 2500]);
-    expect(ticks(-30, 80)).toEqual([-50, -25, 0, 25, 50, 75, 100]);
+    expect(ticks(-30, 80)).toEqual([-25, 0, 25, 50, 75, 100]);
     expect(ticks(0, 0)).toEqual([0]);
   });
 
@@ -34,9 +34,34 @@ describe("stacked areas", () => {
     expect(paths[1]).toContain(`,${y(25)}`);
   });
 
-  test("refunds stand below zero", () => {
-    const { ticks: marks } = geometry(times, [band("a", "10", "20"), band("credit", "-5", "0")], null, 640);
-    expect(marks[0]).toBeLessThan(0);
+  /** The numbers of a path, two by two. */
+  const points = (path: string | undefined) =>
+    [...(path ?? "").matchAll(/(-?[\d.]+),(-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
+
+  test("a band without costs on a day lies on those below it, and cuts nothing out of the stack", () => {
+    const days = ["1", "2", "3"];
+    const { x, y, paths } = geometry(days, [band("a", "10", "20", "10"), band("b", "30", "0", "30")], null, 640);
+    const onSecond = points(paths[1]).filter(([at]) => at === x(1));
+    expect(onSecond.map(([, height]) => height)).toEqual([y(20), y(20)]);
+  });
+
+  test("refunds stand below zero, and the axis reaches no further than they do", () => {
+    const {
+      x,
+      y,
+      paths,
+      ticks: marks,
+    } = geometry(times, [band("a", "2000", "1500"), band("b", "-3", "400")], null, 640);
+    expect(marks).toEqual([0, 500, 1000, 1500, 2000]);
+    expect(y(-3)).toBe(HEIGHT - PAD.bottom);
+    const onFirst = points(paths[1]).filter(([at]) => at === x(0));
+    expect(onFirst.map(([, height]) => Math.round(height))).toEqual(
+      [2000, 2000, -3, 0].map((each) => Math.round(y(each))),
+    );
+  });
+
+  test("a day of which a band knows nothing is an error, and no zero", () => {
+    expect(() => geometry(times, [band("a", "10")], null, 640)).toThrow("there is nothing at 1 of 1");
   });
 
   test("one day is a bar, and no day is nothing", () => {

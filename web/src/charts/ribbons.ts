@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { pixels, type Units } from "../money/money";
+import { at, pixels, type Units } from "../money/money";
 
 export interface Node {
   column: number;
@@ -41,7 +41,7 @@ export function layout(nodes: readonly Node[], links: readonly Link[], width: nu
   for (let column = 0; column < columns; column++) {
     const members = nodes.map((_, n) => n).filter((n) => nodes[n]?.column === column);
     const heights = share(
-      members.map((n) => Math.max(0, pixels(nodes[n]?.amount ?? 0n))),
+      members.map((n) => Math.max(0, pixels(at(nodes, n).amount))),
       height - GAP * (members.length - 1),
     );
     let y = 0;

@@ -1,4 +1,4 @@
-/** Round numbers for an axis from `low` to `high`, both inside the range of the ticks. */
+/** Round numbers for an axis from `low`, which no number is below, to `high`, which the last one reaches. */
 export function ticks(low: number, high: number, most = 5): number[] {
   const bottom = Math.min(0, low);
   const top = Math.max(0, high);
@@ -7,7 +7,7 @@ export function ticks(low: number, high: number, most = 5): number[] {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= raw * 0.999) ?? raw;
   const found: number[] = [];
-  for (let at = Math.floor(bottom / step + 1e-9); at * step < top + step * 0.999; at++) found.push(at * step);
+  for (let at = Math.ceil(bottom / step - 1e-9); at * step < top + step * 0.999; at++) found.push(at * step || 0);
   return found;
 }
 

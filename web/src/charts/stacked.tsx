@@ -1,7 +1,7 @@
 import { type PointerEvent, useId, useMemo, useState } from "react";
 import { brief } from "../format/days";
 import { short } from "../format/money";
-import type { Units } from "../money/money";
+import { at as timeAt, type Units } from "../money/money";
 import { type Band, geometry, HEIGHT, PAD } from "./areas";
 import { useWidth } from "./width";
 
@@ -16,29 +16,32 @@ interface Props {
   /** What a reader hears of one time. */
   describe: (index: number) => string;
   tip: (index: number) => React.ReactNode;
-  onZoom: (first: number, last: number) => void;
+  onZoom: (first: string, last: string) => void;
 }
 
 /** Stacked areas over time, with the total of the period before as a dotted line. Straight between what is known. */
 export function Stacked({ times, bands, before, currency, lit, describe, tip, onZoom }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(160, 640);
-  const [at, setAt] = useState<number | null>(null);
-  const [drag, setDrag] = useState<number | null>(null);
+  // Days, not places: while other days come, what was pointed at may be at another place, or gone.
+  const [pointed, setPointed] = useState<string | null>(null);
+  const [dragged, setDragged] = useState<string | null>(null);
+  const [at, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
   const shape = useMemo(() => geometry(times, bands, before, width), [times, bands, before, width]);
   const label = useId();
   const last = times.length - 1;
+  if (last < 0) return null;
 
-  const index = (event: PointerEvent<HTMLElement>) => {
+  const under = (event: PointerEvent<HTMLElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
     const part = (event.clientX - box.left - PAD.left) / (box.width - PAD.left - PAD.right);
     const steps = shape.bars ? Math.floor(part * times.length) : Math.round(part * last);
-    return Math.max(0, Math.min(last, steps));
+    return timeAt(times, Math.max(0, Math.min(last, steps)));
   };
   const lift = (event: PointerEvent<HTMLElement>) => {
     if (drag === null) return;
-    const end = index(event);
-    setDrag(null);
-    onZoom(Math.min(drag, end), Math.max(drag, end));
+    const end = times.indexOf(under(event));
+    setDragged(null);
+    onZoom(timeAt(times, Math.min(drag, end)), timeAt(times, Math.max(drag, end)));
   };
   const x = at === null ? 0 : shape.x(at);
 
@@ -46,12 +49,12 @@ export function Stacked({ times, bands, before, currency, lit, describe, tip, on
     <div className={`chart ${lit ? "lit" : ""}`} ref={frame}>
       <div
         className="plot"
-        onPointerMove={(event) => setAt(index(event))}
+        onPointerMove={(event) => setPointed(under(event))}
         onPointerLeave={() => {
-          setAt(null);
-          setDrag(null);
+          setPointed(null);
+          setDragged(null);
         }}
-        onPointerDown={(event) => event.button === 0 && event.pointerType === "mouse" && setDrag(index(event))}
+        onPointerDown={(event) => event.button === 0 && event.pointerType === "mouse" && setDragged(under(event))}
         onPointerUp={lift}
       >
         <svg viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
@@ -78,7 +81,7 @@ export function Stacked({ times, bands, before, currency, lit, describe, tip, on
               y={HEIGHT - 4}
               textAnchor={n === 0 && !shape.bars ? "start" : n === last && !shape.bars ? "end" : "middle"}
             >
-              {brief(times[n] ?? "")}
+              {brief(timeAt(times, n))}
             </text>
           ))}
           {at !== null && drag !== null && (
@@ -99,13 +102,13 @@ export function Stacked({ times, bands, before, currency, lit, describe, tip, on
           id={label}
           type="range"
           min={0}
-          max={Math.max(last, 0)}
+          max={last}
           value={at ?? last}
           aria-valuetext={describe(at ?? last)}
-          onChange={(event) => setAt(Number(event.target.value))}
-          onFocus={(event) => event.target.matches(":focus-visible") && setAt(at ?? last)}
-          onBlur={() => setAt(null)}
-          onKeyDown={(event) => event.key === "Enter" && at !== null && onZoom(at, at)}
+          onChange={(event) => setPointed(timeAt(times, Number(event.target.value)))}
+          onFocus={(event) => event.target.matches(":focus-visible") && setPointed(timeAt(times, at ?? last))}
+          onBlur={() => setPointed(null)}
+          onKeyDown={(event) => event.key === "Enter" && pointed !== null && at !== null && onZoom(pointed, pointed)}
         />
       </div>
       {at !== null && (
@@ -115,4 +118,10 @@ export function Stacked({ times, bands, before, currency, lit, describe, tip, on
       )}
     </div>
   );
+}
+
+/** Where a time is; null if it is not there. */
+function placeOf(time: string | null, times: readonly string[]): number | null {
+  const place = time === null ? -1 : times.indexOf(time);
+  return place < 0 ? null : place;
 }

@@ -24,6 +24,13 @@ export function write(units: Units): string {
   return `${units < 0n ? "-" : ""}${size / ONE}.${fraction}`;
 }
 
+/** What stands at a place of a list that has it. Throws where there is nothing: no figure is made up for it. */
+export function at<T>(list: readonly T[], place: number): T {
+  const found = list[place];
+  if (found === undefined) throw new RangeError(`there is nothing at ${place} of ${list.length}`);
+  return found;
+}
+
 export function sum(amounts: Iterable<Units>): Units {
   let total = 0n;
   for (const each of amounts) total += each;

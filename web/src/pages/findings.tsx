@@ -1,24 +1,27 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { present } from "../api/answer";
 import { address, send } from "../api/client";
 import { useAccess } from "../api/me";
 import { useOf, useTenant } from "../api/questions";
-import type { Finding } from "../api/shapes";
+import type { Finding, FindingList } from "../api/shapes";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { count, full } from "../format/days";
+import { UNTAGGED } from "../format/names";
 import { refused } from "../format/rights";
 import { AuthorField } from "../ui/author";
 import { Amount, Card } from "../ui/card";
 import { Choice } from "../ui/choice";
 import { CsvLink } from "../ui/csv";
 import { Drawer } from "../ui/drawer";
+import { Chips, FilterButton, LeftAside } from "../ui/filters";
 import { texts } from "../ui/form";
 import { Refusal } from "../ui/refusal";
 import { RemoveButton } from "../ui/remove";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
-import { has, toggle } from "../url/view";
+import { type Filter, has, toggle } from "../url/view";
 
 const STATES = [
   ["open", "Open"],
@@ -49,6 +52,8 @@ export function FindingsPage() {
   return (
     <>
       <div className="tools">
+        <Chips />
+        <FilterButton tenant={present(useTenant(name))} />
         <Choice name="State" values={STATES} chosen={state} field="state" />
         <Choice
           name="Unused for at least"
@@ -59,7 +64,7 @@ export function FindingsPage() {
         <span className="fill" />
         {may("export") && <CsvLink className="button" file={file} />}
       </div>
-      <Answered query={found} skeleton={<Bone height={30} />}>
+      <Answered answer={found} skeleton={<Bone height={30} />}>
         {(answer) =>
           answer.items.length === 0 ? (
             <Empty title={state === "snoozed" ? "Nothing is snoozed" : "Nothing unused was found"}>
@@ -67,7 +72,7 @@ export function FindingsPage() {
               {answer.snoozed > 0 && state === "open" && <p>{count(answer.snoozed, "finding")} snoozed.</p>}
             </Empty>
           ) : (
-            <Findings items={answer.items} total={answer.total} currency={answer.currency} />
+            <Findings answer={answer} />
           )
         }
       </Answered>
@@ -75,22 +80,61 @@ export function FindingsPage() {
   );
 }
 
-function Findings({ items, total, currency }: { items: readonly Finding[]; total: number; currency: string }) {
+/** What a finding has of what the filters of an address name; null for what findings do not know. */
+function carried({ subject, kind, tags }: Finding, key: string): string | null | undefined {
+  if (key.startsWith("tag:")) return tags[key.slice(4)] ?? UNTAGGED;
+  if (key === "identity_id") return kind === "idle_identity" ? subject.id : "";
+  if (key === "resource_id") return kind === "idle_identity" ? "" : (subject.cluster_id ?? subject.id);
+  if (key === "cluster_id") return subject.cluster_id ?? subject.id;
+  return null;
+}
+
+/** The findings that match the filters of the address: of each key one of its values, and none that is left out. */
+export function matching(items: readonly Finding[], filters: readonly Filter[]): Finding[] {
+  const keys = Map.groupBy(filters, (each) => each.key);
+  return items.filter((item) =>
+    [...keys].every(([key, all]) => {
+      const value = carried(item, key);
+      if (value === null) return true;
+      const wanted = all.filter((each) => !each.not);
+      const isLeftOut = all.some((each) => each.not && each.value === value);
+      return !isLeftOut && (wanted.length === 0 || wanted.some((each) => each.value === value));
+    }),
+  );
+}
+
+const KNOWN = /^(tag:.*|identity_id|resource_id|cluster_id)$/;
+
+function Findings({ answer }: { answer: FindingList }) {
+  const { view } = useHere();
+  const { currency, total } = answer;
+  const items = matching(answer.items, view.filters);
   const [snoozing, setSnoozing] = useState<Finding | null>(null);
+  const isAll = answer.items.length === total;
   return (
-    <Card title={count(total, "finding")} note="the most expensive first; the cost is that of the last 30 days">
-      <Table
-        className="tall"
-        label="Findings"
-        heads={["What", "Why", "Unused since", "Deleting it saves", { name: "A month", end: true }, "Snooze"]}
+    <>
+      <LeftAside subject="Findings" keys={view.filters.map((each) => each.key).filter((key) => !KNOWN.test(key))} />
+      <Card
+        title={
+          items.length === answer.items.length
+            ? count(total, "finding")
+            : `${items.length} of ${count(total, "finding")}`
+        }
+        note="the most expensive first; the cost is that of the last 30 days"
       >
-        {items.map((each) => (
-          <Row key={each.id} finding={each} currency={currency} onSnooze={() => setSnoozing(each)} />
-        ))}
-      </Table>
-      {items.length < total && <p className="note">The first {items.length}; the file has all.</p>}
-      {snoozing && <SnoozeDialog finding={snoozing} onClose={() => setSnoozing(null)} />}
-    </Card>
+        <Table
+          className="tall"
+          label="Findings"
+          heads={["What", "Why", "Unused since", "Deleting it saves", { name: "A month", end: true }, "Snooze"]}
+        >
+          {items.map((each) => (
+            <Row key={each.id} finding={each} currency={currency} onSnooze={() => setSnoozing(each)} />
+          ))}
+        </Table>
+        {!isAll && <p className="note">Of the first {answer.items.length}; the file has all.</p>}
+        {snoozing && <SnoozeDialog finding={snoozing} onClose={() => setSnoozing(null)} />}
+      </Card>
+    </>
   );
 }
 
@@ -173,7 +217,7 @@ function Subject({ finding }: { finding: Finding }) {
 function useCanSnooze(): { can: boolean; why: string } {
   const name = useHere().tenant ?? "";
   const { isKnown, may } = useAccess(name);
-  const takesTags = useTenant(name).data?.features.can_tag ?? false;
+  const takesTags = present(useTenant(name))?.features.can_tag ?? false;
   return { can: may("tag") && takesTags, why: isKnown && !may("tag") ? refused("tag") : "" };
 }
 

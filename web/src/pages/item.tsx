@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { present, useAnswer } from "../api/answer";
 import { ENTITIES, entityOf } from "../api/entities";
 import { useOf } from "../api/questions";
 import { useHere } from "../app/router";
@@ -32,15 +32,17 @@ export function ItemPage() {
 function Head({ subject }: { subject: Filter }) {
   const here = useHere();
   const name = here.tenant ?? "";
-  const entity = useQuery(entityOf(name, subject)).data;
+  const entity = present(useAnswer(entityOf(name, subject)));
   const [called] = useFilterNames([subject]);
   const entity_type = ENTITIES[subject.key];
-  const tags = useOf(
-    name,
-    "/entities/{entity_type}/{entity_id}/tags",
-    { at: { entity_type: entity_type ?? "", entity_id: subject.value } },
-    entity_type !== undefined,
-  ).data;
+  const tags = present(
+    useOf(
+      name,
+      "/entities/{entity_type}/{entity_id}/tags",
+      { at: { entity_type: entity_type ?? "", entity_id: subject.value } },
+      entity_type !== undefined,
+    ),
+  );
   return (
     <section className="card item-head" aria-labelledby="item-name">
       <p className="note">{entity ? type(entity.type) : dimension(subject.key)}</p>
@@ -52,7 +54,7 @@ function Head({ subject }: { subject: Filter }) {
         {entity?.last_seen_at && !entity.deleted_at && <span> · last seen {instant(entity.last_seen_at)}</span>}
       </p>
       <p className="tools">
-        {(tags ?? []).map((each) => (
+        {tags?.map((each) => (
           <span className="badge" key={each.tag_id}>
             {each.tag_key}: {each.tag_value}
             {inTime(each)}

@@ -1,3 +1,4 @@
+import { present } from "../api/answer";
 import { useTenant, useTopics } from "../api/questions";
 import type { TopicItem, Topics } from "../api/shapes";
 import { useHere } from "../app/router";
@@ -21,7 +22,7 @@ const MOST = 1000;
 export function TopicsPage() {
   const here = useHere();
   const name = here.tenant ?? "";
-  const tenant = useTenant(name).data;
+  const tenant = present(useTenant(name));
   const query = useTopics(name, here.view, MOST);
   if (tenant && !tenant.features.topics)
     return (
@@ -32,7 +33,7 @@ export function TopicsPage() {
   return (
     <>
       <Toolbar file={topicsFile(name, here.view)} currencies />
-      <Answered query={query} skeleton={<Bone height={40} />}>
+      <Answered answer={query} skeleton={<Bone height={40} />}>
         {(found) =>
           found.items.length === 0 ? (
             <Empty title="No topics in this view" />
@@ -55,7 +56,7 @@ function AllTopics({ topics, currency }: { topics: Topics; currency: string }) {
   const whole = cluster ? sum(items.map((each) => read(each.amount))) : read(topics.total);
   return (
     <>
-      <LeftAside subject="Topics" keys={topics.ignored_filters ?? []} />
+      <LeftAside subject="Topics" keys={topics.ignored_filters} />
       <Card
         title={`${count(items.length + (cluster ? 0 : (topics.other?.count ?? 0)), "topic")}, ${money(whole, currency)}`}
         note={cluster ? "of one cluster" : "area is the cost; press a cluster to see it alone"}

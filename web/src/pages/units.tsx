@@ -1,6 +1,7 @@
+import { asking, present, useAnswer } from "../api/answer";
 import { useCategories } from "../api/categories";
 import { address } from "../api/client";
-import { useOf, useTenant } from "../api/questions";
+import { question, useTenant } from "../api/questions";
 import type { UnitCosts } from "../api/shapes";
 import { useHere } from "../app/router";
 import { count, full } from "../format/days";
@@ -36,6 +37,10 @@ const [USUAL] = PERS as [Per, ...Per[]];
 const MOST = 200;
 const TITLES: Record<string, string> = { topic_name: "Topic", cluster_resource_id: "Cluster" };
 
+function titleOfPer(per: UnitCosts["per"]): string {
+  return PERS.find((each) => each.per === per)?.title ?? per;
+}
+
 function titleOf(by: string): string {
   return TITLES[by] ?? dimension(by);
 }
@@ -44,30 +49,30 @@ function titleOf(by: string): string {
 export function UnitsPage() {
   const here = useHere();
   const name = here.tenant ?? "";
-  const tenant = useTenant(name).data;
-  const categories = useCategories(name).data?.items.map((each) => `category:${each.key}`) ?? [];
+  const tenant = present(useTenant(name));
+  const categories = present(useCategories(name))?.items.map((each) => `category:${each.key}`);
   const offered = PERS.filter((each) => !each.ofTopics || tenant?.features.topics !== false);
   const found = offered.find((each) => each.per === here.view.extra.per) ?? USUAL;
-  const tags = tenant?.tag_keys.map((each) => `tag:${each.key}`) ?? [];
-  const choices = [...found.by, ...tags, ...categories];
+  const tags = tenant?.tag_keys.map((each) => `tag:${each.key}`);
+  const choices = [found.by, tags, categories].filter((each) => each !== undefined).flat();
   const by = choices.find((each) => each === here.view.extra.group) ?? found.by[0] ?? "";
   const query = { ...sumsQuery(here.view, { compare: false }), per: found.per, group_by: [by], limit: MOST };
   const asked = { query, filters: here.view.filters };
-  const costs = useOf(name, "/unit-costs", asked);
+  const costs = useAnswer(asking(question(name, "/unit-costs", asked), by));
   const file = { href: address(name, "/unit-costs.csv", asked), name: `${name}-unit-costs.csv` };
   return (
     <>
       <Toolbar compare={false} file={file} currencies />
       <Choice name="Costs per" values={offered.map((each) => [each.per, each.title])} chosen={found.per} field="per" />
       <Choice name="By" values={choices.map((each) => [each, titleOf(each)])} chosen={by} field="group" />
-      <Answered query={costs} skeleton={<Bone height={30} />}>
-        {(answer) => <Answer answer={answer} by={by} title={found.title} />}
+      <Answered answer={costs} skeleton={<Bone height={30} />}>
+        {(answer, of) => <Listed answer={answer} by={of} title={titleOfPer(answer.per)} />}
       </Answered>
     </>
   );
 }
 
-function Answer({ answer, by, title }: { answer: UnitCosts; by: string; title: string }) {
+function Listed({ answer, by, title }: { answer: UnitCosts; by: string; title: string }) {
   const { total, currency, unit } = answer;
   if (answer.items.length === 0) return <Empty title="No costs in this view" />;
   const more = answer.groups - answer.items.length;

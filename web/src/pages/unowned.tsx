@@ -1,3 +1,4 @@
+import { present } from "../api/answer";
 import { useCategories, useCoverage } from "../api/categories";
 import { address } from "../api/client";
 import { useAccess } from "../api/me";
@@ -18,19 +19,19 @@ import { Assign, type Subject } from "./categories/assign";
 import { comparison, ranked } from "./costs/facts";
 import { TagForm } from "./tags/form";
 
+const NONE: readonly Subject[] = [];
 const BY = ["resource_id", "product_type", "environment_id", "allocation_detail"];
 
 /** What nobody could be charged for, why, and what to do about it. */
 export function UnownedPage() {
   const here = useHere();
   const name = here.tenant ?? "";
-  const tenant = useTenant(name).data;
+  const tenant = present(useTenant(name));
   const narrowed = has(here.view, "identity_id", NOBODY) ? here.view : toggle(here.view, "identity_id", NOBODY);
   const { may } = useAccess(name);
-  const query = useCosts(name, narrowed, BY, "resource_id", { top: 20, include: ["issues"] });
-  const all = useCosts(name, here.view, ["identity_id"], "identity_id", { top: 1 }).data;
-  const costs = query.data;
-  const compared = costs?.compared_with;
+  const query = useCosts(name, narrowed, BY, { top: 20, include: ["issues"] });
+  const all = present(useCosts(name, here.view, ["identity_id"], { top: 1 }));
+  const compared = query.known?.data.compared_with;
   return (
     <>
       <Toolbar
@@ -44,7 +45,7 @@ export function UnownedPage() {
           name: `${name}-unowned.csv`,
         }}
       />
-      <Answered query={query} skeleton={<Bone height={30} />}>
+      <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) =>
           found.total.rows === 0 ? (
             <Nothing />
@@ -70,16 +71,17 @@ function AssignCard({ resources }: { resources: readonly Item[] }) {
   const here = useHere();
   const name = here.tenant ?? "";
   const { may, seesAll } = useAccess(name);
-  const canEdit = (useTenant(name).data?.features.can_tag ?? false) && may("admin") && seesAll;
-  const categories = useCategories(name).data?.items.map((each) => each.key) ?? [];
-  const first = categories[0] ?? "";
-  const unassigned = useCoverage(name, canEdit ? first : "", { ...here.view, filters: [] }).data?.top_unassigned ?? [];
-  if (!canEdit || !first) return null;
+  const canEdit = (present(useTenant(name))?.features.can_tag ?? false) && may("admin") && seesAll;
+  const categories = present(useCategories(name))?.items.map((each) => each.key);
+  const first = categories?.[0] ?? "";
+  const unassigned = present(useCoverage(name, canEdit ? first : "", { ...here.view, filters: [] }))?.top_unassigned;
+  if (!canEdit || !categories || !first) return null;
   const subjects: Subject[] = [
     ...resources.flatMap((each) =>
       each.value ? [{ kind: "resource" as const, id: each.value, name: each.name }] : [],
     ),
-    ...unassigned.map((each) => ({ kind: "identity" as const, id: each.identity_id, name: each.display_name })),
+    ...(unassigned?.map((each) => ({ kind: "identity" as const, id: each.identity_id, name: each.display_name })) ||
+      NONE),
   ];
   return (
     <Card title="Assign" note="a value of a cost category, from a day on">
@@ -92,7 +94,7 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
   const here = useHere();
   const { isKnown, may } = useAccess(here.tenant ?? "");
   const { currency, total } = costs;
-  const issues = (costs.issues ?? []).filter((each) => each.unallocated);
+  const issues = costs.issues?.filter((each) => each.unallocated);
   const amount = read(total.amount);
   const resources = costs.breakdowns.find((each) => each.by === "resource_id");
   const listing = { ...here, colour: (_: string | null, index: number) => (index < 0 ? "k-others" : "k-bar") };
@@ -116,7 +118,7 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
             { name: "Amount", end: true },
           ]}
         >
-          {issues.map((each) => (
+          {issues?.map((each) => (
             <tr key={each.reason}>
               <th scope="row">
                 <a
@@ -139,7 +141,7 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
           ))}
         </Table>
       </Card>
-      <AssignCard resources={resources?.items ?? []} />
+      {resources && <AssignCard resources={resources.items} />}
       <div className="split">
         {resources && (
           <Card title="Resources" note="what these costs are for">

@@ -18,7 +18,7 @@ export function ViewsPage() {
   const { scope } = useAccess(tenant ?? "");
   return (
     <Card title="Saved views" note={scope ? "your own" : "for everyone who sees this tenant"}>
-      <Answered query={query} skeleton={<Bone height={12} />}>
+      <Answered answer={query} skeleton={<Bone height={12} />}>
         {({ items }) =>
           items.length === 0 ? (
             <p className="note">None yet. Choose a period and filters on any page, and press “Save view” there.</p>

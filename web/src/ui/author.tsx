@@ -1,9 +1,10 @@
+import { present } from "../api/answer";
 import { useMe, userOf } from "../api/me";
 import { remembered } from "../app/memory";
 
 /** Who makes a change: known to the service, or asked for once and then remembered. */
 export function AuthorField({ maxLength }: { maxLength: number }) {
-  const user = userOf(useMe().data);
+  const user = userOf(present(useMe()));
   if (user !== null) return <input type="hidden" name="author" value={user} />;
   return (
     <label>

@@ -1,3 +1,4 @@
+import { present } from "../api/answer";
 import { useCategories } from "../api/categories";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
@@ -15,8 +16,8 @@ interface Props {
 /** Choose by what costs are broken down. */
 export function Dimensions({ label, by, choices }: Props) {
   const here = useHere();
-  const tenant = useTenant(here.tenant ?? "").data;
-  const categories = useCategories(here.tenant ?? "").data;
+  const tenant = present(useTenant(here.tenant ?? ""));
+  const categories = present(useCategories(here.tenant ?? ""));
   const shown = choices.includes(by) ? choices : [...choices, by];
   const choice = (each: string, close?: () => void) => (
     <a

@@ -1,5 +1,5 @@
-import { useQueries } from "@tanstack/react-query";
 import { useState } from "react";
+import { missing, present, useAnswers } from "../api/answer";
 import { useCategories, useRegisters } from "../api/categories";
 import { entityOf } from "../api/entities";
 import { GROUPS } from "../api/filters";
@@ -21,10 +21,10 @@ export function useFilterNames(filters: readonly Filter[]): string[] {
     tenant,
     filters.map((each) => each.key),
   );
-  const entities = useQueries({ queries: filters.map((each) => entityOf(tenant, each)) });
+  const entities = useAnswers(filters.map((each) => entityOf(tenant, each)));
   return filters.map(({ key, value }, n) => {
     const register = isCategory(key) ? registers.get(categoryOf(key).key) : undefined;
-    return label(key, value, register?.[value]?.name ?? entities[n]?.data?.display_name).name;
+    return label(key, value, register?.[value]?.name ?? entities[n]?.known?.data?.display_name).name;
   });
 }
 
@@ -64,8 +64,8 @@ export function Chip({ what, name, without }: { what: string; name: string; with
 }
 
 /** Says which filters of the view mean nothing for what is shown. */
-export function LeftAside({ subject, keys }: { subject: string; keys: readonly string[] }) {
-  if (keys.length === 0) return null;
+export function LeftAside({ subject, keys }: { subject: string; keys: readonly string[] | undefined }) {
+  if (!keys?.length) return null;
   const names = [...new Set(keys)].map((each) => dimension(each).toLowerCase()).join(", ");
   return (
     <Warning>
@@ -76,7 +76,7 @@ export function LeftAside({ subject, keys }: { subject: string; keys: readonly s
 
 export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
   const here = useHere();
-  const categories = useCategories(here.tenant ?? "").data;
+  const categories = present(useCategories(here.tenant ?? ""));
   return (
     <Popover name="Filter" icon="plus" plain bare shortcut="filter" label="Filter">
       {(close) => <FilterPicker keys={dimensionsOf(tenant, categories)} close={close} />}
@@ -113,8 +113,9 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
   const [text, setText] = useState("");
   const [not, setNot] = useState(false);
   const view = { ...here.view, compare: "none", filters: here.view.filters.filter((each) => each.key !== by) };
-  const query = useCosts(here.tenant ?? "", view, [by], by, { top: 50 });
-  const found = query.data?.breakdowns.find((each) => each.by === by);
+  const answer = useCosts(here.tenant ?? "", view, [by], { top: 50 });
+  const costs = present(answer);
+  const found = costs?.breakdowns.find((each) => each.by === by);
   const register = useRegisters(here.tenant ?? "", [by]).get(categoryOf(by).key) ?? {};
   const choices = (found?.items ?? []).map((item) => {
     const name = isCategory(by) ? (register[item.value ?? ""]?.name ?? null) : item.name;
@@ -124,7 +125,7 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
       key: value,
       name: named.name,
       search: `${named.name} ${value}`,
-      note: money(item.amount, query.data?.currency ?? "USD"),
+      note: money(item.amount, costs?.currency ?? "USD"),
     };
   });
   const matching = choices.filter((each) => matches(each.search, text));
@@ -142,7 +143,13 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
           close();
           go(here.to(toggle(here.view, by, choice.key, not)));
         }}
-        empty={query.isPending ? "Asking …" : "There is none in this period."}
+        empty={
+          missing(answer)?.why === "loading"
+            ? "Asking …"
+            : costs
+              ? "There is none in this period."
+              : "There is no answer."
+        }
       />
       <hr />
       <button type="button" aria-pressed={not} onClick={() => setNot(!not)}>

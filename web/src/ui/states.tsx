@@ -1,36 +1,35 @@
 import type { ReactNode } from "react";
+import type { Answer, Unknown } from "../api/answer";
 import { asProblem } from "../api/problems";
 import { Icon } from "./icons";
 
-interface Query<T> {
-  data: T | undefined;
-  error: unknown;
-  failureReason: unknown;
-  isFetching: boolean;
-  isPlaceholderData: boolean;
-  refetch: () => unknown;
-}
-
-interface Props<T> {
-  query: Query<T>;
+interface Props<T, Q> {
+  answer: Answer<T, Q>;
   skeleton: ReactNode;
-  children: (data: T) => ReactNode;
+  /** Draws an answer to a question, which is not always the one that is asked now. */
+  children: (data: T, of: Q) => ReactNode;
 }
 
-/** Show a question's answer, and every state before, between and instead of it. Old figures stay while new ones come. */
-export function Answered<T>({ query, skeleton, children }: Props<T>) {
-  const failed = query.failureReason ?? query.error;
-  if (query.data === undefined)
-    return failed ? <Failure error={failed} retry={query.refetch} /> : <Loading>{skeleton}</Loading>;
+/** Show what is known, or why nothing is. What was answered before stays, dimmed, while the next answer comes. */
+export function Answered<T, Q>({ answer, skeleton, children }: Props<T, Q>) {
+  const { known } = answer;
+  if (!known) return <Missing unknown={answer.unknown}>{skeleton}</Missing>;
   return (
     <>
-      {query.isFetching && query.isPlaceholderData && <div className="progress" />}
-      {failed ? <Failure error={failed} retry={query.refetch} old /> : null}
-      <div className={query.isPlaceholderData ? "main-part stale" : "main-part"} aria-busy={query.isPlaceholderData}>
-        {children(query.data)}
+      {known.missing && <Missing unknown={known.missing} old />}
+      <div className={known.isOld ? "main-part stale" : "main-part"} aria-busy={known.isOld}>
+        {children(known.data, known.of)}
       </div>
     </>
   );
+}
+
+/** Why there is no answer; `old`: older figures stand below it. */
+export function Missing({ unknown, old = false, children }: { unknown: Unknown; old?: boolean; children?: ReactNode }) {
+  const { why, problem, retry } = unknown;
+  if (problem) return <Failure error={problem} retry={retry} old={old} />;
+  if (why === "paused") return <Offline old={old} />;
+  return old ? <div className="progress" /> : <Loading>{children}</Loading>;
 }
 
 export function Loading({ children }: { children: ReactNode }) {
@@ -46,21 +45,32 @@ export function Loading({ children }: { children: ReactNode }) {
 }
 
 export function Failure({ error, retry, old = false }: { error: unknown; retry: () => unknown; old?: boolean }) {
-  const { title, detail, status } = asProblem(error);
+  const { title, detail, status, hasEnded } = asProblem(error);
   return (
     <section className="card problem" role="alert">
       <h2>{title}</h2>
       <p>{detail}</p>
       <p className="note">
         {status ? `HTTP ${status}` : "No answer"}
-        {old && "; the figures below are those of before"}
+        {old && `; ${OLD}`}
       </p>
-      <button type="button" className="button" onClick={() => retry()}>
-        Try again
+      <button type="button" className="button" onClick={() => (hasEnded ? location.reload() : retry())}>
+        {hasEnded ? "Load the page again" : "Try again"}
       </button>
     </section>
   );
 }
+
+function Offline({ old }: { old: boolean }) {
+  return (
+    <section className="card problem" role="alert">
+      <h2>You are offline</h2>
+      <p>The page asks again as soon as there is a network{old && `; ${OLD}`}.</p>
+    </section>
+  );
+}
+
+const OLD = "the figures below are those of before";
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (

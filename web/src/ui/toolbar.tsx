@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
+import { present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
@@ -41,7 +42,7 @@ export function Toolbar({
   children,
 }: Props) {
   const here = useHere();
-  const tenant = useTenant(here.tenant ?? "").data;
+  const tenant = present(useTenant(here.tenant ?? ""));
   const last = tenant?.last_date ?? null;
   const { may, scope } = useAccess(here.tenant ?? "");
   const { start, end } = here.view;

@@ -1,5 +1,6 @@
-import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { type Kept, useAnswer, useAnswers } from "../api/answer";
 import type { Page } from "../api/shapes";
 import { Scroller } from "./scroller";
 
@@ -11,31 +12,33 @@ export const MOST_ROWS = 200_000;
 
 type Fetch<T> = (page: number, size: number, signal: AbortSignal) => Promise<Page<T>>;
 
-/** The pages of a long list that are on the screen, and the first one. `key` names the list. While another list is
- * asked for, the rows of the one before stay: `shown` names the list whose rows there are. */
+/** The pages of a long list that are on the screen, and the first one, which is `of` the name of its list. `key` names the
+ * list. While another list is asked for, the rows of the one before stay. */
 export function usePages<T>(key: readonly unknown[], fetch: Fetch<T>) {
   const [pages, setPages] = useState<readonly number[]>([]);
   const client = useQueryClient();
   const name = JSON.stringify(key);
-  const query = (page: number) => ({
-    queryKey: ["page", name, page],
-    queryFn: ({ signal }: { signal: AbortSignal }) => fetch(page, SIZE, signal),
+  const question = (page: number) => ({
+    key: keyOf(name, page),
+    of: name,
+    ask: (signal: AbortSignal) => fetch(page, SIZE, signal),
   });
-  const first = useQuery(query(1));
-  useQueries({ queries: [...new Set(pages)].filter((page) => page > 1).map(query) });
-  const settled = useRef(name);
-  if (first.data && !first.isPlaceholderData) settled.current = name;
-  const shown = settled.current;
+  const first = useAnswer(question(1));
+  useAnswers([...new Set(pages)].filter((page) => page > 1).map(question));
+  const shown = first.known?.of ?? name;
   const rowAt = useCallback(
-    (index: number) => client.getQueryData<Page<T>>(["page", shown, Math.floor(index / SIZE) + 1])?.items[index % SIZE],
+    (index: number) =>
+      client.getQueryData<Kept<Page<T>, string>>(keyOf(shown, Math.floor(index / SIZE) + 1))?.data.items[index % SIZE],
     [client, shown],
   );
   const onRange = useCallback((from: number, to: number) => {
     const wanted = [Math.floor(from / SIZE) + 1, Math.floor(to / SIZE) + 1];
     setPages((old) => (old[0] === wanted[0] && old[1] === wanted[1] ? old : wanted));
   }, []);
-  return { first, shown, rowAt, onRange };
+  return { first, rowAt, onRange };
 }
+
+const keyOf = (name: string, page: number) => ["page", name, page];
 
 export interface Column<T> {
   name: string;

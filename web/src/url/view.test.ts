@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { apiQuery, during, extra, filterPairs, has, readView, toggle, type View, writeView } from "./view";
+import { apiQuery, during, extra, filterPairs, has, mistakesOf, readView, toggle, type View, writeView } from "./view";
 
 const value = fc.string({ minLength: 1, maxLength: 12 });
 const key = fc.constantFrom(
@@ -102,6 +102,25 @@ describe("the query of a page", () => {
     "?compare=x&by=y",
   ])("%s is the usual view, as far as it cannot be understood", (text) => {
     expect(readView(text)).toMatchObject({ period: "30d", start: null, end: null, compare: "previous", by: null });
+  });
+
+  test.each([
+    ["?period=forever", "the period “forever” is not known"],
+    ["?start_date=2026-03-02&end_date=2026-03-01", "the last day, 2026-03-01, is before the first, 2026-03-02"],
+    ["?start_date=2026-02-30&end_date=2026-03-01", "“2026-02-30” is no day"],
+    ["?end_date=2026-03-01", "one of its two dates is missing"],
+    ["?currency=euro", "the currency “euro” is not known"],
+    ["?compare=x&by=y", "the comparison “x” is not known; the dimension “y” is not known"],
+  ])("says what of %s cannot be understood", (text, words) => {
+    expect(mistakesOf(text).join("; ")).toBe(words);
+  });
+
+  test("has no mistakes as the page writes it", () => {
+    fc.assert(
+      fc.property(view, (each) => {
+        expect(mistakesOf(writeView(each))).toEqual([]);
+      }),
+    );
   });
 
   test("is the API's query", () => {

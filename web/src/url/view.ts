@@ -124,6 +124,32 @@ export function readView(search: string): View {
   };
 }
 
+/** What a query says of the period, the comparison, the dimension or the currency that cannot be: the usual is shown in its
+ * place, and never without a word. */
+export function mistakesOf(search: string): string[] {
+  const params = new URLSearchParams(search);
+  const view = readView(search);
+  const [start, end] = [params.get("start_date"), params.get("end_date")];
+  const dated = start !== null || end !== null;
+  const found: (string | false)[] = [
+    dated && view.start === null && datesWrong(start ?? "", end ?? ""),
+    ...(["period", "compare", "by", "currency"] as const).map((name) => {
+      const text = params.get(name);
+      const isRead = name === "period" && dated ? view.start !== null || view.period === text : view[name] === text;
+      return text !== null && !isRead && `${NAMES[name]} “${text}” is not known`;
+    }),
+  ];
+  return found.filter((each) => each !== false);
+}
+
+const NAMES = { period: "the period", compare: "the comparison", by: "the dimension", currency: "the currency" };
+
+function datesWrong(start: string, end: string): string {
+  const wrong = [start, end].find((each) => !isDay(each));
+  if (wrong === undefined) return `the last day, ${end}, is before the first, ${start}`;
+  return wrong === "" ? "one of its two dates is missing" : `“${wrong}” is no day`;
+}
+
 /** The query of a view, without what is usual; `?` included, empty for the usual view. */
 export function writeView(view: View): string {
   const params = new URLSearchParams();

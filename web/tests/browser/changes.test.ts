@@ -194,10 +194,10 @@ test("a day that is not calculated yet is pending, and is no zero", async () => 
 
 test("a tenant of which nothing is known yet says so on every page", async () => {
   for (const [name, text] of Object.entries({
-    costs: "No costs in this view",
-    rows: "No rows in this view",
-    map: "No costs in this view",
-    unowned: "Everything has an owner",
+    costs: "No day is calculated yet",
+    rows: "No day is calculated yet",
+    map: "No day is calculated yet",
+    unowned: "No day is calculated yet",
     categories: "There is no cost category yet",
     tags: "There are no tags yet",
     views: "None yet.",

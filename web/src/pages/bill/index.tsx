@@ -1,18 +1,20 @@
+import { asking, useAnswer } from "../../api/answer";
 import { type Register, useRegisters } from "../../api/categories";
 import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { sumsOf, useOf, useTenant } from "../../api/questions";
-import type { Tenant } from "../../api/shapes";
+import { question, sumsOf, useTenant } from "../../api/questions";
+import type { Aggregate, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { monthRange, monthsOf } from "../../format/days";
 import { categoryOf, dimension, isCategory } from "../../format/names";
+import { at } from "../../money/money";
 import { Card } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
 import { Icon } from "../../ui/icons";
 import { NothingHere } from "../../ui/nothing";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
-import { resolve, wholeMonths } from "../../url/period";
+import { type Dates, resolve, wholeMonths } from "../../url/period";
 import { during, extra } from "../../url/view";
 import { leadingTag, USUAL } from "../costs/facts";
 import { isStated, statements } from "../statement/address";
@@ -27,7 +29,7 @@ export function BillPage() {
   const { tenant: name } = useHere();
   const tenant = useTenant(name ?? "");
   return (
-    <Answered query={tenant} skeleton={<Bone height={30} />}>
+    <Answered answer={tenant} skeleton={<Bone height={30} />}>
       {(found) => (found.last_date ? <Bill tenant={found} last={found.last_date} /> : <NothingYet />)}
     </Answered>
   );
@@ -44,16 +46,12 @@ function NothingYet() {
 function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
   const here = useHere();
   const dates = wholeMonths(resolve(here.view, last));
-  const months = monthsOf(dates.start, dates.end);
   const by = here.view.by ?? leadingTag(tenant) ?? "identity_id";
   const parted = here.view.extra.parts !== undefined && by !== PARTS;
   const columns = parted ? [by, PARTS] : [by];
   const asked = sumsOf(during(here.view, dates.start, dates.end), columns, "month");
-  const query = useOf(tenant.tenant_name, "/chargebacks/aggregate", asked);
-  const { seesAll } = useAccess(tenant.tenant_name);
-  const registers = useRegisters(tenant.tenant_name, columns);
-  const named = namesOf(columns, registers);
-  const title = `Bill of ${tenant.tenant_name}, ${monthRange(dates.start, dates.end)}`;
+  const shown = { columns, dates, isWhole: here.view.filters.length === 0 };
+  const found = useAnswer(asking(question(tenant.tenant_name, "/chargebacks/aggregate", asked), shown));
   const file = {
     href: address(tenant.tenant_name, "/chargebacks/aggregate.csv", asked),
     name: `${tenant.tenant_name}-bill-${dates.start.slice(0, 7)}-${dates.end.slice(0, 7)}.csv`,
@@ -66,36 +64,46 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
           <span className="narrow-sr">Print</span>
         </button>
       </Toolbar>
-      <Answered query={query} skeleton={<Bone height={30} />}>
-        {(answer) =>
-          answer.total_rows === 0 ? (
-            <NothingHere
-              title="No costs in this bill"
-              when={monthRange(dates.start, dates.end)}
-              way="Show the last months"
-            />
-          ) : (
-            <Card
-              className="bill"
-              title={title}
-              note={`by ${dimension(by).toLowerCase()}, in ${tenant.currency}`}
-              action={<Choices tenant={tenant} by={by} parted={parted} />}
-            >
-              <StatementTable
-                found={statement(answer, columns, months)}
-                columns={columns}
-                months={months}
-                tenant={tenant}
-                names={{ ...answer.names, ...named }}
-              />
-              {seesAll && here.view.filters.length === 0 && (
-                <TieOut tenant={tenant} dates={dates} total={answer.total_amount} />
-              )}
-            </Card>
-          )
-        }
+      <Answered answer={found} skeleton={<Bone height={30} />}>
+        {(answer, of) => <Months tenant={tenant} answer={answer} {...of} />}
       </Answered>
     </>
+  );
+}
+
+interface MonthsProps {
+  tenant: Tenant;
+  answer: Aggregate;
+  columns: readonly string[];
+  dates: Dates;
+  /** Whether it is of the whole tenant, which can be compared with the provider's bill. */
+  isWhole: boolean;
+}
+
+function Months({ tenant, answer, columns, dates, isWhole }: MonthsProps) {
+  const { seesAll } = useAccess(tenant.tenant_name);
+  const named = namesOf(columns, useRegisters(tenant.tenant_name, columns));
+  const months = monthsOf(dates.start, dates.end);
+  const when = monthRange(dates.start, dates.end);
+  const by = at(columns, 0);
+  if (answer.total_rows === 0)
+    return <NothingHere title="No costs in this bill" when={when} way="Show the last months" />;
+  return (
+    <Card
+      className="bill"
+      title={`Bill of ${tenant.tenant_name}, ${when}`}
+      note={`by ${dimension(by).toLowerCase()}, in ${answer.currency}`}
+      action={<Choices tenant={tenant} by={by} parted={columns.length > 1} />}
+    >
+      <StatementTable
+        found={statement(answer, columns, months)}
+        columns={columns}
+        months={months}
+        tenant={tenant}
+        names={{ ...answer.names, ...named }}
+      />
+      {seesAll && isWhole && <TieOut tenant={tenant} dates={dates} total={answer.total_amount} />}
+    </Card>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Aggregate, Bucket } from "../../api/shapes";
 import { isNobody } from "../../format/names";
-import { larger, read, sum, type Units } from "../../money/money";
+import { at, larger, read, sum, type Units } from "../../money/money";
 import { filterValue, keyOf } from "../costs/facts";
 
 /** One line of a bill: what one value costs in each month, and the products that make it up. */
@@ -22,7 +22,7 @@ export interface Statement {
 /** Arrange sums by month in lines: the largest first, those without an owner last. `by` are one column or two. */
 export function statement(answer: Aggregate, by: readonly string[], months: readonly string[]): Statement {
   const lines = linesOf(answer.buckets, by, months);
-  const amounts = months.map((_, n) => sum(lines.map((each) => each.amounts[n] ?? 0n)));
+  const amounts = months.map((_, n) => sum(lines.map((each) => at(each.amounts, n))));
   const total = sum(lines.map((each) => each.total));
   return { lines, amounts, total, isWhole: total === read(answer.total_amount) };
 }

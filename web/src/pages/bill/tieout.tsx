@@ -14,7 +14,7 @@ export function TieOut({ tenant, dates, total }: { tenant: Tenant; dates: Dates;
   const here = useHere();
   const query = useReconciliation(tenant.tenant_name, during(here.view, dates.start, dates.end));
   return (
-    <Answered query={query} skeleton={<Bone height={6} />}>
+    <Answered answer={query} skeleton={<Bone height={6} />}>
       {({ days, currency }) => {
         const calculated = days.filter(isCalculated);
         const pending = days.filter((each) => each.state === "pending").length;

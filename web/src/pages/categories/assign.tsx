@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
+import { missing, TRIAL } from "../../api/answer";
 import { documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
 import type { Versioned } from "../../api/client";
-import { asProblem } from "../../api/problems";
 import type { Category } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { dimension, label, NOBODY } from "../../format/names";
@@ -43,7 +43,7 @@ export function Assign({ categories, subjects, first }: Props) {
   const [key, setKey] = useState(categories[0] ?? "");
   const [chosen, setChosen] = useState<Chosen | null>(null);
   const category = useCategory(tenant ?? "", key);
-  const document = category.data ? documentOf(category.data.body) : {};
+  const document = category.known ? documentOf(category.known.data.body) : {};
   const list = useId();
   const kinds = [...new Set(subjects.map((each) => each.kind))];
 
@@ -125,7 +125,7 @@ export function Assign({ categories, subjects, first }: Props) {
       </form>
       <p className="note">It becomes the first rule. Without a day in From (UTC), it holds for all days.</p>
       {chosen && (
-        <Answered query={category} skeleton={<Bone height={8} />}>
+        <Answered answer={category} skeleton={<Bone height={8} />}>
           {(found) => <Preview key={JSON.stringify(chosen)} chosen={chosen} found={found} />}
         </Answered>
       )}
@@ -148,7 +148,7 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
   const trial = useDryRun(name, chosen.key, document, here.view);
   const save = useMutation({
     mutationFn: () => saveCategory(name, chosen.key, document, chosen.reason, base.etag),
-    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "dry run" }),
+    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
   });
   const theirs = useMutation({
     mutationFn: () => readCategory(name, chosen.key),
@@ -157,16 +157,16 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
       save.reset();
     },
   });
-  const mistakes = trial.isError ? asProblem(trial.error).errors : [];
+  const mistakes = missing(trial)?.problem?.errors;
   if (save.isSuccess)
     return (
       <p className="banner good" role="status">
         Saved{"version" in save.data && ` as version ${save.data.version}`}.
       </p>
     );
-  if (mistakes.length > 0) return <Refused mistakes={mistakes} />;
+  if (mistakes?.length) return <Refused mistakes={mistakes} />;
   return (
-    <Answered query={trial} skeleton={<Bone height={8} />}>
+    <Answered answer={trial} skeleton={<Bone height={8} />}>
       {(effect) => (
         <>
           <EffectOf effect={effect} document={document} />

@@ -46,7 +46,7 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
         </>
       }
     >
-      <Answered query={query} skeleton={<Bone height={5} />}>
+      <Answered answer={query} skeleton={<Bone height={5} />}>
         {(found) => <Covered found={found} />}
       </Answered>
     </Card>
@@ -74,12 +74,12 @@ function Covered({ found }: { found: Coverage }) {
 export function RulesCard({ categoryKey, document }: { categoryKey: string; document: CategoryDocument }) {
   const here = useHere();
   const query = useCoverage(here.tenant ?? "", categoryKey, here.view);
-  const rules = document.rules ?? [];
+  const { rules = [] } = document;
   const ofRule = (found: Coverage, index: number | null) =>
     sum(found.by_rule.filter((each) => (each.rule?.index ?? null) === index).map((each) => read(each.amount)));
   return (
     <Card title="Rules" note={`${count(rules.length, "rule")}; the first that matches decides`}>
-      <Answered query={query} skeleton={<Bone height={12} />}>
+      <Answered answer={query} skeleton={<Bone height={12} />}>
         {(found) => (
           <Table
             className="tall"
@@ -126,7 +126,7 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
   const [chosen, setChosen] = useState<string | null>(null);
   return (
     <Card title="Not assigned" note="by identity, the highest cost first">
-      <Answered query={query} skeleton={<Bone height={12} />}>
+      <Answered answer={query} skeleton={<Bone height={12} />}>
         {(found) =>
           found.top_unassigned.length === 0 ? (
             <p className="note">Everything is assigned.</p>
@@ -166,11 +166,11 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
           )
         }
       </Answered>
-      {chosen !== null && query.data && (
+      {chosen !== null && query.known && (
         <Drawer title="Assign" onClose={() => setChosen(null)}>
           <Assign
             categories={[categoryKey]}
-            subjects={query.data.top_unassigned.map((each) => ({
+            subjects={query.known.data.top_unassigned.map((each) => ({
               kind: "identity",
               id: each.identity_id,
               name: each.display_name,

@@ -1,7 +1,7 @@
 /** The document of a cost category, as the API has it, and its rules as a form has them. */
 import { add, type Day } from "../../format/days";
 import { UNASSIGNED } from "../../format/names";
-import { read, sum, type Units } from "../../money/money";
+import { at, read, sum, type Units } from "../../money/money";
 
 export type Texts = string | readonly string[];
 export type Pattern = Texts | Readonly<Record<string, Texts>>;
@@ -190,8 +190,10 @@ export function matchWords(match: Match): string {
 const MOST = 5;
 
 function patternWords(pattern: Pattern): string {
-  const [how = "list", texts = []]: [string, Texts] | [] =
-    typeof pattern === "string" || isTexts(pattern) ? ["list", pattern] : (Object.entries(pattern)[0] ?? []);
+  const [how, texts] =
+    typeof pattern === "string" || isTexts(pattern)
+      ? (["list", pattern] as const)
+      : at(Object.entries<Texts>(pattern), 0);
   const all = typeof texts === "string" ? [texts] : texts;
   const rest = all.length - MOST;
   return `${HOW_WORDS[how] ?? how} ${all.slice(0, MOST).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
@@ -215,17 +217,18 @@ export function moved<T>(list: readonly T[], from: number, to: number): T[] {
 }
 
 /** The values that a document names, for forms to offer. */
-export function valuesOf(document: CategoryDocument): string[] {
-  const named = (document.rules ?? []).flatMap((rule) => [
+export function valuesOf({ values = {}, rules = [] }: CategoryDocument): string[] {
+  const named = rules.flatMap((rule) => [
     ...(typeof rule.assign === "string" && !rule.assign.includes("${") ? [rule.assign] : []),
     ...Object.keys(rule.split ?? {}),
   ]);
-  return [...new Set([...Object.keys(document.values ?? {}), ...named])].sort();
+  return [...new Set([...Object.keys(values), ...named])].sort();
 }
 
 /** The document with a rule in front of all others. */
 export function withRule(document: CategoryDocument, rule: Rule): CategoryDocument {
-  return { ...document, rules: [rule, ...(document.rules ?? [])] };
+  const { rules = [] } = document;
+  return { ...document, rules: [rule, ...rules] };
 }
 
 /** The most levels above a value of a register. */
@@ -261,12 +264,17 @@ export function sumsOf(buckets: readonly Bucket[], by: string): Map<string, Sums
     const { direct, received, given, total } = sums.get(value) ?? { direct: 0n, received: 0n, given: 0n, total: 0n };
     sums.set(value, {
       direct: direct + read(each.direct_amount ?? each.total_amount),
-      received: received + read(each.shared_in ?? "0"),
-      given: given + read(each.shared_out ?? "0"),
+      received: received + handed(each.shared_in),
+      given: given + handed(each.shared_out),
       total: total + read(each.total_amount),
     });
   }
   return sums;
+}
+
+/** What values hand on; nothing where the category has no shares. */
+function handed(amount: string | null | undefined): Units {
+  return amount == null ? 0n : read(amount);
 }
 
 export interface ValueRow {
@@ -286,7 +294,9 @@ export function treeOf(document: CategoryDocument, sums: ReadonlyMap<string, Sum
   const all = [...new Set([...Object.keys(values), ...sums.keys()])];
   const parentOf = (value: string) => values[value]?.parent ?? null;
   const children = (of: string | null) => all.filter((each) => parentOf(each) === of);
-  const below = (value: string): Units => (sums.get(value)?.total ?? 0n) + sum(children(value).map(below));
+  // A value that no row has is in no sum: its total is what is below it.
+  const own = (value: string) => [...sums].flatMap(([key, { total }]) => (key === value ? [total] : []));
+  const below = (value: string): Units => sum([...own(value), ...children(value).map(below)]);
   const fallback = document.default ?? UNASSIGNED;
   const rows = (of: string | null, depth: number): ValueRow[] =>
     children(of)

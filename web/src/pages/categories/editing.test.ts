@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { CategoryDocument } from "./document";
-import { begin, type Editing, type Event, edit } from "./editing";
+import { begin, type Editing, type Event, edit, isChanged } from "./editing";
 
 const MINE: CategoryDocument = { rules: [{ match: { identity: ["sa-1"] }, assign: "mine" }] };
 const OTHER: CategoryDocument = { rules: [{ match: { identity: ["sa-2"] }, assign: "other" }] };
@@ -34,6 +34,22 @@ describe("an edit of a cost category", () => {
     expect(open).toMatchObject({ stage: "previewing", open: "new" });
     expect(edit(open, { type: "change", document: OTHER })).toMatchObject({ open: null, document: OTHER });
     expect(edit(open, { type: "as text" })).toMatchObject({ open: null, document: MINE });
+  });
+
+  test("has something to lose from the first change on, and nothing when that is taken back", () => {
+    const changed = edit(START, { type: "change", document: MINE });
+    const cases = [START, edit(START, { type: "as text" }), edit(changed, { type: "change", document: {} })];
+    expect(cases.map(isChanged)).toEqual([false, false, false]);
+    const open = edit(START, { type: "open", open: "new" });
+    const typed = through(START, { type: "as text" }, { type: "type", text: "{" });
+    const loaded = through(refused, { type: "load" }, { type: "loaded", theirs: THEIRS });
+    expect([changed, open, typed, loaded, edit(START, { type: "name", key: "other" })].map(isChanged)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
   });
 
   test("is a text, and rules again", () => {

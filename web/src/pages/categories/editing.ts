@@ -107,3 +107,9 @@ function read(state: Editing, next: (document: CategoryDocument) => Editing): Ed
   const found = parsed(state.text);
   return "wrong" in found ? { ...state, wrong: found.wrong } : next(found.document);
 }
+
+/** Whether there is anything that is not saved: a change, a form that is open, or the own document beside another one. */
+export function isChanged({ base, key, document, text, open, kept }: Editing): boolean {
+  const saved = written(base.document);
+  return key !== base.key || (text ?? written(document)) !== saved || open !== null || kept !== null;
+}

@@ -1,8 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef, useState } from "react";
+import { missing, TRIAL } from "../../api/answer";
 import { readCategory, saveCategory, useDryRun } from "../../api/categories";
 import { asProblem, type Mistake } from "../../api/problems";
-import { go, useHere } from "../../app/router";
+import { go, useHere, useLeaving } from "../../app/router";
 import { inTime } from "../../format/days";
 import { dimension } from "../../format/names";
 import { Card } from "../../ui/card";
@@ -21,7 +22,7 @@ import {
   ruleAt,
   valuesOf,
 } from "./document";
-import { begin, edit, type Open, type Start, startOf } from "./editing";
+import { begin, edit, isChanged, type Open, type Start, startOf } from "./editing";
 import { EffectOf } from "./effect";
 import { RuleFields } from "./ruleform";
 
@@ -29,6 +30,8 @@ interface Props {
   start: Start;
   onDone: () => void;
 }
+
+const LOST = "What you have changed is not saved. Leave it?";
 
 /** Change the rules of a category, or its whole document; what would change is shown before anything is saved. */
 export function Editor({ start, onDone }: Props) {
@@ -38,9 +41,10 @@ export function Editor({ start, onDone }: Props) {
   const [state, dispatch] = useReducer(edit, start, begin);
   const { stage, base, key, document, text, wrong, open, kept, refusal, lost } = state;
   useFocusOnMain();
+  useLeaving(isChanged(state) && stage !== "saving" ? LOST : null);
   const previewed = stage === "editing" ? null : document;
   const trial = useDryRun(name, key, previewed, here.view);
-  const mistakes = previewed && trial.isError ? asProblem(trial.error).errors : [];
+  const mistakes = (previewed && missing(trial)?.problem?.errors) || [];
   const failed = (error: unknown) => dispatch({ type: "failed", error });
 
   const save = async (reason: string) => {
@@ -50,7 +54,7 @@ export function Editor({ start, onDone }: Props) {
     } catch (error) {
       return failed(error);
     }
-    await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "dry run" });
+    await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL });
     onDone();
     if (start.etag === null) go(here.to({ ...here.view, extra: {} }, `${CATEGORIES}/${encodeURIComponent(key)}`));
   };
@@ -158,7 +162,7 @@ export function Editor({ start, onDone }: Props) {
         ) : mistakes.length > 0 ? (
           <Refused mistakes={mistakes} />
         ) : (
-          <Answered query={trial} skeleton={<Bone height={10} />}>
+          <Answered answer={trial} skeleton={<Bone height={10} />}>
             {(effect) => (
               <>
                 <EffectOf effect={effect} document={previewed} />
@@ -258,7 +262,7 @@ interface RulesProps {
 function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
   const add = useRef<HTMLButtonElement>(null);
   const [told, setTold] = useState("");
-  const rules = document.rules ?? [];
+  const { rules = [] } = document;
   const put = (next: readonly Rule[], what: string) => {
     setTold(what);
     onChange({ ...document, rules: next });

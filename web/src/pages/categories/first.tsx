@@ -1,3 +1,4 @@
+import { present } from "../../api/answer";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { Empty } from "../../ui/states";
@@ -11,7 +12,7 @@ interface Props {
 /** What a cost category is, and a first one from what there is. */
 export function First({ canEdit, onStart }: Props) {
   const { tenant } = useHere();
-  const tags = useTenant(tenant ?? "").data?.tag_keys ?? [];
+  const tags = present(useTenant(tenant ?? ""))?.tag_keys;
   return (
     <Empty title="There is no cost category yet">
       <p>
@@ -21,7 +22,7 @@ export function First({ canEdit, onStart }: Props) {
       <p>Rules have dates and can split a cost, and what no rule matches stays visible as not assigned.</p>
       {canEdit && (
         <p className="tools">
-          {tags.slice(0, 3).map(({ key }) => (
+          {tags?.slice(0, 3).map(({ key }) => (
             <button
               key={key}
               type="button"

@@ -10,8 +10,8 @@ export function History({ categoryKey }: { categoryKey: string }) {
   const { tenant } = useHere();
   const query = useHistory(tenant ?? "", categoryKey);
   return (
-    <Card title="History" note={query.data && count(query.data.total, "version")}>
-      <Answered query={query} skeleton={<Bone height={10} />}>
+    <Card title="History" note={query.known && count(query.known.data.total, "version")}>
+      <Answered answer={query} skeleton={<Bone height={10} />}>
         {(found) => (
           <>
             <Table

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { present } from "../../api/answer";
 import { documentOf, rulesFile, useCategories, useCategory } from "../../api/categories";
 import { useAccess } from "../../api/me";
 import { useTenant } from "../../api/questions";
@@ -25,11 +26,11 @@ export function CategoriesPage() {
   const name = here.tenant ?? "";
   const list = useCategories(name);
   const { isKnown, may } = useAccess(name);
-  const tenant = useTenant(name).data;
+  const tenant = present(useTenant(name));
   const canEdit = may("admin") && (tenant?.features.can_tag ?? false);
   const [started, setStarted] = useState<Start | null>(null);
-  const known = list.data?.items ?? [];
-  const key = here.part ?? known[0]?.key ?? null;
+  const items = present(list)?.items;
+  const key = here.part ?? items?.[0]?.key ?? null;
   const start = (key: string, document: CategoryDocument) => setStarted({ key, document, etag: null, version: null });
 
   if (started)
@@ -44,10 +45,10 @@ export function CategoriesPage() {
       <Toolbar
         compare={false}
         list="/cost-categories/{category_key}/coverage"
-        {...(key && known.length ? { file: rulesFile(name, key) } : {})}
+        {...(key && items?.length !== 0 ? { file: rulesFile(name, key) } : {})}
       />
-      <Answered query={list} skeleton={<Bone height={30} />}>
-        {() => (
+      <Answered answer={list} skeleton={<Bone height={30} />}>
+        {({ items: known }) => (
           <>
             {known.length > 0 && (
               <div className="tools">
@@ -89,7 +90,7 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
   const [removing, setRemoving] = useState(false);
   if (editing) return <Editor start={editing} onDone={() => setEditing(null)} />;
   return (
-    <Answered query={query} skeleton={<Bone height={30} />}>
+    <Answered answer={query} skeleton={<Bone height={30} />}>
       {(found) => (
         <>
           {found.body.warnings.map((each) => (

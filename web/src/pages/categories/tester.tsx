@@ -61,7 +61,7 @@ function Assigned({ categoryKey, subject, document }: Props) {
   const query = useAssigned(tenant ?? "", categoryKey, subject);
   const name = (value: string) => nameIn(document, value);
   return (
-    <Answered query={query} skeleton={<Bone height={8} />}>
+    <Answered answer={query} skeleton={<Bone height={8} />}>
       {(found) => (
         <div role="status">
           <dl className="facts-list">

@@ -21,7 +21,7 @@ export function ValuesCard({ categoryKey, document }: { categoryKey: string; doc
       note="own: by the rules; then what values hand on"
       file={sumsFile(name, here.view, [by], { values: Object.keys(document.values ?? {}).length + 1, days: 30 })}
     >
-      <Answered query={query} skeleton={<Bone height={16} />}>
+      <Answered answer={query} skeleton={<Bone height={16} />}>
         {(found) => (
           <ValuesTable
             rows={treeOf(document, sumsOf(found.buckets, by))}

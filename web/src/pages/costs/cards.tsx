@@ -21,11 +21,14 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
   const here = useHere();
   const { comparable, why } = comparison(costs);
   const [explained, setExplained] = useState(false);
-  const items = found.movers.slice(0, 8).map(
+  const movers = found.movers
+    .flatMap(({ previous, ...each }) => (previous === null ? [] : [{ ...each, previous }]))
+    .slice(0, 8);
+  const items = movers.map(
     (each): Moved => ({
       key: keyOf(each.value),
       name: label(found.by, each.value, each.name).name,
-      difference: read(each.amount) - read(each.previous ?? "0"),
+      difference: read(each.amount) - read(each.previous),
       href: here.to(toggle(here.view, found.by, filterValue(found.by, each.value))),
     }),
   );
@@ -50,7 +53,7 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
       )}
       {comparable && items.length > 0 ? (
         isTable(here.view, "changed") ? (
-          <ChangesTable found={found} currency={costs.currency} />
+          <ChangesTable by={found.by} movers={movers} currency={costs.currency} />
         ) : (
           <Movers items={items} currency={costs.currency} />
         )
@@ -63,27 +66,24 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
   );
 }
 
-function ChangesTable({ found, currency }: { found: Breakdown; currency: string }) {
+type Mover = Breakdown["movers"][number] & { previous: string };
+
+function ChangesTable({ by, movers, currency }: { by: string; movers: readonly Mover[]; currency: string }) {
   return (
     <Table
       label="What changed as a table"
-      heads={[
-        dimension(found.by),
-        { name: "Before", end: true },
-        { name: "Now", end: true },
-        { name: "Change", end: true },
-      ]}
+      heads={[dimension(by), { name: "Before", end: true }, { name: "Now", end: true }, { name: "Change", end: true }]}
     >
-      {found.movers.slice(0, 8).map((each) => (
+      {movers.map((each) => (
         <tr key={keyOf(each.value)}>
-          <th scope="row">{label(found.by, each.value, each.name).name}</th>
+          <th scope="row">{label(by, each.value, each.name).name}</th>
           <td className="end">
-            <Amount amount={each.previous ?? "0"} currency={currency} />
+            <Amount amount={each.previous} currency={currency} />
           </td>
           <td className="end">
             <Amount amount={each.amount} currency={currency} />
           </td>
-          <td className="end num">{signed(read(each.amount) - read(each.previous ?? "0"), currency)}</td>
+          <td className="end num">{signed(read(each.amount) - read(each.previous), currency)}</td>
         </tr>
       ))}
     </Table>
@@ -161,7 +161,8 @@ export function TopicsCard({ costs }: { costs: Costs }) {
 
 export function IssuesCard({ costs }: { costs: Costs }) {
   const here = useHere();
-  const issues = costs.issues ?? [];
+  const { issues } = costs;
+  if (!issues) return null;
   return (
     <Card
       title="Not as the policy intends"

@@ -24,7 +24,7 @@ export function WhyChanged({ found, onClose }: Props) {
   const query = useChanges(here.tenant ?? "", here.view, found.by);
   return (
     <Drawer title="Why did it change?" onClose={onClose}>
-      <Answered query={query} skeleton={<Bone height={24} />}>
+      <Answered answer={query} skeleton={<Bone height={24} />}>
         {(answer) => (
           <>
             <Whole answer={answer} />

@@ -1,9 +1,10 @@
+import { present } from "../../api/answer";
 import { useAccess } from "../../api/me";
-import { usePipeline } from "../../api/questions";
+import { useOf, usePipeline, useTenant } from "../../api/questions";
 import type { Costs, DayFacts, DayState } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { Calendar, type CalendarDay, STATES } from "../../charts/calendar";
-import { count, instant, spoken } from "../../format/days";
+import { add, count, instant, range, spoken } from "../../format/days";
 import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
@@ -19,6 +20,47 @@ export function isCalculated({ state }: Pick<DayFacts, "state">): boolean {
   return state === "equal" || state === "differs";
 }
 
+/** Whether the days are equal to their bill, in the words of the worst of them. */
+export function verdictOf(days: readonly Pick<DayFacts, "state">[]): { text: string; tone: "good" | "warn" | "bad" } {
+  const [differ, wait] = (["differs", "pending"] as const).map(
+    (state) => days.filter((each) => each.state === state).length,
+  );
+  if (differ) return { text: `${count(differ, "day")} ${differ === 1 ? "differs" : "differ"}`, tone: "bad" };
+  if (wait) return { text: `${count(wait, "day")} not calculated yet`, tone: "warn" };
+  if (!days.some(isCalculated)) return { text: "Nothing calculated", tone: "warn" };
+  return { text: "Equal to the last digit", tone: "good" };
+}
+
+/** Above the figures: the days that are billed and not calculated, of the view and behind the last calculated one, where
+ * no named period reaches. */
+export function Waiting({ days, currency }: { days: readonly DayFacts[]; currency: string }) {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const { seesAll } = useAccess(name);
+  const last = present(useTenant(name))?.last_date ?? null;
+  const today = new Date().toISOString().slice(0, 10);
+  const behind = { start_date: add(last ?? today, 1), end_date: today };
+  const later = useOf(name, "/reconciliation", { query: behind }, seesAll && last !== null && last < today);
+  const run = present(usePipeline(name));
+  const known = [days, present(later)?.days].filter((each) => each !== undefined).flat();
+  const wait = [...new Map(known.filter((each) => each.state === "pending").map((each) => [each.date, each])).values()];
+  const [first, end] = [wait[0]?.date, wait.at(-1)?.date];
+  if (!first || !end) return null;
+  const why = wait.find((each) => each.error)?.error ?? run?.last_result?.errors[0];
+  return (
+    <p className="banner bad" role="status">
+      <b>
+        {count(wait.length, "day")} {wait.length === 1 ? "is" : "are"} billed and not calculated yet:{" "}
+        <Amount amount={sum(wait.map((each) => read(each.billed)))} currency={currency} />, {range(first, end)}.
+      </b>
+      {why && <span>{why}</span>}
+      <a className="more" href={here.to({ ...during(here.view, first, end), filters: [], extra: {} }, "days")}>
+        These days
+      </a>
+    </p>
+  );
+}
+
 const LEGEND: Record<DayState, string> = {
   equal: "day h3",
   pending: "day pending",
@@ -30,16 +72,16 @@ const LEGEND: Record<DayState, string> = {
 export function DaysCard({ costs }: { costs: Costs }) {
   const here = useHere();
   const { scope } = useAccess(here.tenant ?? "");
-  const facts = costs.days ?? [];
-  const amounts = new Map(costs.times.map((time, n) => [time.slice(0, 10), costs.amounts[n] ?? "0"]));
+  const { days: facts } = costs;
+  // Days are compared with the whole bill, and a part of it is not: the costs of its days are in the chart.
+  if (scope || !facts) return null;
+  const amounts = new Map(costs.times.map((time, n) => [time.slice(0, 10), costs.amounts[n]]));
   const days = facts.map((each) => ({
     date: each.date,
-    amount: isCalculated(each) ? maybe(amounts.get(each.date) ?? each.charged) : null,
+    amount: isCalculated(each) ? maybe(amounts.get(each.date)) : null,
     state: each.state,
     href: here.to(during(here.view, each.date, each.date)),
   }));
-  // Days are compared with the whole bill, and a part of it is not: the costs of its days are in the chart.
-  if (scope) return null;
   return (
     <Card
       title="Days"
@@ -94,10 +136,9 @@ function DaysTable({ days, currency }: { days: readonly CalendarDay[]; currency:
 
 function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: string }) {
   const here = useHere();
-  const run = usePipeline(here.tenant ?? "").data;
+  const run = present(usePipeline(here.tenant ?? ""));
   const all = count(facts.length, "day");
   const difference = sum(facts.filter(isCalculated).map((each) => read(each.difference)));
-  const errors = run?.last_result?.errors ?? [];
   const whole = difference === 0n ? "0.000000000000" : write(difference);
   return (
     <dl className="facts-list">
@@ -115,8 +156,14 @@ function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: stri
           {whole}
         </span>
       </Fact>
-      <Fact name="Last run">{run?.last_run ? instant(run.last_run) : "none yet"}</Fact>
-      <Fact name="Its errors">{errors.length === 0 ? "none" : <span className="bad">{errors.length}</span>}</Fact>
+      <Fact name="Last run">{run ? (run.last_run ? instant(run.last_run) : "none yet") : "not known"}</Fact>
+      {run?.last_result && (
+        <Fact name="Its errors">
+          <span className={run.last_result.errors.length ? "bad" : undefined}>
+            {run.last_result.errors.length || "none"}
+          </span>
+        </Fact>
+      )}
     </dl>
   );
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Breakdown, CategoryList, Costs, Item, Tenant } from "../../api/shapes";
+import type { Breakdown, CategoryList, Costs, DayState, Finding, Item, Tenant } from "../../api/shapes";
 import { read, sum } from "../../money/money";
 import { readView } from "../../url/view";
+import { matching } from "../findings";
+import { verdictOf } from "./days";
 import { comparison, dimensionsOf, leadingTag, ranked, remainder, withNames } from "./facts";
 
 const item = (value: string | null, amount: string, previous = "1"): Item => ({
@@ -96,5 +98,38 @@ describe("dimensions", () => {
     const found = dimensionsOf(readView("?by=cost_type"), tenant("0.8"), NONE, true);
     expect(found?.[0]).toBe("cost_type");
     expect(found?.length).toBeLessThanOrEqual(6);
+  });
+});
+
+test("days are as good as the worst of them", () => {
+  const verdict = (...states: DayState[]) => verdictOf(states.map((state) => ({ state })));
+  expect(verdict("equal", "none")).toEqual({ text: "Equal to the last digit", tone: "good" });
+  expect(verdict("equal", "pending")).toEqual({ text: "1 day not calculated yet", tone: "warn" });
+  expect(verdict("equal", "pending", "differs", "differs")).toEqual({ text: "2 days differ", tone: "bad" });
+  expect(verdict("none")).toEqual({ text: "Nothing calculated", tone: "warn" });
+});
+
+describe("findings", () => {
+  const finding = (kind: Finding["kind"], id: string, team: string | null, cluster_id: string | null = null) =>
+    ({ kind, subject: { id, cluster_id }, tags: team ? { team } : {} }) as unknown as Finding;
+  const all = [
+    finding("topic_never_read", "lkc-1:topic:a", "payments", "lkc-1"),
+    finding("idle_resource", "lkc-2", null),
+    finding("idle_identity", "sa-1", "search"),
+  ];
+  const found = (query: string) => matching(all, readView(query).filters).map((each) => each.subject.id);
+
+  test("are those of the filters of the address", () => {
+    expect(found("")).toHaveLength(3);
+    expect(found("?tag:team=payments")).toEqual(["lkc-1:topic:a"]);
+    expect(found("?tag:team=payments&tag:team=search")).toEqual(["lkc-1:topic:a", "sa-1"]);
+    expect(found("?not.tag:team=UNTAGGED")).toEqual(["lkc-1:topic:a", "sa-1"]);
+    expect(found("?cluster_id=lkc-1")).toEqual(["lkc-1:topic:a"]);
+    expect(found("?resource_id=lkc-2")).toEqual(["lkc-2"]);
+    expect(found("?identity_id=sa-1")).toEqual(["sa-1"]);
+  });
+
+  test("are not narrowed by what they know nothing of, which the page says", () => {
+    expect(found("?product_type=KAFKA_BASE")).toHaveLength(3);
   });
 });

@@ -13,14 +13,14 @@ export const USUAL = ["identity_id", "environment_id", "product_type", "resource
 
 /** The tag that most of the cost has, or null. */
 export function leadingTag(tenant: Tenant | undefined): string | null {
-  const keys = (tenant?.tag_keys ?? []).map((each) => ({ key: each.key, part: Number(each.coverage ?? 0) }));
-  keys.sort((a, b) => b.part - a.part || a.key.localeCompare(b.key));
-  return keys[0] && keys[0].part >= OFTEN ? `tag:${keys[0].key}` : null;
+  const keys = tenant?.tag_keys.map((each) => ({ key: each.key, part: Number(each.coverage ?? 0) }));
+  keys?.sort((a, b) => b.part - a.part || a.key.localeCompare(b.key));
+  return keys?.[0] && keys[0].part >= OFTEN ? `tag:${keys[0].key}` : null;
 }
 
 /** The first cost category, by key, or null. */
 export function leadingCategory(categories: CategoryList | undefined): string | null {
-  const [first] = categories?.items ?? [];
+  const first = categories?.items[0];
   return first ? `category:${first.key}` : null;
 }
 
@@ -140,11 +140,11 @@ export function remainder(
   found: Breakdown,
   most: number,
 ): { name: string; amount: Units; previous: Units | null } | null {
-  const items = found.items.slice(most);
-  const number = items.length + (found.other?.count ?? 0);
+  const number = valuesOf(found) - Math.min(most, found.items.length);
   if (number === 0) return null;
-  const amount = sum([...items.map((each) => read(each.amount)), read(found.other?.amount ?? "0")]);
-  const earlier = [...items.map((each) => maybe(each.previous)), found.other ? maybe(found.other.previous) : 0n];
-  const previous = earlier.some((each) => each === null) ? null : sum(earlier.map((each) => each ?? 0n));
+  const parts = [...found.items.slice(most), ...(found.other ? [found.other] : [])];
+  const amount = sum(parts.map((each) => read(each.amount)));
+  const earlier = parts.map((each) => maybe(each.previous)).filter((each) => each !== null);
+  const previous = earlier.length < parts.length ? null : sum(earlier);
   return { name: `${number.toLocaleString("en-US")} ${number === 1 ? "other" : "others"}`, amount, previous };
 }

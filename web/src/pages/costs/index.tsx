@@ -1,3 +1,4 @@
+import { missing, present } from "../../api/answer";
 import { useCategories, useRegisters } from "../../api/categories";
 import { address } from "../../api/client";
 import { INCLUDE, useCosts, useTenant } from "../../api/questions";
@@ -11,7 +12,7 @@ import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
-import { DaysCard } from "./days";
+import { DaysCard, Waiting } from "./days";
 import { dimensionsOf, withNames } from "./facts";
 import { OverTime } from "./overtime";
 import { Skeleton } from "./skeleton";
@@ -38,10 +39,10 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const name = here.tenant ?? "";
   const tenant = useTenant(name);
   const categories = useCategories(name);
-  const settled = tenant.failureCount > 0 || categories.failureCount > 0;
-  const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, tenant.data, categories.data, settled);
-  const query = useCosts(name, here.view, all ?? [], all?.[0] ?? null, INCLUDE);
-  const costs = query.data;
+  const settled = [tenant, categories].some((each) => missing(each)?.problem);
+  const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, present(tenant), present(categories), settled);
+  const answer = useCosts(name, here.view, all, INCLUDE);
+  const costs = answer.known?.data;
   const compared = costs?.compared_with
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
     : null;
@@ -56,11 +57,11 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
     <>
       <Toolbar compared={compared} file={file} currencies />
       {head}
-      <Answered query={query} skeleton={<Skeleton />}>
-        {(found) => <Named costs={found} series={all?.[0] ?? ""} leave={leave} />}
+      <Answered answer={answer} skeleton={<Skeleton />}>
+        {(found, { query }) => <Named costs={found} series={query?.series} leave={leave} />}
       </Answered>
       <p className="sr" role="status">
-        {costs && !query.isPlaceholderData
+        {costs && !answer.known?.isOld
           ? `Total ${money(costs.total.amount, costs.currency)}, ${range(costs.start_date, costs.end_date)}`
           : ""}
       </p>
@@ -69,18 +70,31 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
 }
 
 /** The cards, with the names of cost categories' values as soon as they are known. */
-function Named({ costs, ...more }: { costs: Costs; series: string; leave: readonly string[] }) {
+function Named({ costs, ...more }: { costs: Costs; series: string | null | undefined; leave: readonly string[] }) {
   const { tenant } = useHere();
   const registers = useRegisters(
     tenant ?? "",
     costs.breakdowns.map((each) => each.by),
   );
-  return <Cards costs={withNames(costs, registers)} {...more} />;
+  return (
+    <>
+      {costs.days && <Waiting days={costs.days} currency={costs.currency} />}
+      <Cards costs={withNames(costs, registers)} {...more} />
+    </>
+  );
 }
 
-function Cards({ costs, series, leave }: { costs: Costs; series: string; leave: readonly string[] }) {
+function Cards({
+  costs,
+  series,
+  leave,
+}: {
+  costs: Costs;
+  series: string | null | undefined;
+  leave: readonly string[];
+}) {
   const dimensions = costs.breakdowns.map((each) => each.by);
-  const main = costs.breakdowns.find((each) => each.by === series) ?? costs.breakdowns[0];
+  const main = costs.breakdowns.find((each) => each.by === series);
   if (!main || costs.total.rows === 0)
     return (
       <>

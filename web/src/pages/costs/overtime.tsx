@@ -9,7 +9,7 @@ import { Stacked } from "../../charts/stacked";
 import { count, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
 import { categoryOf, isCategory, label } from "../../format/names";
-import { larger, read, sum, type Units } from "../../money/money";
+import { at, larger, read, sum, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
 import { Icon } from "../../ui/icons";
@@ -81,7 +81,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
               lit={lit}
               describe={(index) => describe(index, costs, bands, totals)}
               tip={(index) => <Tip index={index} costs={costs} bands={bands} totals={totals} before={before} />}
-              onZoom={(first, last) => go(here.to(during(here.view, times[first] ?? "", times[last] ?? "")))}
+              onZoom={(first, last) => go(here.to(during(here.view, first, last)))}
             />
             <p className="legend">
               {compared && (
@@ -124,14 +124,16 @@ function Levels({ by }: { by: string }) {
 
 /** From the bottom: the largest first, the others on top. */
 function bandsOf(found: Breakdown, classes: readonly string[]): Band[] {
-  const items = found.items.slice(0, MOST).map((item, index) => ({ item, colour: classes[index] ?? "k-others" }));
+  const items = found.items
+    .slice(0, MOST)
+    .flatMap((item, index) => (item.amounts ? [{ item, amounts: item.amounts, colour: at(classes, index) }] : []));
   const bands: Band[] = items
     .sort((a, b) => larger(read(a.item.amount), read(b.item.amount)))
-    .map(({ item, colour }) => ({
+    .map(({ item, amounts, colour }) => ({
       key: keyOf(item.value),
       name: label(found.by, item.value, item.name).name,
       colour,
-      amounts: (item.amounts ?? []).map(read),
+      amounts: amounts.map(read),
     }));
   if (found.other?.amounts) {
     const name = `${found.other.count} ${found.other.count === 1 ? "other" : "others"}`;
@@ -154,11 +156,11 @@ function Tip({
   before,
 }: Reading & { index: number; before: readonly (Units | null)[] | null }) {
   const { currency, times } = costs;
-  const total = totals[index] ?? 0n;
+  const total = at(totals, index);
   const earlier = before?.[index];
   return (
     <>
-      <b>{spoken(times[index] ?? "")}</b>
+      <b>{spoken(at(times, index))}</b>
       <table>
         <tbody>
           {[...bands].reverse().map((band) => (
@@ -167,8 +169,8 @@ function Tip({
                 <span className={`swatch ${band.colour}`} />
                 {band.name}
               </th>
-              <td>{money(band.amounts[index] ?? 0n, currency)}</td>
-              <td className="quiet">{share(band.amounts[index] ?? 0n, total)}</td>
+              <td>{money(at(band.amounts, index), currency)}</td>
+              <td className="quiet">{share(at(band.amounts, index), total)}</td>
             </tr>
           ))}
           <tr className="sum">
@@ -190,8 +192,8 @@ function Tip({
 }
 
 function describe(index: number, { currency, times }: Costs, bands: readonly Band[], totals: readonly Units[]): string {
-  const parts = bands.map((band) => `${band.name} ${money(band.amounts[index] ?? 0n, currency)}`);
-  return `${spoken(times[index] ?? "")}: ${money(totals[index] ?? 0n, currency)}. ${parts.join(", ")}`;
+  const parts = bands.map((band) => `${band.name} ${money(at(band.amounts, index), currency)}`);
+  return `${spoken(at(times, index))}: ${money(at(totals, index), currency)}. ${parts.join(", ")}`;
 }
 
 function AsTable({ costs, bands, totals }: Reading) {
@@ -219,11 +221,11 @@ function AsTable({ costs, bands, totals }: Reading) {
                 {spoken(time)}
               </th>
               <td className="end">
-                <Amount amount={totals[index] ?? 0n} currency={currency} />
+                <Amount amount={at(totals, index)} currency={currency} />
               </td>
               {bands.map((band) => (
                 <td key={band.key} className="end">
-                  <Amount amount={band.amounts[index] ?? 0n} currency={currency} />
+                  <Amount amount={at(band.amounts, index)} currency={currency} />
                 </td>
               ))}
             </tr>

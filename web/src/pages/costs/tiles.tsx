@@ -1,5 +1,5 @@
 import { useAccess } from "../../api/me";
-import type { Costs, Scope } from "../../api/shapes";
+import type { Costs, DayFacts, Scope } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { brief, count, range } from "../../format/days";
 import { about, exact, money, percent, short, signed } from "../../format/money";
@@ -8,7 +8,7 @@ import { pixels, ratio, read } from "../../money/money";
 import { Amount, Card, Delta } from "../../ui/card";
 import { Icon } from "../../ui/icons";
 import { Warning } from "../../ui/states";
-import { isCalculated } from "./days";
+import { isCalculated, verdictOf } from "./days";
 import { comparison, maybe } from "./facts";
 
 export function Tiles({ costs }: { costs: Costs }) {
@@ -18,7 +18,7 @@ export function Tiles({ costs }: { costs: Costs }) {
       <Total costs={costs} />
       <MonthEnd costs={costs} />
       <WithoutOwner costs={costs} />
-      {scope ? <YourPart scope={scope} /> : <AgainstTheBill costs={costs} />}
+      {scope ? <YourPart scope={scope} /> : costs.days && <AgainstTheBill days={costs.days} />}
     </div>
   );
 }
@@ -137,28 +137,17 @@ function YourPart({ scope }: { scope: Scope }) {
   );
 }
 
-function AgainstTheBill({ costs }: { costs: Costs }) {
+function AgainstTheBill({ days }: { days: readonly DayFacts[] }) {
   const here = useHere();
-  const days = costs.days ?? [];
-  const calculated = days.filter(isCalculated);
-  const differ = calculated.filter((each) => each.state === "differs");
-  const equal = calculated.length > 0 && differ.length === 0;
+  const { text, tone } = verdictOf(days);
   return (
     <Card title="Against the bill" className="tile">
       <p className="verdict">
-        {equal ? (
-          <Icon name="check" className="good" />
-        ) : (
-          <Icon name="warning" className={differ.length ? "bad" : "warn"} />
-        )}
-        {equal
-          ? "Equal to the last digit"
-          : differ.length
-            ? `${count(differ.length, "day")} ${differ.length === 1 ? "differs" : "differ"}`
-            : "Nothing calculated"}
+        <Icon name={tone === "good" ? "check" : "warning"} className={tone} />
+        {text}
       </p>
       <p className="line quiet">
-        {calculated.length} of {count(days.length, "day")} calculated
+        {days.filter(isCalculated).length} of {count(days.length, "day")} calculated
         {here.view.filters.length > 0 && "; the whole tenant, whatever the filters"}
       </p>
       <p className="foot">

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { present } from "../../api/answer";
 import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
@@ -24,7 +25,7 @@ export function useStartRun(tenant: string) {
 export function RunControls({ shown }: { shown: Dates | null }) {
   const { tenant } = useHere();
   const name = tenant ?? "";
-  const info = useTenant(name).data;
+  const info = present(useTenant(name));
   const { isOn, suspended } = useRun(name);
   const start = useStartRun(name);
   const [asking, setAsking] = useState(false);

@@ -41,7 +41,7 @@ export function DayDrawer({ day, currency, onClose }: Props) {
         </Fact>
       </dl>
       <h3>What it has contained</h3>
-      <Answered query={query} skeleton={<Bone height={8} />}>
+      <Answered answer={query} skeleton={<Bone height={8} />}>
         {({ items }) => {
           const charges = items.filter((each) => each.dataset === "chargebacks");
           if (charges.length === 0) return <p className="note">It has not been calculated yet.</p>;

@@ -13,7 +13,7 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
-import { isCalculated } from "../costs/days";
+import { isCalculated, verdictOf, Waiting } from "../costs/days";
 import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
 import { Runs } from "./runs";
@@ -23,8 +23,8 @@ export function DaysPage() {
   const here = useHere();
   const name = here.tenant ?? "";
   const query = useReconciliation(name, here.view);
-  const days = query.data?.days ?? [];
-  const [first, last] = [days[0]?.date, days.at(-1)?.date];
+  const days = query.known?.data.days;
+  const [first, last] = [days?.[0]?.date, days?.at(-1)?.date];
   const shown = first && last ? { start: first, end: last } : null;
   return (
     <>
@@ -34,12 +34,15 @@ export function DaysPage() {
         </a>
         <RunControls shown={shown} />
       </Toolbar>
-      <Answered query={query} skeleton={<Bone height={30} />}>
+      <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) =>
           found.days.length === 0 ? (
             <Empty title="No days in this period" />
           ) : (
-            <Matrix days={found.days} currency={found.currency} />
+            <>
+              <Waiting days={found.days} currency={found.currency} />
+              <Matrix days={found.days} currency={found.currency} />
+            </>
           )
         }
       </Answered>
@@ -52,17 +55,10 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
   const here = useHere();
   const [opened, setOpened] = useState<Reconciled | null>(null);
   const calculated = days.filter(isCalculated);
-  const differ = days.filter((each) => each.state === "differs");
   const difference = sum(calculated.map((each) => read(each.difference)));
   return (
     <Card
-      title={
-        differ.length
-          ? `${count(differ.length, "day")} not equal to the bill`
-          : calculated.length
-            ? "Equal to the last digit"
-            : "Nothing calculated yet"
-      }
+      title={verdictOf(days).text}
       note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
       file={billingFile(here.tenant ?? "", here.view)}
     >
@@ -110,6 +106,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
             </th>
             <td>
               <State day={each} />
+              {each.error && <div className="bad small wordy">{each.error}</div>}
             </td>
             <td className="end">{each.state === "none" ? "–" : <Amount amount={each.billed} currency={currency} />}</td>
             <td className="end">{isCalculated(each) ? <Amount amount={each.charged} currency={currency} /> : "–"}</td>
@@ -147,7 +144,6 @@ function State({ day }: { day: Reconciled }) {
       <Icon name={icon[day.state]} />
       {STATES[day.state]}
       {day.policies === "superseded" && <span className="badge">policies superseded</span>}
-      {day.error && <span className="bad">: {day.error}</span>}
     </span>
   );
 }

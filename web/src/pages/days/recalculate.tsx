@@ -1,4 +1,5 @@
 import { type FormEvent, useRef, useState } from "react";
+import { present } from "../../api/answer";
 import { asProblem } from "../../api/problems";
 import { usePipeline } from "../../api/questions";
 import { useRun } from "../../app/run";
@@ -17,7 +18,7 @@ interface Props {
 /** Asks before days are calculated again, then tells how it goes. */
 export function Recalculate({ tenant, dates, onClose }: Props) {
   const start = useStartRun(tenant);
-  const last = usePipeline(tenant).data?.last_run ?? null;
+  const last = present(usePipeline(tenant))?.last_run ?? null;
   const before = useRef(last);
   const [chosen, setChosen] = useState(dates);
   const choose = (event: FormEvent<HTMLFormElement>) => {
@@ -78,7 +79,7 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
 
 /** The run that was started: what it does, then what it did. `before` is when the run before it ended. */
 function Progress({ tenant, before }: { tenant: string; before: string | null }) {
-  const status = usePipeline(tenant).data;
+  const status = present(usePipeline(tenant));
   const { doing } = useRun(tenant);
   const result = status && !status.is_running && status.last_run !== before ? status.last_result : null;
   if (!result)

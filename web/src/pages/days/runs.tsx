@@ -11,7 +11,7 @@ export function Runs() {
   const query = useRuns(tenant ?? "");
   return (
     <Card title="Runs" note="the latest first">
-      <Answered query={query} skeleton={<Bone height={8} />}>
+      <Answered answer={query} skeleton={<Bone height={8} />}>
         {({ items }) =>
           items.length === 0 ? (
             <p className="note">No run has ended yet.</p>
@@ -36,7 +36,7 @@ export function Runs() {
                   <td className="end num">{each.dates_gathered}</td>
                   <td className="end num">{each.dates_calculated}</td>
                   <td className="end num">{each.chargeback_rows_written.toLocaleString("en-US")}</td>
-                  <td className={each.errors.length ? "bad" : "quiet"}>
+                  <td className={`wordy ${each.errors.length ? "bad" : "quiet"}`}>
                     {each.errors.length ? each.errors.join("; ") : "none"}
                   </td>
                 </tr>

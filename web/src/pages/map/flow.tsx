@@ -27,7 +27,7 @@ export function FlowMap({ view, by, ends, enabled }: Props) {
   const name = useHere().tenant ?? "";
   const query = useFlow(name, view, by, "6,9,10", enabled);
   return (
-    <Answered query={query} skeleton={<Bone height={38} />}>
+    <Answered answer={query} skeleton={<Bone height={38} />}>
       {(flow) =>
         flow.nodes.length === 0 ? (
           <Empty title="No costs in this view" />
@@ -38,7 +38,7 @@ export function FlowMap({ view, by, ends, enabled }: Props) {
             ends={ends}
             end={by.at(-1) ?? ""}
           >
-            <Drawn flow={flow} by={by} />
+            <Drawn flow={flow} />
             <AsTable flow={flow} />
           </MapCard>
         )
@@ -52,7 +52,7 @@ function nameOf(node: FlowNode): string {
   return label(node.by, node.value, node.name).name;
 }
 
-function Drawn({ flow, by }: { flow: Flow; by: readonly string[] }) {
+function Drawn({ flow }: { flow: Flow }) {
   const here = useHere();
   const [frame, width] = useWidth<HTMLElement>(736, 0);
   const { currency } = flow;
@@ -79,7 +79,7 @@ function Drawn({ flow, by }: { flow: Flow; by: readonly string[] }) {
   });
   return (
     <Scroller ref={frame} label="Map">
-      {width > 0 && <FlowChart nodes={nodes} links={links} heads={by.map(dimension)} width={width} />}
+      {width > 0 && <FlowChart nodes={nodes} links={links} heads={flow.by.map(dimension)} width={width} />}
     </Scroller>
   );
 }

@@ -36,7 +36,7 @@ export function GraphMap({ view, leaves, ends, enabled }: Props) {
           </a>
         </p>
       )}
-      <Answered query={query} skeleton={<Bone height={38} />}>
+      <Answered answer={query} skeleton={<Bone height={38} />}>
         {(graph) =>
           graph.nodes[0]?.children === 0 && graph.nodes[0].kind === "organisation" ? (
             <Empty title="No costs in this view" />

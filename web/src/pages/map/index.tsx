@@ -1,3 +1,4 @@
+import { missing, present } from "../../api/answer";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { length } from "../../format/days";
@@ -20,20 +21,21 @@ const OF_TOPICS = ["product_type", "product_category", "resource_id", "environme
 export function MapPage() {
   const here = useHere();
   const name = here.tenant ?? "";
-  const tenant = useTenant(name);
-  const tag = leadingTag(tenant.data);
-  const topics = tenant.data?.features.topics && here.view.filters.every((each) => OF_TOPICS.includes(each.key));
+  const answer = useTenant(name);
+  const tenant = present(answer);
+  const tag = leadingTag(tenant);
+  const topics = tenant?.features.topics && here.view.filters.every((each) => OF_TOPICS.includes(each.key));
   const parts = ["identities" as const, ...(topics ? ["topics" as const] : [])];
   const ends = [...parts, ...(tag ? [tag] : []), "product_type"];
   const end = ends.find((each) => each === here.view.extra.to) ?? "identities";
-  const last = tenant.data?.last_date;
+  const last = tenant?.last_date;
   const period = last ? resolve(here.view, last) : null;
   const day = period && dayOf(here.view.extra.day, period);
   const view = day ? during(here.view, day, day) : here.view;
   const days = period && !day ? length(period.start, period.end) : 1;
   const leaves = parts.find((each) => each === end);
   const by = ["environment_id", "resource_id", leaves ? "identity_id" : end];
-  const known = tenant.data !== undefined || tenant.isError;
+  const known = tenant !== undefined || missing(answer)?.problem !== null;
   return (
     <>
       <Toolbar file={sumsFile(name, view, by, { values: MOST_PATHS, days })} />

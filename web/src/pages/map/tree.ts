@@ -52,14 +52,15 @@ function boxOf(node: GraphDiffNode, above: number | null, column: number): Box {
 function restOf(node: GraphDiffNode, folded: readonly GraphDiffNode[], above: number, column: number): Box[] {
   const rest: Box[] = [];
   const count = folded.length + (node.other?.count ?? 0);
+  const parts = [...folded, ...(node.other ? [node.other] : [])];
   const beside = { above, column, node: null };
   if (count > 0)
     rest.push({
       ...beside,
       key: `${node.id} others`,
       others: count,
-      amount: sum([...folded.map((each) => read(each.after)), read(node.other?.after ?? "0")]),
-      before: sum([...folded.map((each) => read(each.before)), read(node.other?.before ?? "0")]),
+      amount: sum(parts.map((each) => read(each.after))),
+      before: sum(parts.map((each) => read(each.before))),
     });
   const own = { amount: read(node.own.after), before: read(node.own.before) };
   if (own.amount !== 0n || own.before !== 0n) rest.push({ ...beside, ...own, key: `${node.id} own`, others: 0 });

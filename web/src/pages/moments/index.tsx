@@ -41,8 +41,8 @@ function Compared({ from, to }: { from: string; to: string | null }) {
   const by = here.view.by ?? "identity_id";
   const query = useDifference(here.tenant ?? "", here.view, from, to, by);
   return (
-    <Answered query={query} skeleton={<Bone height={20} />}>
-      {(found) => (
+    <Answered answer={query} skeleton={<Bone height={20} />}>
+      {(found, { from, to, by }) => (
         <Card
           title={found.items.length ? `${count(changesOf(found), "change")}` : "Nothing changed"}
           note={`between ${instant(from)} and ${to ? instant(to) : "now"}`}

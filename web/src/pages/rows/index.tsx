@@ -1,3 +1,4 @@
+import { present } from "../../api/answer";
 import { address } from "../../api/client";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
@@ -25,7 +26,7 @@ export function RowsPage() {
   const here = useHere();
   const { view } = here;
   const name = here.tenant ?? "";
-  const tenant = useTenant(name).data;
+  const tenant = present(useTenant(name));
   const currency = tenant?.currency ?? "";
   const tab = view.extra.tab === "lines" || view.extra.tab === "topics" ? view.extra.tab : "";
   const kind = tab ? KINDS[tab] : CHARGES;

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { Page } from "../../api/shapes";
 import { count } from "../../format/days";
 import { NothingHere } from "../../ui/nothing";
-import { Bone, Failure, Loading } from "../../ui/states";
+import { Answered, Bone } from "../../ui/states";
 import { type Column, MOST_ROWS, usePages, VirtualTable } from "../../ui/virtual";
 import type { Filter, PeriodQuery } from "../../url/view";
 
@@ -26,44 +26,37 @@ interface Props<T> {
 
 /** A long list in a card, with every state that it can be in. */
 export function LongList<T>({ one, note, list, fetch, columns, action, onOpen }: Props<T>) {
-  const { first, shown, rowAt, onRange } = usePages<T>(list, fetch);
-  const { data, isPlaceholderData: stale } = first;
+  const { first, rowAt, onRange } = usePages<T>(list, fetch);
   return (
-    <>
-      {stale && <div className="progress" />}
-      {first.failureReason ? (
-        <Failure error={first.failureReason} retry={first.refetch} old={data !== undefined} />
-      ) : null}
-      {!data && !first.failureReason && (
-        <Loading>
-          <Bone height={36} />
-        </Loading>
-      )}
-      {data?.total === 0 && <NothingHere title={`No ${one}s in this view`} />}
-      {data && data.total > 0 && (
-        <section className={`card rows ${stale ? "stale" : ""}`} aria-labelledby="rows-title" aria-busy={stale}>
-          <header>
-            <h2 id="rows-title">{count(data.total, one)}</h2>
-            <span className="note">{note}</span>
-            <span className="fill" />
-            {action}
-          </header>
-          {data.total > MOST_ROWS && (
-            <p className="note cap">
-              The first {MOST_ROWS.toLocaleString("en-US")} are shown. Narrow the view, or take all of them as CSV.
-            </p>
-          )}
-          <VirtualTable
-            key={shown}
-            label={`Table of ${one}s`}
-            columns={columns}
-            total={Math.min(data.total, MOST_ROWS)}
-            rowAt={rowAt}
-            onRange={onRange}
-            {...(onOpen ? { onOpen } : {})}
-          />
-        </section>
-      )}
-    </>
+    <Answered answer={first} skeleton={<Bone height={36} />}>
+      {({ total }, shown) =>
+        total === 0 ? (
+          <NothingHere title={`No ${one}s in this view`} />
+        ) : (
+          <section className="card rows" aria-labelledby="rows-title">
+            <header>
+              <h2 id="rows-title">{count(total, one)}</h2>
+              <span className="note">{note}</span>
+              <span className="fill" />
+              {action}
+            </header>
+            {total > MOST_ROWS && (
+              <p className="note cap">
+                The first {MOST_ROWS.toLocaleString("en-US")} are shown. Narrow the view, or take all of them as CSV.
+              </p>
+            )}
+            <VirtualTable
+              key={shown}
+              label={`Table of ${one}s`}
+              columns={columns}
+              total={Math.min(total, MOST_ROWS)}
+              rowAt={rowAt}
+              onRange={onRange}
+              {...(onOpen ? { onOpen } : {})}
+            />
+          </section>
+        )
+      }
+    </Answered>
   );
 }

@@ -25,7 +25,7 @@ export function PartsOf({ categories, currency }: { categories: Parts; currency:
         heads={["Category", "Value", { name: "Part", end: true }, { name: "Amount", end: true }]}
       >
         {keys.flatMap((key) =>
-          (categories[key] ?? []).map((part) => {
+          categories[key]?.map((part) => {
             const by = `category:${key}`;
             const { name } = label(by, part.value, registers.get(key)?.[part.value]?.name);
             return (

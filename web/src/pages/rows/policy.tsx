@@ -31,7 +31,7 @@ export function PolicyText({ hash, product, source }: { hash: string; product: s
 function Text({ hash, product }: { hash: string; product: string }) {
   const query = usePolicies(useHere().tenant ?? "", hash, product);
   return (
-    <Answered query={query} skeleton={<Bone height={4} />}>
+    <Answered answer={query} skeleton={<Bone height={4} />}>
       {({ items: [policy] }) => (policy ? <Portions policy={policy} /> : <p>Its text is not recorded.</p>)}
     </Answered>
   );

@@ -92,14 +92,14 @@ function share(found: Explained): Step {
 
 function amount(found: Explained, currency: string): Step {
   const { arithmetic } = found;
-  const told = arithmetic?.amount ?? found.row?.amount ?? "0";
+  const told = arithmetic?.amount ?? found.row?.amount;
   const compared = {
     same: "calculated again with the same result",
     different: "calculated again with another result than is stored",
   };
   return {
     title: "The amount",
-    text: <span className="num">{exact(told, currency)}</span>,
+    text: told === undefined ? "nothing" : <span className="num">{exact(told, currency)}</span>,
     note: [
       found.recomputed && compared[found.recomputed],
       arithmetic?.extra_unit && "with one unit of 10⁻¹² that rounding left over",
@@ -123,12 +123,13 @@ const OTHERS = "Others";
 
 /** Those who share the amount, as far as they are listed. */
 export function contendersOf(found: Explained): Contender[] {
+  if (!found.evidence) return [];
   if ("topic_name" in found)
-    return (found.evidence?.contenders ?? []).map(({ topic_name: id, value, ratio }) => ({
+    return found.evidence.contenders.map(({ topic_name: id, value, ratio }) => ({
       ...{ id, value, ratio, name: id ?? OTHERS },
       asked: id === found.topic_name,
     }));
-  return (found.evidence?.contenders ?? []).map(({ identity_id: id, name, value, ratio }) => ({
+  return found.evidence.contenders.map(({ identity_id: id, name, value, ratio }) => ({
     ...{ id, value, ratio, name: id === null ? OTHERS : label("identity_id", id, name).name },
     asked: id === found.identity_id,
   }));

@@ -30,7 +30,7 @@ export function Why({ link, currency, categories, onClose }: Props) {
   const query = useExplained(here.tenant ?? "", asked, listed);
   return (
     <Drawer title="Why this amount?" onClose={onClose}>
-      <Answered query={query} skeleton={<Bone height={30} />}>
+      <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) => (
           <>
             <Told found={found} currency={currency} />
@@ -58,14 +58,14 @@ export function other(link: string, who: string): string {
 }
 
 function Told({ found, currency }: { found: Explained; currency: string }) {
-  const told = found.row?.amount ?? "0";
-  const [amount, more] = split(told, currency);
+  const told = found.row?.amount;
+  const [amount, more] = told === undefined ? ["nothing"] : split(told, currency);
   return (
     <>
       <p className="sentence" aria-live="polite">
         {found.sentence}
       </p>
-      <p className="whole" title={exact(told, currency)}>
+      <p className="whole" title={told && exact(told, currency)}>
         {amount}
         <span>{more}</span>
       </p>

@@ -22,7 +22,7 @@ export function StatementPage() {
   const { tenant: name } = useHere();
   const tenant = useTenant(name ?? "");
   return (
-    <Answered query={tenant} skeleton={<Bone height={30} />}>
+    <Answered answer={tenant} skeleton={<Bone height={30} />}>
       {(found) =>
         found.last_date ? (
           <OfMonth tenant={found} last={found.last_date} />
@@ -59,7 +59,7 @@ function OfMonth({ tenant, last }: { tenant: Tenant; last: string }) {
 function One({ tenant, period, by, value }: { tenant: string; period: string; by: string; value: string }) {
   const query = useStatement(tenant, period, by, value);
   return (
-    <Answered query={query} skeleton={<Bone height={40} />}>
+    <Answered answer={query} skeleton={<Bone height={40} />}>
       {(found) => <StatementView found={found} />}
     </Answered>
   );
@@ -68,7 +68,7 @@ function One({ tenant, period, by, value }: { tenant: string; period: string; by
 function List({ tenant, period, by }: { tenant: string; period: string; by: string }) {
   const query = useStatements(tenant, period, by);
   return (
-    <Answered query={query} skeleton={<Bone height={30} />}>
+    <Answered answer={query} skeleton={<Bone height={30} />}>
       {(found) =>
         found.items.length === 0 ? (
           <Empty title={`No costs in ${month(found.start_date)}`}>

@@ -1,4 +1,5 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { TRIAL, useAnswer } from "../../api/answer";
 import { send as change } from "../../api/client";
 import { asProblem } from "../../api/problems";
 import type { Effect, Tag } from "../../api/shapes";
@@ -48,20 +49,20 @@ export function Preview({ change }: { change: Change }) {
   const { tenant } = useHere();
   const name = tenant ?? "";
   const client = useQueryClient();
-  const trial = useQuery({
-    queryKey: ["trial of tags", name, change],
-    queryFn: () => send(name, change, true),
-    gcTime: 0,
-    staleTime: Number.POSITIVE_INFINITY,
-    refetchInterval: false,
+  const trial = useAnswer({
+    key: [TRIAL, name, change],
+    of: change,
+    ask: () => send(name, change, true),
+    alone: true,
+    again: "once",
   });
   const write = useMutation({
     mutationFn: () => send(name, change, false),
-    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "trial of tags" }),
+    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
   });
   if (write.isSuccess) return <p className="banner good">{inWords(write.data, "did")}</p>;
   return (
-    <Answered query={trial} skeleton={<Bone height={6} />}>
+    <Answered answer={trial} skeleton={<Bone height={6} />}>
       {(effect) => (
         <>
           <p className="banner">
@@ -106,8 +107,8 @@ export function inWords(effect: Omit<Effect, "entities">, tense: "did" | "would"
 const MOST = 200;
 
 function Entities({ effect, change }: { effect: Effect; change: Change }) {
-  const entities = effect.entities ?? [];
-  if (entities.length === 0) return null;
+  const { entities } = effect;
+  if (!entities?.length) return null;
   return (
     <>
       <Table className="tall" label="What would change" heads={["What", "Tags", "Effect"]}>

@@ -22,7 +22,7 @@ export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: bo
   return (
     <Card
       title="What carries it"
-      note={query.data && count(query.data.total, "tag")}
+      note={query.known && count(query.known.data.total, "tag")}
       action={
         <input
           className="field"
@@ -34,7 +34,7 @@ export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: bo
         />
       }
     >
-      <Answered query={query} skeleton={<Bone height={20} />}>
+      <Answered answer={query} skeleton={<Bone height={20} />}>
         {(found) => (
           <>
             <TagTable

@@ -1,3 +1,4 @@
+import { present } from "../../api/answer";
 import { useAccess } from "../../api/me";
 import { useCosts, useTenant } from "../../api/questions";
 import type { Tenant } from "../../api/shapes";
@@ -17,15 +18,15 @@ import { Upload } from "./upload";
 /** Who owns what: the keys, how much of the cost has them, their values, and the things that carry them. */
 export function TagsPage() {
   const here = useHere();
-  const tenant = useTenant(here.tenant ?? "").data;
-  const keys = tenant?.tag_keys ?? [];
+  const tenant = present(useTenant(here.tenant ?? ""));
+  const keys = tenant?.tag_keys;
   const { isKnown, may } = useAccess(here.tenant ?? "");
   const canTag = may("tag") && (tenant?.features.can_tag ?? false);
-  const key = here.view.extra.key ?? keys[0]?.key ?? null;
+  const key = here.view.extra.key ?? keys?.[0]?.key ?? null;
   return (
     <>
       <Toolbar />
-      {tenant && keys.length === 0 && (
+      {keys?.length === 0 && (
         <Empty title="There are no tags yet">
           <p>
             Tag an identity or a resource with its team, and its cost is the team’s. The Unowned page is a good place to
@@ -33,10 +34,10 @@ export function TagsPage() {
           </p>
         </Empty>
       )}
-      {keys.length > 0 && (
+      {keys && keys.length > 0 && (
         <div className="split">
           <div className="main-part">
-            <Keys tenant={tenant} chosen={key} />
+            <Keys keys={keys} chosen={key} />
             {key && <Values tagKey={key} />}
           </div>
           <Entities tagKey={key} canTag={canTag} />
@@ -48,12 +49,12 @@ export function TagsPage() {
   );
 }
 
-function Keys({ tenant, chosen }: { tenant: Tenant | undefined; chosen: string | null }) {
+function Keys({ keys, chosen }: { keys: Tenant["tag_keys"]; chosen: string | null }) {
   const here = useHere();
   return (
     <Card title="Keys" note="and the part of the cost that has them">
       <ul className="ranked">
-        {(tenant?.tag_keys ?? []).map(({ key, coverage }) => {
+        {keys.map(({ key, coverage }) => {
           const part = coverage === null ? null : Number(coverage);
           return (
             <li key={key}>
@@ -80,7 +81,7 @@ function Keys({ tenant, chosen }: { tenant: Tenant | undefined; chosen: string |
 function Values({ tagKey }: { tagKey: string }) {
   const here = useHere();
   const by = `tag:${tagKey}`;
-  const query = useCosts(here.tenant ?? "", here.view, [by], by, { top: 50 });
+  const query = useCosts(here.tenant ?? "", here.view, [by], { top: 50 });
   const listing = {
     ...here,
     to: (view: typeof here.view) => here.to(view, "item"),
@@ -88,7 +89,7 @@ function Values({ tagKey }: { tagKey: string }) {
   };
   return (
     <Card title="Values" note={tagKey}>
-      <Answered query={query} skeleton={<Bone height={16} />}>
+      <Answered answer={query} skeleton={<Bone height={16} />}>
         {(costs) => {
           const found = costs.breakdowns[0];
           if (!found || costs.total.rows === 0) return <p className="note">No costs in this view.</p>;

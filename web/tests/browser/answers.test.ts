@@ -1,0 +1,241 @@
+/** Figures while something changes: none is drawn that was not answered, and what is wrong is said where it is seen first. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page, Route } from "playwright-core";
+import { sum } from "../../src/money/money.ts";
+import { ABOVE, answer, LAST, type Organisation, organisation } from "./fake.ts";
+import { exact } from "./service.ts";
+import { BASE, close, findings, leave, overflow, real, settled, WITH_CATEGORY, type World, world } from "./world.ts";
+
+after(close);
+
+/** A window over the service of an organisation. `hold` may answer in its place: it says whether it did. */
+async function over(of: Organisation, hold: (route: Route, url: URL) => unknown = () => false): Promise<World> {
+  const found = await real();
+  await found.page.route("**/api/v1/**", async (route) => {
+    const url = new URL(route.request().url());
+    if (await hold(route, url)) return;
+    const [, above = "", path] = /\/api\/v1\/(tenants(?=\/acme)|[^/]+)(?:\/acme(.*))?$/.exec(url.pathname) ?? [];
+    const json = path === undefined ? ABOVE[above] : answer(of, path, url.searchParams);
+    await (json === undefined ? route.fulfill({ status: 404, json: {} }) : route.fulfill({ json }));
+  });
+  return found;
+}
+
+const nowhere = /undefined|NaN|\$0\.00/;
+const chart = (page: Page) => page.getByRole("slider", { name: "Read the chart day by day" });
+
+test("a day that is chosen in the chart is the period, and every figure is of it", async () => {
+  const of = organisation();
+  const found = await over(of);
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  await chart(page).focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/start_date=2026-11-15&end_date=2026-11-15/);
+  await settled(page);
+  const day = sum(of.rows.filter((each) => each.date === "2026-11-15").map((each) => each.amount));
+  assert.equal(await page.locator(".lead").getAttribute("title"), exact(day));
+  const text = `${await page.locator(".overtime").innerText()} ${await chart(page).getAttribute("aria-valuetext")}`;
+  assert.doesNotMatch(text, nowhere);
+  assert.equal(await overflow(page), 0);
+  await leave(found);
+});
+
+test("while another stack is on its way, chart, table and list stay those of the one that was answered", async () => {
+  let release: () => void = () => undefined;
+  const found = await over(organisation(), (_, url) =>
+    url.searchParams.get("series") === "product_type"
+      ? new Promise<false>((resolve) => {
+          release = () => resolve(false);
+        })
+      : false,
+  );
+  const { page } = found;
+  await found.open("acme/costs?period=7d&table=1");
+  const table = page.getByRole("region", { name: "Costs of each day" });
+  const answered = await table.innerText();
+  await page.getByRole("navigation", { name: "Stacked by" }).getByRole("link", { name: "Product" }).click();
+  await page.locator(".stale").waitFor();
+  assert.equal(await table.innerText(), answered);
+  assert.doesNotMatch(answered, nowhere);
+  release();
+  await settled(page);
+  assert.match(await table.innerText(), /Kafka CKUs/);
+  assert.doesNotMatch(await table.innerText(), nowhere);
+  await leave(found);
+});
+
+test("without a network the page says that it is offline, beside what was answered before", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  await page.context().setOffline(true);
+  await page.getByRole("navigation", { name: "Stacked by" }).getByRole("link", { name: "Product" }).click();
+  await page.getByRole("heading", { name: "You are offline" }).waitFor();
+  assert.doesNotMatch(await page.locator(".overtime").innerText(), nowhere);
+  await page.context().setOffline(false);
+  await page.getByRole("heading", { name: "You are offline" }).waitFor({ state: "detached" });
+  await leave(found);
+});
+
+test("days that wait are the first thing to be seen, also behind the last calculated one", async () => {
+  const errors = ["2026-11-18: the metrics were refused (401): the key is not valid any more"];
+  const pending = { "2026-11-17": "644.00", "2026-11-18": "500.00" };
+  const found = await over({ ...organisation(), pending, errors });
+  const { page } = found;
+  await page.clock.install({ time: "2026-11-19T12:00:00Z" });
+  for (const name of ["costs", "days"]) {
+    await found.open(`acme/${name}?period=7d`);
+    const banner = page.getByRole("status").filter({ hasText: "2 days are billed and not calculated yet: $1,144.00" });
+    await banner.waitFor();
+    assert.match(
+      (await banner.innerText()).replace(/\s+/g, " "),
+      /17 Nov – 18 Nov 2026.*the key is not valid any more/,
+    );
+    assert.deepEqual(await findings(page, "all"), []);
+  }
+  await page.getByRole("link", { name: "These days" }).click();
+  await page.getByRole("heading", { name: "2 days not calculated yet" }).waitFor();
+  assert.equal(await overflow(page), 0);
+  await leave(found);
+});
+
+test("before the first day is calculated there are no figures and no praise, but what the last run failed at", async () => {
+  const errors = ["The key of the metrics was refused (401)."];
+  const found = await over({ ...organisation(0), last: null, errors });
+  for (const name of ["costs", "unowned", "findings", "bill", "topics", "map", "rows"]) {
+    await found.open(`acme/${name}`);
+    await found.page.getByRole("heading", { name: "No day is calculated yet" }).waitFor();
+    await found.page.getByText("The key of the metrics was refused (401).").waitFor();
+    assert.doesNotMatch(await found.page.locator("main").innerText(), /\$|Everything has|Nothing unused/, name);
+  }
+  assert.deepEqual(await findings(found.page, "all"), []);
+  await leave(found);
+});
+
+test("long names, and names from right to left, stay where there is room for them", async () => {
+  const of = organisation();
+  const long = "a-name-that-never-ends-".repeat(20);
+  const found = await over({ ...of, names: { ...of.names, "sa-0": long, "sa-1": "خدمة المدفوعات والفواتير" } });
+  const { page } = found;
+  for (const width of [1440, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    await found.open("acme/costs?period=7d&by=identity_id&identity_id=sa-0&identity_id=sa-1");
+    await page.locator(".chip b").getByText(long).waitFor();
+    await chart(page).focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.locator(".tip th").getByText(long).waitFor({ state: "attached" });
+    assert.equal(await overflow(page), 0, `${width} px`);
+    const [tip, plot] = await Promise.all([".tip", ".overtime"].map((each) => page.locator(each).boundingBox()));
+    assert.ok(tip && plot && tip.width <= plot.width, `${width} px`);
+  }
+  await leave(found);
+});
+
+test("findings are those of the filters of the address, and say which of them they do not know", async () => {
+  const one = { since: LAST, evidence: { measured_days: 14, unmeasured_days: 0 }, snooze: null, avoidable: "full" };
+  const amounts = { monthly_cost: "12.00", avoidable_cost: "12.00", why: "Idle.", action: "Ask.", confidence: "high" };
+  const made = (id: string, team: string) =>
+    ({
+      ...one,
+      ...amounts,
+      id,
+      kind: "idle_identity",
+      tags: { team },
+      subject: { id, name: id, cluster_id: null },
+    }) as never;
+  const found = await over({ ...organisation(), findings: [made("sa-0", "payments"), made("sa-1", "orders")] });
+  await found.open("acme/findings?tag:team=payments&product_type=KAFKA_BASE");
+  await found.page.getByRole("heading", { name: "1 of 2 findings" }).waitFor();
+  await found.page.getByText("Findings know nothing of product").waitFor();
+  assert.deepEqual(await findings(found.page), []);
+  await leave(found);
+});
+
+test("an address that cannot be read is not another period without a word", async () => {
+  const found = await over(organisation());
+  await found.open("acme/costs?start_date=2026-11-09&end_date=2026-11-01");
+  await found.page.getByText("the last day, 2026-11-01, is before the first, 2026-11-09. The usual is shown").waitFor();
+  await leave(found);
+});
+
+test("a proxy's page in place of an answer: the session has ended, and the page is loaded again", async () => {
+  let ended = false;
+  const found = await over(organisation(), async (route, url) => {
+    if (!ended || !url.pathname.endsWith("/costs")) return false;
+    await route.fulfill({ contentType: "text/html", body: "<html>Sign in</html>" });
+    return true;
+  });
+  await found.open("acme/costs?period=7d");
+  ended = true;
+  await found.page.getByRole("navigation", { name: "Stacked by" }).getByRole("link", { name: "Product" }).click();
+  await found.page.getByRole("heading", { name: "Your session has ended" }).waitFor();
+  ended = false;
+  await found.page.getByRole("button", { name: "Load the page again" }).click();
+  await settled(found.page);
+  await leave(found);
+});
+
+test("keys that lead to a page lead to its beginning, and its entry is in sight at every width", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  await page.setViewportSize({ width: 360, height: 800 });
+  await found.open("acme/costs?period=7d");
+  for (const [key, title] of [
+    ["v", "Views"],
+    ["d", "Days"],
+    ["i", "Findings"],
+    ["a", "Tags"],
+    ["c", "Costs"],
+  ] as const) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+    await page.locator("h1", { hasText: `${title} of acme` }).waitFor({ state: "attached" });
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "main", title);
+    const box = await page
+      .getByRole("navigation", { name: "Pages" })
+      .getByRole("link", { name: title, exact: true })
+      .boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= 360, `${title}: ${JSON.stringify(box)}`);
+  }
+  await leave(found);
+});
+
+test("an edit of a category is not left without a question", async () => {
+  const found = await world({}, WITH_CATEGORY);
+  const { page } = found;
+  const asked: string[] = [];
+  let stay = true;
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.message());
+    return stay ? dialog.dismiss() : dialog.accept();
+  });
+  await found.open("acme/costs?period=7d");
+  await page.keyboard.press("g");
+  await page.keyboard.press("o");
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  await page.getByRole("button", { name: /^Remove rule 1/ }).click();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Costs", exact: true }).click();
+  const again = page.waitForEvent("dialog");
+  await page.goBack();
+  await again;
+  assert.equal(asked.length, 2);
+  assert.match(asked[0] ?? "", /not saved/);
+  await page.getByRole("button", { name: "Show what changes" }).waitFor();
+  assert.match(page.url(), /\/categories/);
+  stay = false;
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Costs", exact: true }).click();
+  await page.waitForURL(/\/costs/);
+  assert.equal(asked.length, 3);
+  await leave(found);
+});
+
+test("the names of what an opened address filters by are those of the inventory", async () => {
+  const found = await over(organisation());
+  await found.page.goto(`${BASE}acme/rows?identity_id=sa-2`);
+  await found.page.locator(".chip", { hasText: "Identity is Service 2" }).waitFor();
+  await leave(found);
+});
