@@ -206,7 +206,7 @@ FAULTS: Final = (
         "if False:",
         "pipeline/test_retain.py pipeline",
     ),
-    Fault("pipeline/supervisor.py", "if name in self._cleared:", "if False:", "pipeline/test_engine.py pipeline"),
+    Fault("pipeline/supervisor.py", "if name in self._cleared:", "if False:", "pipeline/test_supervisor.py"),
     # What a lease and a day are stored as.
     Fault(
         "store/control/lease.py",

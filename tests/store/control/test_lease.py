@@ -54,6 +54,11 @@ def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -
     assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1
 
 
+def test_an_epoch_is_above_those_of_the_facts(database: ControlDatabase) -> None:
+    """A control database that was restored is older than the facts: no run gets an epoch that wrote them."""
+    assert acquire(database, LeaseOwner.this_process(), 7).epoch == 8
+
+
 def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
     """However many ask at once, one gets the lease."""
 
