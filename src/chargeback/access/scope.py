@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-#: The names that a condition may have, beside ``tag:<key>`` and ``category:<key>``: those of filters.
+#: The names that a condition may have, in addition to ``tag:<key>`` and ``category:<key>``: those of filters.
 COLUMNS: Final = (
     "identity_id",
     "resource_id",

@@ -362,7 +362,7 @@ class RequestContext:
 
 
 def entity_ids(visible: VisibleEntities | None) -> EntityIds | None:
-    """Return what a reader sees beside rows as the control database is asked for it."""
+    """Return what a reader takes from the control database, not from rows: it is read when it is first needed."""
     return None if visible is None else {IDENTITY: visible.identities, RESOURCE: visible.resources}
 
 

@@ -34,7 +34,7 @@ class Identity:
 
     @classmethod
     def of(cls, user: str, groups: Iterable[str] = ()) -> Self:
-        """Return the identity, if its names can be told apart from others and from what this service writes itself.
+        """Return the identity, if its names are distinct from others and from those that this service writes itself.
 
         Raises:
             Unauthenticated: they cannot.

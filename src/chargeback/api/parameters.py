@@ -55,7 +55,7 @@ NO_FILTERS = frozenset(
 )
 
 _UNKNOWN_PARAMETER = "is not a parameter of this endpoint"
-# Parameters are told by their names alone, however often they are given.
+# A repeated parameter counts once: only names matter here.
 _ENTRY = re.compile(r"\[\d+\]$")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 # The range of all timestamps; beyond it, arithmetic with time zones overflows.

@@ -1,4 +1,4 @@
-"""Routes of the API: FastAPI's, with what every endpoint of ours has beside its function.
+"""Routes of the API: FastAPI's, with what all endpoints of ours have in common.
 
 A route is declared as in any FastAPI application: ``Annotated[Model, Query()]``, ``Annotated[Model, Body()]``,
 ``Depends`` and ``responses``. :class:`Endpoint` adds what FastAPI has not:

@@ -85,7 +85,7 @@ class PeriodQuery(FactsParameters):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Check the dates, and that there are none beside a named period."""
+        """Check the dates, and that a named period comes without dates."""
         if raw.get("period") is None or not raw.keys() & {"start_date", "end_date"}:
             return super().cross_checks(raw, now)
         return [*super().cross_checks(raw, now), InvalidParameter("period", "should not be given together with dates")]

@@ -305,15 +305,15 @@ class ChangeRequest(TenantRequest):
 
 
 class CalculationRequest(ChangeRequest):
-    """A request that calculates from the facts and from what was sent. In its thread it has a ``facts`` reader."""
+    """A request that calculates from the facts and from what was sent. In its thread it has a ``tenant_reader``."""
 
-    facts: TenantReader
+    tenant_reader: TenantReader
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
         """Return the response; it has no ETag. ``as_of`` of what was sent decides which rows there are."""
 
         def _answer(reader: TenantReader) -> Response:
-            self.facts = reader
+            self.tenant_reader = reader
             return call()
 
         return await self.context.query_facts(self.tenant, _answer, getattr(params, "as_of", None))

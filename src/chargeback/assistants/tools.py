@@ -35,7 +35,7 @@ a part of the bill. Give users the link: a person can see the same there."""
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: what an assistant is told of it, the model of its arguments, and what answers."""
+    """A tool: its description for assistants, the model of its arguments, and the function that answers."""
 
     name: str
     title: str

@@ -359,7 +359,7 @@ def _any_of(first: Callable[[int], bool], others: Sequence[Callable[[int], bool]
 
 
 def necessary_tests(match: Match) -> tuple[Test, ...] | None:
-    """Return tests of which at least one holds wherever the match holds; None if there are no such tests."""
+    """Return tests such that at least one holds wherever the match holds; None if there are none."""
     if isinstance(match, Test):
         return (match,)
     if isinstance(match, Not):

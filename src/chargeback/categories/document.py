@@ -1,6 +1,6 @@
 """The document of a cost category: an ordered, dated mapping of charges to values such as cost centres or teams.
 
-A category has rules, of which the first that matches decides, a default for what no rule matches, optionally a register
+A category has rules (the first that matches decides), a default for what no rule matches, optionally a register
 of its values, and steps that hand the cost of a value on to others. Documents are parsed by
 :mod:`chargeback.categories.parsing`; everything here is immutable.
 """

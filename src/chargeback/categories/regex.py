@@ -34,7 +34,7 @@ _PROPERTY = re.compile(r"\\[pP]")
 #: The largest compiled size of a regex. It allows ``[a-z0-9-]{1,255}``, ``[^-]{1,255}`` and
 #: ``.{1,255}``.
 MAX_COMPILED_SIZE: Final = 1_300
-#: About so many parts represent a Unicode property, and a character that can have several bytes.
+#: About how many parts represent a Unicode property, and a character that can have several bytes.
 _PROPERTY_SIZE: Final = 100
 _WIDE_SIZE: Final = 4
 

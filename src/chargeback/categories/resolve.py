@@ -150,8 +150,8 @@ class Resolver:
         for name in self.columns:
             of_text = self.rules.bits_of_text(name)
             self._bits = [bits | of_text.get(text, 0) for bits, text in zip(self._bits, self._texts[name], strict=True)]
-        nobody = [None] * self.rows
-        self._entities = [self._texts.get(name, nobody) for name in ENTITY_COLUMNS.values()]
+        empty = [None] * self.rows
+        self._entities = [self._texts.get(name, empty) for name in ENTITY_COLUMNS.values()]
         self._known: dict[tuple[int, int, int], list[tuple[int, int, int]]] = {}
 
     def subject(self, row: int) -> Subject:

@@ -33,7 +33,7 @@ class Split(StrEnum):
 def write_focus(
     source: FocusSource, to: Path, version: FocusVersion, split: Split, period: tuple[date, date]
 ) -> Iterator[str]:
-    """Write the months of a period into a folder, and the metadata beside them; yield a line about each file.
+    """Write the months of a period into a folder, with their metadata; yield a line about each file.
 
     Raises:
         EmitterError: a file cannot be read or written.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: How long requests in progress may take after the service was told to stop, in seconds.
+#: How long requests in progress may take after the service was asked to stop, in seconds.
 GRACE_SECONDS = 5
 
 
@@ -45,7 +45,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class HttpServer(uvicorn.Server):
-    """Serves an application on a socket, until the ``stopper`` is told to stop.
+    """Serves an application on a socket, until the ``stopper`` is asked to stop.
 
     If the stop was requested before the server runs, it exits immediately.
     """
@@ -77,7 +77,7 @@ class HttpServer(uvicorn.Server):
         return self._stopper.requested.is_set() or await super().on_tick(counter)
 
     def run_on(self, listening: socket.socket) -> None:
-        """Serve on this socket until the server is told to stop."""
+        """Serve on this socket until the server is asked to stop."""
         # The objects of the application live until its end. Scanning them in each garbage collection would delay
         # requests by 50 to 100 ms during large responses.
         gc.collect()

@@ -176,7 +176,7 @@ class RoleSettings(Settings):
 
 
 class AccessSettings(Settings):
-    """How callers are told apart, and what they may see."""
+    """How callers are authenticated, and what they may see."""
 
     mode: Literal["none", "proxy", "jwt"] = "none"
     allow_anonymous: bool = False

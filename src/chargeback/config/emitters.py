@@ -37,7 +37,7 @@ class ConfiguredEmitter:
         return discover_emitters().types[self.settings.type]
 
     def context(self, tenant_name: str, tenant: TenantSettings) -> EmitterContext:
-        """What the emitter is told about its tenant."""
+        """The part of the tenant's settings that the emitter sees."""
         return EmitterContext(
             name=self.name,
             tenant_name=tenant_name,

@@ -1,4 +1,4 @@
-"""``${NAME}`` in the configuration: from the environment, or from the ``.env`` file beside it."""
+"""``${NAME}`` in the configuration: from the environment, or from the ``.env`` file in its folder."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def read_environment(folder: Path) -> dict[str, str]:
         ConfigurationError: ``.env`` cannot be read.
     """
     try:
-        beside = dotenv_values(folder / ".env", interpolate=False)
+        from_file = dotenv_values(folder / ".env", interpolate=False)
     except UnicodeDecodeError:
         raise ConfigurationError([ConfigProblem("", f"{folder / '.env'} is not UTF-8 text")]) from None
     except OSError as error:
         raise ConfigurationError([ConfigProblem("", f"{folder / '.env'} cannot be read: {error.strerror}")]) from None
-    return {name: value for name, value in beside.items() if value is not None} | dict(os.environ)
+    return {name: value for name, value in from_file.items() if value is not None} | dict(os.environ)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def _objects(settings: StorageSettings, url: str, cache: CacheSettings | None, *
 
 
 def _folder(written: str | None, url: URL, folder: Path) -> Path:
-    """Return the folder of the facts, which has a default beside a SQLite database."""
+    """Return the folder of the facts, by default in the folder of the SQLite database."""
     if written is not None:
         facts = _path("facts_path", written, folder)
     elif url.get_backend_name() == "sqlite":
@@ -233,7 +233,7 @@ def options_of(url: URL) -> str:
 
 
 def in_schema(url: URL, schema: str) -> URL:
-    """The same database, of which the tables of one schema are used. Everything that understands libpq's parameters,
+    """The same database, restricted to the tables of one schema. Everything that understands libpq's parameters,
     PostgreSQL's own programs included, finds them there."""
     return url.update_query_dict({"options": f"{options_of(url)} -csearch_path={schema}".strip()})
 

@@ -36,7 +36,7 @@ _COST_CENTER_OF_TEAM: Final = {
 
 @dataclass(frozen=True)
 class UndecidedCost:
-    """What an identity costs, beside what is decided for whole clusters and products; whether it has the tag
+    """What an identity costs, without what is decided for whole clusters and products; whether it has the tag
     ``team``."""
 
     identity_id: str

@@ -64,7 +64,7 @@ def demo_configuration(
 ) -> str:
     """Return the YAML of a service with one tenant, ``acme``.
 
-    Its data is in ``data_dir`` (SQLite and the facts beside it) unless ``connection_string`` and ``facts_path`` say
+    Its data is in ``data_dir`` (both SQLite and the facts) unless ``connection_string`` and ``facts_path`` say
     otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them.
     """
     storage = {

@@ -1,7 +1,7 @@
-"""Serves a generated organisation, on 127.0.0.1 unless told otherwise, in a thread or as a process of its own.
+"""Serves a generated organisation, on 127.0.0.1 by default, in a thread or as a process of its own.
 
 ``python -m chargeback.demo.server --size usual`` prints one JSON line (:class:`~chargeback.demo.config.ServerInfo`)
-and serves until it is told to stop.
+and serves until it is asked to stop.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class TenantContext:
-    """What a gatherer is told about its tenant.
+    """The settings of its tenant that a gatherer sees.
 
     ``stop`` is set when the work must end; every wait must end then. ``state_dir`` is a folder that processes of the
     host share, for rate limits. ``today`` is the UTC day on which the run began. If ``is_awaited``, a person waits for

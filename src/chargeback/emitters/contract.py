@@ -157,7 +157,7 @@ class Facts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmitterContext:
-    """What an emitter is told: its own name, and its tenant."""
+    """The settings that an emitter sees: its own name, and its tenant."""
 
     name: str
     tenant_name: str

@@ -23,7 +23,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], check: Callabl
     Raises:
         EmitterError: the file cannot be written; the message names it.
     """
-    # Beside the file, because a rename is atomic only within one file system.
+    # In the folder of the file, because a rename is atomic only within one file system.
     suffix = f"-{path.name[-150:]}"
     temporary = path.parent / f"{_TEMPORARY}{os.getpid()}{suffix}"
     try:

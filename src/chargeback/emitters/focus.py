@@ -1,4 +1,4 @@
-"""The emitter ``focus``: the bill in FOCUS, one whole file per billing period, with the metadata beside them."""
+"""The emitter ``focus``: the bill in FOCUS, one whole file per billing period, with their metadata."""
 
 from __future__ import annotations
 

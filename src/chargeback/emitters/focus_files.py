@@ -1,4 +1,4 @@
-"""A folder of data in FOCUS: one file per billing period, and the metadata beside them.
+"""A folder of data in FOCUS: one file per billing period, and their metadata.
 
 ``data/<instance>/<month>.parquet``, ``metadata/data_generator.json``, ``metadata/dataset_instances.json``,
 ``metadata/schemas/<SchemaId>.json`` and ``metadata/recency/<instance>.json``.

@@ -1,9 +1,9 @@
 """Why a cost changed between two ranges of days: the difference as a sum of effects.
 
-An amount is a quantity × a unit price × a share. The amount before is therefore carried to the amount after in steps,
-each of which lets one more thing be as it is after: the number of days, the quantity, the price, then the way and the
-shares by which the cost is split. What a step adds is its effect, so the effects sum to the difference exactly: every
-step is rounded to 10⁻¹² once, and nothing remains to be distributed.
+An amount is a quantity × a unit price × a share. The amount before becomes the amount after in steps, each of which
+replaces one factor by its later value: the number of days, the quantity, the price, then the method and the shares of
+the split. The effect of a factor is what its step adds, so the effects sum to the difference exactly: every step is
+rounded to 10⁻¹² once, and nothing remains to be distributed.
 
 The steps scale amounts. Charges and refunds that offset each other cannot be scaled: the difference of such a cost is
 one effect.

@@ -16,7 +16,7 @@ UNSPLIT: Final = "none"
 #: Among whom the billing lines are divided; each split is a dataset of its own with the whole bill.
 SPLITS: Final = (IDENTITIES, TOPICS, UNSPLIT)
 
-#: The subcategories of each service category (columns ``ServiceCategory`` and ``ServiceSubcategory`` of FOCUS), beside
+#: The subcategories of each service category (columns ``ServiceCategory`` and ``ServiceSubcategory`` of FOCUS), besides
 #: ``Other (<category>)``, which each of them has.
 _SUBCATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
     "AI and Machine Learning": (

@@ -17,7 +17,7 @@ from chargeback.errors import SumTooLarge
 
 PRECISION = 38
 PLACES = 12
-#: The decimal places of a sum of which values of cost categories hand on parts: an amount times a weight of twelve.
+#: The decimal places of a sum that cost categories share out: an amount times a weight of twelve places.
 SHARED_PLACES = 2 * PLACES
 UNIT = Decimal(1).scaleb(-PLACES)
 _ZERO = Decimal(0).scaleb(-PLACES)

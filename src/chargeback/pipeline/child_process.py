@@ -29,7 +29,7 @@ from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
 
-#: How long a run that was told to stop may take to reach a safe point, in seconds.
+#: How long a run that was asked to stop may take to reach a safe point, in seconds.
 GRACE_SECONDS = 7
 #: How long a child without a run waits for the next one.
 _IDLE_SECONDS = 60

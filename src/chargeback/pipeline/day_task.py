@@ -29,7 +29,7 @@ from chargeback.store.queries.as_of import REVISED_CHARGEBACKS, RevisedDataset
 #: What decides how a day is calculated, and the bytes of its file.
 _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow")
 
-#: How much of a worker's memory the engine that calculates may use; the rest is for the columns beside it.
+#: How much of a worker's memory the engine that calculates may use; the rest is for Python's own columns.
 _ENGINE_SHARE: Final = 0.4
 _LEAST_MEMORY: Final = 128 * 2**20
 

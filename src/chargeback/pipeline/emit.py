@@ -33,7 +33,7 @@ def emit(run: RunContext) -> None:
     """Let every emitter write what is due; a failure does not affect other emitters.
 
     Raises:
-        Stopped: the run was told to stop; the rest is due in the next run.
+        Stopped: the run was asked to stop; the rest is due in the next run.
         LeaseLost: another process has taken over.
         StorageError: the tenant's storage cannot be used.
     """
@@ -176,7 +176,7 @@ class EmitterSchedule:
     """How one emitter is configured.
 
     ``settings`` is a text that changes with the settings; ``oldest`` the first day within its lookback, ``kept_from``
-    the first day of which the tenant keeps facts.
+    the first day whose facts the tenant keeps.
     """
 
     name: str

@@ -133,7 +133,7 @@ class StoredFacts:
         return found
 
     def check(self) -> None:
-        """Raise if the run was told to stop."""
+        """Raise if the run was asked to stop."""
         self._check()
 
     def _query(self, query: Callable[[TenantReader], Iterator[_T]]) -> Iterator[_T]:
@@ -160,7 +160,7 @@ def _layout(kind: FocusKind) -> FocusLayout:
 
 @contextmanager
 def facts_for(run: RunContext) -> Iterator[StoredFacts]:
-    """Open the facts for the emitters of one run; their queries are cancelled when the run is told to stop."""
+    """Open the facts for the emitters of one run; their queries are cancelled when the run is asked to stop."""
     token, ended = CancellationToken(), threading.Event()
 
     def _watch() -> None:

@@ -251,7 +251,7 @@ def connect(compute: ComputeSettings) -> Iterator[Client]:
                         dashboard_address=None,
                         # Without its dashboard, too, a scheduler has a web server, on a port that is everybody's.
                         scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                        # What a worker fails at is told by its task; what it says of its end is of no use.
+                        # The task of a worker has already reported its failure; the error of its end adds nothing.
                         silence_logs=logging.CRITICAL,
                         # Certificates for this cluster alone: no other user of this machine can use it.
                         security=True,

@@ -51,7 +51,7 @@ def repair(run: RunContext) -> None:
     Raises:
         StorageError: the facts are missing completely, or cannot be read.
         LeaseLost: another process has taken over.
-        Stopped: the run was told to stop.
+        Stopped: the run was asked to stop.
     """
     _repair_logs(run)
     is_new = _is_new(run)

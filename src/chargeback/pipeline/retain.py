@@ -38,7 +38,7 @@ def retain(run: RunContext) -> None:
 
     Raises:
         LeaseLost: another process has taken over.
-        Stopped: the run was told to stop.
+        Stopped: the run was asked to stop.
     """
     if run.record.gathering_error is not None:
         return  # the clock may be what is wrong

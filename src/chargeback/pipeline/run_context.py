@@ -118,7 +118,7 @@ class RunContext:
         """Stop here if the run must end: a safe point.
 
         Raises:
-            Stopped: the run was told to stop.
+            Stopped: the run was asked to stop.
             LeaseLost: another process has taken over.
         """
         self.progress.step()

@@ -38,7 +38,7 @@ class StopReason:
     error: str = "the run was stopped before its end"
 
 
-#: The process was told to stop.
+#: The process was asked to stop.
 STOPPED = StopReason()
 
 

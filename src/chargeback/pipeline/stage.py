@@ -259,7 +259,7 @@ class DayStage(Generic[D]):
         """Derive the days in this order.
 
         Raises:
-            Stopped: the run was told to stop.
+            Stopped: the run was asked to stop.
             LeaseLost: another process has taken over.
             StorageError: the storage cannot be used for now.
             WorkersUnavailable: no worker derives days.
@@ -281,10 +281,10 @@ class DayStage(Generic[D]):
             self._partials.close()
 
     def _wait(self, is_ready: Callable[[float], bool]) -> None:
-        """Wait until ``is_ready``, which waits for so many seconds, returns True. Commit the batch when its time is up.
+        """Wait until ``is_ready(seconds)`` returns True. Commit the batch when its time is up.
 
         Raises:
-            Stopped: the run was told to stop.
+            Stopped: the run was asked to stop.
             LeaseLost: another process has taken over.
         """
         while not is_ready(min(_POLL_SECONDS, self._batch.seconds_left or _POLL_SECONDS)):

@@ -1,7 +1,7 @@
 """The explanation of one stored amount, from the evidence of the revision that it belongs to.
 
 The line is calculated once more and compared with what is stored. Where the evidence is no longer kept or damaged,
-what is stored is all that can be told: nothing is guessed.
+only what is stored is shown; nothing is guessed.
 """
 
 from __future__ import annotations

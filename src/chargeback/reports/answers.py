@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def places(most: int) -> WithJsonSchema:
-    """Return the description of an exact decimal with at most so many places."""
+    """Return the description of an exact decimal with at most ``most`` places."""
     return WithJsonSchema(
         {"type": "string", "pattern": rf"^-?\d+\.\d{{2,{most}}}$", "examples": ["1234.56"]}, mode="serialization"
     )

@@ -86,8 +86,8 @@ class ComparedCharges:
 def compared_charges(
     reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str]
 ) -> ComparedCharges:
-    """Return the selected charges beside those of the range ``before``, by columns or ``tag:<key>``. They are parts of
-    the whole bills or, within a scope, of the billing lines of which some row is visible.
+    """Return the selected charges and those of the range ``before``, by columns or ``tag:<key>``. They are parts of
+    the whole bills or, within a scope, of the billing lines with a visible row.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -158,8 +158,8 @@ def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str =
 
 
 def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple[_Costs, str]:
-    """Return what was charged to all payers for the lines of which the reader sees a row, by allocation method; and the
-    condition on a line that it is one of these, as SQL."""
+    """Return what all payers were charged for the billing lines with a row that the reader may see, by allocation
+    method; and the SQL condition that selects these lines."""
     visible = reader.scan(CHARGEBACKS, Selection(window))
     if not visible.files:
         return {}, ""
@@ -400,7 +400,8 @@ class ChangedAmounts(ResponseModel):
 
     @classmethod
     def of(cls, change: Change, days: tuple[int, int], currency: str, names: Names, **own: Any) -> Self:
-        """Return a change between ranges with so many days with costs; ``own`` are further fields of a subclass."""
+        """Return a change between ranges; ``days`` are the numbers of days with costs in each, and ``own`` further
+        fields of a subclass."""
         return cls(
             **own,
             before=change.before,
@@ -449,8 +450,8 @@ def explained_changes(
     currency: str,
     limit: int,
 ) -> ChangesAnswer | None:
-    """Return what changed between two periods, by columns or ``tag:<key>``: at most so many changes, the rest of them
-    together; None without another period.
+    """Return what changed between two periods, by columns or ``tag:<key>``: at most ``limit`` changes, and the sum of
+    the rest; None without another period.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -547,8 +548,8 @@ def names_of_changes(connection: Connection, found: Iterable[Change], currency: 
 
 
 def _with_all_digits(change: Change, before: Decimal, after: Decimal) -> Change:
-    """Return a change with its amounts as they are. Where cost is handed on, amounts have digits below 10⁻¹², of which
-    no effect is made: the largest one has them."""
+    """Return a change with unrounded amounts. Reallocated costs have digits below 10⁻¹², which the largest effect
+    takes."""
     rest = difference(difference(after, before), change.delta)
     if not rest:
         return replace(change, before=before, after=after)

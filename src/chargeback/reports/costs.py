@@ -38,7 +38,7 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import daily_amounts
 
-#: What an answer may have beside sums and breakdowns.
+#: What an answer may have in addition to sums and breakdowns.
 PARTS: Final = ("issues", "days", "forecast", "topics")
 _ZERO: Final = Decimal(0)
 
@@ -329,15 +329,15 @@ def _bucket_of(day: date, unit: str) -> str:
 
 
 def _aligned(previous: Mapping[date, Decimal], request: CostRequest) -> tuple[Decimal | None, ...]:
-    """Return the other period's amounts beside those of this one: its first day stands beside the first day. None
+    """Return the other period's amounts by days of this one: its first day counts as the first day. None
     where it has no costs at all."""
     if request.compared is None:
         return ()
     amounts: dict[str, list[Decimal]] = {}
     for day, amount in previous.items():
-        beside = request.period.start + (day - request.compared.start)
-        if request.period.start <= beside <= request.period.end:
-            amounts.setdefault(_bucket_of(beside, request.unit), []).append(amount)
+        matching = request.period.start + (day - request.compared.start)
+        if request.period.start <= matching <= request.period.end:
+            amounts.setdefault(_bucket_of(matching, request.unit), []).append(amount)
     return tuple(
         total(amounts[label]) if label in amounts else None for label in buckets_of(request.period, request.unit)
     )

@@ -81,8 +81,8 @@ def flow(
     tops: Sequence[int],
     rates: Rates | None = None,
 ) -> Flow:
-    """Return how the selected costs flow through the columns ``by``, of which ``tops`` values each are named; with
-    ``rates`` in another currency.
+    """Return how the selected costs flow through the columns ``by``, each with its ``tops`` largest values by
+    name; with ``rates`` in another currency.
 
     Raises:
         QueryTimeout: the query was cancelled.

@@ -1,6 +1,6 @@
 """What a month will have cost at its end, and how sure that is.
 
-The method is plain enough to be told in a sentence, and its interval is made of its own past errors.
+The method fits in one sentence, and its interval is made of its own past errors.
 """
 
 from __future__ import annotations

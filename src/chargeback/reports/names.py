@@ -1,4 +1,4 @@
-"""The names of entities that breakdowns show beside their ids."""
+"""The names of entities that breakdowns show with their ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bill beside what was charged for it: of each day, and in sums over days."""
+"""The bill compared with what was charged for it: of each day, and in sums over days."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _DAYS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class CoveredDay:
-    """What is known of a UTC day beside its amounts.
+    """What is known of a UTC day in addition to its amounts.
 
     Attributes:
         is_gathered: its bill was gathered.

@@ -67,7 +67,7 @@ def restatement(
     currency: str,
     limit: int,
 ) -> Difference:
-    """Return what changed of the selected rows between two moments, by columns or tags: at most so many changes, the
+    """Return what changed of the selected rows between two moments, by columns or tags: at most ``limit`` changes, the
     rest of them together. ``causes`` has those of the revisions of each day between the moments, see
     :func:`causes_between`: all other days are the same, and only counted.
 

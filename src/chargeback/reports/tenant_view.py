@@ -56,7 +56,7 @@ class TenantView:
 
     @property
     def whole_store(self) -> TenantStore:
-        """The storage with the facts. Whoever reads them without a reader narrows its answer by the scope itself."""
+        """The storage with the facts. Callers that read it without a reader apply the scope themselves."""
         return self.store
 
     def fenced(self) -> TenantView:

@@ -1,4 +1,4 @@
-"""What topics cost in a period, beside another one, and what went through them."""
+"""What topics cost in a period, compared with another one, and what went through them."""
 
 from __future__ import annotations
 

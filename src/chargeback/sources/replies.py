@@ -72,14 +72,14 @@ class Reply:
         """
         now = now or datetime.now(UTC)
         try:
-            told = parsedate_to_datetime(self.headers["date"])
+            date = parsedate_to_datetime(self.headers["date"])
         except (KeyError, ValueError):
             return
-        told = told if told.tzinfo else told.replace(tzinfo=UTC)
-        told += timedelta(seconds=_seconds(self.headers.get("age")) or 0)
-        if abs(told - now) > _MAX_CLOCK_SKEW:
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        date += timedelta(seconds=_seconds(self.headers.get("age")) or 0)
+        if abs(date - now) > _MAX_CLOCK_SKEW:
             raise SourceRejected(
-                f"its clock says {told:%Y-%m-%d %H:%M} UTC, this machine's {now:%Y-%m-%d %H:%M} UTC: set the clock"
+                f"its clock says {date:%Y-%m-%d %H:%M} UTC, this machine's {now:%Y-%m-%d %H:%M} UTC: set the clock"
             )
 
     def retry_after(self, now: datetime | None = None) -> float | None:

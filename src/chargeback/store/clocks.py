@@ -23,7 +23,7 @@ class ClockReading:
     been later by up to ``rounding``."""
 
     before: datetime
-    told: datetime
+    server: datetime
     after: datetime
     rounding: timedelta = _NONE
 
@@ -31,16 +31,16 @@ class ClockReading:
     def ahead(self) -> timedelta:
         """How far the server's clock is ahead of this machine's (negative: behind), if its answer took as long as the
         request."""
-        return self.told + self.rounding / 2 - self.before - (self.after - self.before) / 2
+        return self.server + self.rounding / 2 - self.before - (self.after - self.before) / 2
 
     @property
     def difference(self) -> timedelta:
         """How much the clocks differ at least, however long the answer took; never negative."""
-        return max(self.told - self.after, self.before - self.told - self.rounding, _NONE)
+        return max(self.server - self.after, self.before - self.server - self.rounding, _NONE)
 
 
 def read_clock(ask: Callable[[], datetime]) -> ClockReading:
-    """Return what ``ask`` is told."""
+    """Return the time that ``ask`` returns, with our own clock before and after."""
     before = utc_now()
-    told = ask()
-    return ClockReading(before, told, utc_now())
+    server = ask()
+    return ClockReading(before, server, utc_now())

@@ -211,8 +211,8 @@ class _ContractChecks:
         for day, gathered in sorted(self.report.days.items()):
             if gathered.error is not None and gathered.error.startswith(label):
                 self.report.problems.append(f"{day}: {gathered.error}")
-        told = [day for day, gathered in self.report.days.items() if gathered.error is None]
-        for day in told[:1] + told[-1:]:
+        complete = [day for day, gathered in self.report.days.items() if gathered.error is None]
+        for day in complete[:1] + complete[-1:]:
             for alone in gatherer.billing(DayRange(day, day + ONE_DAY)):
                 if fingerprint(alone.lines) != fingerprint(self.report.days[day].lines):
                     self.report.problems.append(f"billing: {day} has another bill if it is requested alone")
@@ -311,9 +311,9 @@ class _Pipeline:
         self.report.chargebacks = {
             check.day: read_day(store.facts, CHARGEBACKS_TABLE, check.day) for check in self.report.checks
         }
-        told = {day for day, gathered in self.report.days.items() if gathered.error is None}
+        complete = {day for day, gathered in self.report.days.items() if gathered.error is None}
         for check in self.report.checks:
-            if check.difference or (check.day in told and check.state != "calculated"):
+            if check.difference or (check.day in complete and check.state != "calculated"):
                 self.report.problems.append(
                     f"{check.day}: billed {check.billing}, charged {check.chargebacks} ({check.state})"
                 )

@@ -98,13 +98,13 @@ def test_the_log_explains_the_state(database: ControlDatabase) -> None:
                 case 1:
                     tags.change(connection, "acme", tag(), who=who)
                 case 2:
-                    tags.remove(connection, tag().place, who=who)
+                    tags.remove(connection, tag().entity_key, who=who)
                 case 3:
                     some = [tag() for _ in range(random_.randrange(5))]
                     override = random_.random() < 0.5
                     tags.write_many(connection, "acme", some, created_by="me", override=override, who=who)
                 case 4:
-                    tags.remove_many(connection, [tag().place, tag().place], who=who)
+                    tags.remove_many(connection, [tag().entity_key, tag().entity_key], who=who)
                 case 5:
                     views.create_view(connection, view(), "me", who=who)
                 case 6:

@@ -41,7 +41,7 @@ def test_a_key_is_unique_per_entity(database: ControlDatabase) -> None:
         assert (first["tag_value"], first["tenant_id"], first["created_by"]) == ("x", "acme", "me")
         assert tags.create(connection, "acme", TagWrite("resource", "a/b:c%d", "team", "y"), "me") is None
         assert tags.create(connection, "acme", TagWrite("identity", "a/b:c%d", "team", "y"), "me") is not None
-    assert _values(database)[tag.place] == "x"
+    assert _values(database)[tag.entity_key] == "x"
 
 
 def test_change_and_remove(database: ControlDatabase) -> None:
@@ -49,12 +49,12 @@ def test_change_and_remove(database: ControlDatabase) -> None:
     tag = TagWrite("identity", "sa", "team", "x")
     with database.write() as connection:
         assert tags.change(connection, "acme", tag) is None
-        assert not tags.remove(connection, tag.place)
+        assert not tags.remove(connection, tag.entity_key)
         tags.create(connection, "acme", tag, "me")
         changed = tags.change(connection, "acme", TagWrite("identity", "sa", "team", "y"))
         assert changed is not None
         assert changed["tag_value"] == "y"
-        assert tags.remove(connection, tag.place)
+        assert tags.remove(connection, tag.entity_key)
         assert tags.of_entity(connection, "identity", "sa") == []
 
 
@@ -68,7 +68,7 @@ def test_bulk_writes_count_entry_by_entry(database: ControlDatabase) -> None:
     assert _values(database)[("identity", "sa", "team")] == "1"
     assert _values(database)[("resource", "a/b:c%d", "team")] == "old"
     assert _write(database, new + more, override=True) == BulkCounts(updated=len(AWKWARD) + 2)
-    assert _values(database) == {tag.place: tag.tag_value for tag in new} | {("identity", "sa", "team"): "2"}
+    assert _values(database) == {tag.entity_key: tag.tag_value for tag in new} | {("identity", "sa", "team"): "2"}
 
 
 @pytest.mark.extensive
@@ -266,7 +266,7 @@ def test_one_value_is_removed_or_all(database: ControlDatabase) -> None:
     """By the day on which it begins, none included; in bulk always all."""
     for entity in ("sa", "b"):
         _write(database, [_dated("x", None, MARCH, entity), _dated("y", MARCH, OCTOBER, entity)])
-    place = _dated("").place
+    place = _dated("").entity_key
     with database.write() as connection:
         assert not tags.remove(connection, place, Period(OCTOBER))
         assert tags.remove(connection, place, Period())
@@ -292,7 +292,7 @@ def test_the_audit_log_has_the_dates(database: ControlDatabase) -> None:
     with database.write() as connection:
         tags.create(connection, "acme", _dated("x"), "me")
         tags.change(connection, "acme", _dated("y", MARCH))
-        tags.remove(connection, _dated("").place, Period())
+        tags.remove(connection, _dated("").entity_key, Period())
     with database.read() as connection:
         found, _ = audit_entries(connection, AuditFilter(), offset=0, limit=10)
     assert [(row["what"], row["target"], row["before"], row["after"]) for row in reversed(found)] == [

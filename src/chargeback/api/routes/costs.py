@@ -27,7 +27,7 @@ from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import DATASETS
 from chargeback.store.queries.version import DataVersion
 
-#: So many breakdowns at once.
+#: The most breakdowns of one request.
 MOST_BREAKDOWNS = 6
 _PART = "|".join(PARTS)
 

@@ -1,4 +1,4 @@
-"""Costs from elsewhere beside those stored here."""
+"""Costs from elsewhere compared with those stored here."""
 
 from typing import Annotated
 
@@ -65,7 +65,7 @@ def reconcile_with_file(request: Calculation, params: Annotated[ExternalCosts, B
     The file is sent as text in JSON, and its columns are named by a mapping; nothing is stored. A file above 8 MiB can
     be compared by `chargeback reconcile`.
     """
-    tenant, reader = request.tenant, request.facts
+    tenant, reader = request.tenant, request.tenant_reader
     try:
         costs = read_costs(params.csv, params.mapping, tenant.currency)
     except CostFileError as error:

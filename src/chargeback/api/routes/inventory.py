@@ -143,7 +143,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
 #: What an answer has of the tenant.
 _TENANT = {"ecosystem", "tenant_id"}
-#: The fields that name another entity, and of which type that is.
+#: The fields that name another entity, and its type.
 _RELATED = {"parent_id": ("resource",), "owner_id": ("identity", "resource")}
 
 Item = TypeVar("Item", ResourceItem, IdentityItem)
@@ -209,7 +209,7 @@ def _of_kind(visible: EntityIds | None, kind: EntityKind) -> Collection[str] | N
 
 
 def _item(model: type[Item], tenant: TenantView, row: RowMapping, visible: EntityIds | None) -> Item:
-    """Return an entity as the API shows it. What it belongs to is not told where the caller does not see that."""
+    """Return an entity as the API shows it. What it belongs to is left out where the caller does not see that."""
     item = {name: row[name] for name in model.model_fields if name not in _TENANT}
     for name, kinds in _RELATED.items():
         if visible is not None and name in item and not any(item[name] in visible[kind] for kind in kinds):

@@ -68,7 +68,7 @@ class Readiness(ResponseModel):
 log = logging.getLogger(__name__)
 
 _REMEMBERED_SECONDS = 2.0
-#: What says why something failed, and is not told everybody.
+#: The fields that say why something failed, which not every caller sees.
 _REASONS: Final = ("permanent_failure", "topic_attribution_error")
 #: What is shown of a pipeline about which nothing is known.
 _NO_STATE: Final = PipelineState(
@@ -147,8 +147,8 @@ async def readiness(request: Request, services: ServicesDep, _params: Annotated[
     for entry in answer.tenants:
         access = None if caller is None else access_to(caller, entry.tenant_name)
         if access is not None:
-            told = {name: access.reason(getattr(entry, name)) for name in _REASONS}
-            shown.append(entry.model_copy(update=told))
+            reasons = {name: access.reason(getattr(entry, name)) for name in _REASONS}
+            shown.append(entry.model_copy(update=reasons))
     return answer.model_copy(update={"tenants": shown})
 
 

@@ -1,4 +1,4 @@
-"""The bill beside what was charged for it."""
+"""The bill compared with what was charged for it."""
 
 from typing import Annotated
 

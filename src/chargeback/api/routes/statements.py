@@ -283,7 +283,7 @@ def _reply(
     """
     verdict, new = said
     month = date.fromisoformat(f"{address.period}-01")
-    found = compile_statements(request.tenant, request.facts, month, address.by)
+    found = compile_statements(request.tenant, request.tenant_reader, month, address.by)
     statement = found.find(address.value)
     if statement is None:
         raise _missing(address, found)

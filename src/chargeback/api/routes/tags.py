@@ -41,7 +41,7 @@ from chargeback.store.control.tags import TagWrite
 from chargeback.store.queries.chargebacks import charged_entities
 from chargeback.store.queries.selection import Selection, equal
 
-#: A preview names so many entities at most; its counts are of all.
+#: The most entities that a preview names; its counts are of all.
 MAX_ENTITIES = 1000
 #: The most tags of one request; about as many fit into a body.
 MAX_ITEMS = 100_000
@@ -396,7 +396,7 @@ def change_tag(
     `valid_from`, the former value ends on that day and is kept before it; rows have the value of their UTC day.
     """
     tag = tag_store.TagWrite(entity_type, entity_id, tag_key, new.tag_value, new.during)
-    if not _sees(request.visible_entities(), tag.place):
+    if not _sees(request.visible_entities(), tag.entity_key):
         raise _no_tag(entity_type, entity_id, tag_key)
     with request.writing() as connection:
         row = tag_store.change(
@@ -522,7 +522,7 @@ def _sees(visible: EntityIds | None, place: _TagKey) -> bool:
 
 def _require_known(connection: Connection, writes: list[tag_store.TagWrite], visible: EntityIds | None) -> None:
     """Check that the inventory has all entities that are written to; what a caller does not see, it does not have."""
-    hidden = {(tag.entity_type, tag.entity_id) for tag in writes if not _sees(visible, tag.place)}
+    hidden = {(tag.entity_type, tag.entity_id) for tag in writes if not _sees(visible, tag.entity_key)}
     unknown = sorted(hidden.union(tag_store.unknown(connection, writes)))
     if unknown:
         named = ", ".join(f"{entity_type} {entity_id}" for entity_type, entity_id in unknown[:5])

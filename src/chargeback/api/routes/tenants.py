@@ -111,7 +111,7 @@ def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
 
 
 def tenant_settings(tenant: TenantView, access: TenantAccess) -> dict[str, Any]:
-    """Return the fields of :class:`TenantSettings`, as a caller is told them."""
+    """Return the fields of :class:`TenantSettings` that the caller may see."""
     return {
         "tenant_name": tenant.tenant_name,
         "tenant_id": tenant.tenant_id,

@@ -149,7 +149,7 @@ async def _with_topics(tenant: TenantDep, access: AccessDep) -> TenantView:
 
 
 def require_topics(tenant: TenantView, access: TenantAccess) -> None:
-    """Check that the topics of a tenant are attributed; a refusal tells what a caller is told.
+    """Check that the topics of a tenant are attributed; a refusal says only what the caller may know.
 
     Raises:
         TopicsUnavailable: they are not.

@@ -22,7 +22,7 @@ from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control import views as view_store
 from chargeback.store.control.views import ViewWrite
 
-#: So many views a caller sees at most.
+#: The most views that a caller sees.
 MOST_VIEWS = 1000
 
 

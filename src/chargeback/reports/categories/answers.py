@@ -293,18 +293,18 @@ def preview(
     stored = reader.categories.index.by_key.get(key)
     compared = {_AFTER: candidate} | ({} if stored is None else {_BEFORE: stored.category})
     compared |= {_WHOLE[name]: _undivided(each) for name, each in compared.items()}
-    beside = reader.with_categories(_unstored(reader.categories, compared))
-    after = beside.categories.assignments(CHARGEBACKS, _AFTER)
-    coverage_after = coverage(beside, _AFTER, selection, names_of_identities)
+    both = reader.with_categories(_unstored(reader.categories, compared))
+    after = both.categories.assignments(CHARGEBACKS, _AFTER)
+    coverage_after = coverage(both, _AFTER, selection, names_of_identities)
     # Once the costs are read, their subjects are known.
     analysis = analyse(candidate, after.known_subjects(), after.tags, after.names)
-    now = _totals(beside, _AFTER, selection)
-    before = {} if stored is None else _totals(beside, _BEFORE, selection)
+    now = _totals(both, _AFTER, selection)
+    before = {} if stored is None else _totals(both, _BEFORE, selection)
     totals = [
         (value, before.get(value, Decimal(0)), now.get(value, Decimal(0)))
         for value in (now if stored is None else sorted({*before, *now}))
     ]
-    moves = {} if stored is None else _moved(beside, selection)
+    moves = {} if stored is None else _moved(both, selection)
     sums: dict[tuple[str, str], list[Decimal]] = {}
     for (_, earlier, later), amount in moves.items():
         sums.setdefault((earlier, later), []).append(amount)
@@ -313,7 +313,7 @@ def preview(
     names = names_of_identities({identity for (identity, _, _), _ in items})
     return DryRunAnswer(
         currency=currency,
-        coverage_before=None if stored is None else coverage(beside, _BEFORE, selection, names_of_identities),
+        coverage_before=None if stored is None else coverage(both, _BEFORE, selection, names_of_identities),
         coverage_after=coverage_after,
         values=[
             ValueChange(value=value, before=earlier, after=later, difference=difference(later, earlier))
@@ -434,7 +434,7 @@ def _decided(key: str) -> tuple[Key, Key]:
 
 
 def _rows(reader: TenantReader, selection: Selection, *by: Key, sum_of: str = "direct") -> list[tuple[Any, ...]]:
-    """Return the sums by some keys, of which one is that of a category."""
+    """Return the sums by some keys, one of them that of a category."""
     sums = reader.sums(Sums(CHARGEBACKS, selection, by, (sum_of,)))
     columns = ", ".join(f"d{number}" for number in range(len(by)))
     return sums.rows(f"SELECT {columns}, {sums.amount(sum_of)} FROM sums")

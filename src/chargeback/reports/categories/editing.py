@@ -20,7 +20,7 @@ from chargeback.model.days import Clock, utc_now
 from chargeback.store.control import cost_categories as store
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
 
-#: So many cost categories a tenant has at most.
+#: The most cost categories of a tenant.
 MOST_CATEGORIES: Final = 100
 
 #: What a difference does: it is there, it is gone, or it is another one.

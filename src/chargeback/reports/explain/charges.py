@@ -346,7 +346,7 @@ def part_sentence(found: Explained, part: VisiblePart | None, currency: str) -> 
 
 
 def stored_fields(found: Explained, part: VisiblePart | None) -> dict[str, Any]:
-    """Return the fields of an answer about what is stored beside the amount: the visible ``part`` of the row, if not
+    """Return the fields of an answer about what is stored with the amount: the visible ``part`` of the row, if not
     all is visible, the rows of the line, the revisions, and whether they agree."""
     siblings = found.siblings
     return {

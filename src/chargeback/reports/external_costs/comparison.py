@@ -1,4 +1,4 @@
-"""Costs from elsewhere beside those stored here: each by entity and product type. Nothing is stored."""
+"""Costs from elsewhere compared with those stored here, by entity and product type. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def compare_costs(
     currency: str,
     limit: int | None = None,
 ) -> ExternalReconciliation:
-    """Return the costs of a file beside those stored here: beside the bill or, by identities, beside the chargebacks.
+    """Return the costs of a file compared with those stored here: with the bill or, by identities, the chargebacks.
     Lines of other days are counted only. At most ``limit`` entries are listed, the rest together.
 
     Raises:

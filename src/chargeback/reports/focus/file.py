@@ -146,7 +146,7 @@ def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
 FocusFormat = Literal["csv", "parquet"]
 
 _BATCH: Final = 20_000
-#: So many shares are made at a time, or those of one day.
+#: How many shares are made at a time, or those of one day.
 _PIECE: Final = 100_000
 
 #: What the columns of shares are made of, where they are rows of chargebacks, of topics, or whole lines.

@@ -1,4 +1,4 @@
-"""What FOCUS rows show beside the facts, as small tables of a query: products, names, places, tags, units."""
+"""What FOCUS rows show that is not in the facts, as small tables of a query: products, names, places, tags, units."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from chargeback.store.control.days import DayDataset
 _COLUMNS_SINCE: Final = datetime(2026, 11, 22, tzinfo=UTC)
 _NAMES: Final = uuid5(NAMESPACE_URL, "https://focus.finops.org/chargeback")
 
-#: An instant, of which FOCUS says only that it is a text.
+#: An instant; FOCUS says only that it is a text.
 _InstantText = Annotated[datetime, PlainSerializer(render_instant, return_type=str)]
 
 

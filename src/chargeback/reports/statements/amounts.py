@@ -33,7 +33,7 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import StatementSum, statement_sums
 
-#: So many identities, resources and topics a statement names.
+#: How many identities, resources and topics a statement names.
 MOST_NAMED: Final = 10
 
 _ZERO: Final = Decimal(0)

@@ -155,7 +155,7 @@ def _environment() -> Environment:
 
 
 def shortened(text: str, columns: int) -> str:
-    """Return a text that takes at most so many columns, shortened with an ellipsis where it is longer: the characters
+    """Return a text of at most ``columns`` columns, shortened with an ellipsis where it is longer: the characters
     of East Asia and emoji take two, marks that belong to another character none.
 
     >>> shortened("payments", 8), shortened("payments", 6), shortened("決済チーム", 6)

@@ -273,8 +273,8 @@ def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: 
 def _unit_costs(
     reader: TenantReader, days: DayRange, grouping: Grouping, most: int
 ) -> dict[str, list[StatementUnitCost]]:
-    """Return what each of at most so many values paid for its units. What belongs to nobody is left out: a part of it
-    has no identity that could use anything."""
+    """Return the unit costs of at most ``most`` values. Unassigned costs are left out: part of them has no identity
+    that could use anything."""
     found: dict[str, list[StatementUnitCost]] = {}
     for per in _UNITS:
         measure = UNIT_MEASURES[per]

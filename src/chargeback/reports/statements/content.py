@@ -1,4 +1,4 @@
-"""What a statement says: the answers of the API, of which files are made."""
+"""What a statement says: the answers of the API, from which files are made."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class StatementTieOut(ResponseModel):
 
 
 class StatementsAnswer(StatementHeading):
-    """The statements of a month, by value; those for costs that belong to nobody come last."""
+    """The statements of a month, by value; the one for unallocated costs comes last."""
 
     items: list[StatementRow]
     total: StatedAmount

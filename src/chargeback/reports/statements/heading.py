@@ -77,7 +77,7 @@ def _revisions(
 def tie_out(
     tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, amounts: Collection[StatedAmount]
 ) -> StatementTieOut:
-    """Return the statements of these amounts beside the bill of a month.
+    """Return the statements of these amounts compared with the bill of a month.
 
     Raises:
         QueryTimeout: the query was cancelled.

@@ -59,7 +59,7 @@ def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, boo
 def statement_number(tenant: str, period: str, by: str, value: str, revision: int) -> str:
     """Return ``CB-{tenant}-{period}-{value}-r{revision}``; before the value stands the key of its cost category, or
     ``tag`` and the key of its tag. It can be the name of a file: characters that are unsafe there become ``-``, and the
-    text is then told apart by a digest, as is one with capitals. So no two numbers differ only in case.
+    text then gets a digest, as does one with capitals. So no two numbers differ only in case.
 
     >>> statement_number("acme", "2026-10", "category:cost_center", "payments", 3)
     'CB-acme-2026-10-cost_center.payments-r3'
@@ -91,8 +91,8 @@ def journal_number(tenant: str, period: str, by: str, revision: int) -> str:
 
 
 def content_digest(heading: StatementHeading, value: str, lines: Iterable[StatementLine]) -> str:
-    """Return the digest of what a statement asks its recipient to accept: whose costs of which days, and its lines to
-    the last digit and as they are printed. Names, comparisons and the number are no part of it."""
+    """Return the digest of a statement's content: whose costs, of which days, and its lines with all digits and as
+    printed. Names, comparisons and the number do not count."""
     content = [
         *(heading.tenant_name, heading.period, heading.by, value, heading.currency, heading.basis),
         *(heading.calculated_days, str(heading.data_through)),

@@ -43,7 +43,7 @@ KINDS: Final = (
     *(RUN_REQUESTED, REQUEST_REFUSED),
 )
 
-#: Who changes something, beside callers whose names are known: a caller of the API where nobody is told apart, and who
+#: Who changes something when no caller has a name: a caller of the API where callers are not authenticated, and who
 #: uses the command line.
 API: Final = "api"
 COMMAND_LINE: Final = "command line"

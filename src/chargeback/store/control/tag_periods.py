@@ -14,7 +14,7 @@ from typing import Final
 from chargeback.errors import TagConflict
 from chargeback.model.dated import FOREVER, DatedValue, Period
 
-#: So many of the values that a key has are named in an error.
+#: How many of the values of a key an error names.
 _MOST_NAMED: Final = 3
 
 

@@ -46,12 +46,12 @@ from chargeback.store.control.tag_periods import Effect, Existing, HeldTag, firs
 RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
 
-_PLACE: Final = ("entity_type", "entity_id", "tag_key")
+_ENTITY_KEY: Final = ("entity_type", "entity_id", "tag_key")
 _VALUE_NAMES: Final = ("tag_value", "valid_from", "valid_to")
 _TYPES: Final[Mapping[str, TypeEngine[Any]]] = {"tag_id": Integer(), "valid_from": Date(), "valid_to": Date()}
 _VALUE: Final = tuple(tags.c[name] for name in _VALUE_NAMES)
 _AT_ONCE: Final = 1000
-_Place = tuple[str, str, str]
+_EntityKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class TagWrite:
         return DatedValue(self.tag_value, self.during)
 
     @property
-    def place(self) -> _Place:
-        """The key of the tag."""
+    def entity_key(self) -> _EntityKey:
+        """The entity and the key of the tag, which a tag is stored under."""
         return self.entity_type, self.entity_id, self.tag_key
 
 
@@ -122,28 +122,28 @@ class _Plan:
     """The effects of some writes: the values of each key before and after them, and what became of each write, by
     entity."""
 
-    before: Mapping[_Place, tuple[HeldTag, ...]]
-    after: dict[_Place, tuple[HeldTag, ...]] = field(default_factory=dict)
+    before: Mapping[_EntityKey, tuple[HeldTag, ...]]
+    after: dict[_EntityKey, tuple[HeldTag, ...]] = field(default_factory=dict)
     counts: dict[tuple[str, str], BulkCounts] = field(default_factory=dict)
 
     def add(self, tag: TagWrite, existing: Existing) -> Effect:
         """Add a write; it sees those before it."""
-        known = self.after.get(tag.place, self.before.get(tag.place, ()))
+        known = self.after.get(tag.entity_key, self.before.get(tag.entity_key, ()))
         name = f"The tag {tag.tag_key} of the {tag.entity_type} {tag.entity_id}"
-        self.after[tag.place], effect = place_value(name, known, tag.dated, existing)
+        self.after[tag.entity_key], effect = place_value(name, known, tag.dated, existing)
         entity = (tag.entity_type, tag.entity_id)
         self.counts[entity] = self.counts.get(entity, _NO_COUNTS) + _COUNTS[effect]
         return effect
 
-    def changes(self) -> Iterator[tuple[_Place, HeldTag | None, HeldTag | None]]:
-        """Yield each stored tag that is changed or removed, and each new one: (place, before, after)."""
-        for place, after in self.after.items():
+    def changes(self) -> Iterator[tuple[_EntityKey, HeldTag | None, HeldTag | None]]:
+        """Yield each stored tag that is changed or removed, and each new one: (entity_key, before, after)."""
+        for entity_key, after in self.after.items():
             kept = {each.tag_id: each for each in after}
-            for each in self.before.get(place, ()):
+            for each in self.before.get(entity_key, ()):
                 now = kept.get(each.tag_id)
                 if now != each:
-                    yield place, each, now
-            yield from ((place, None, each) for each in after if each.tag_id is None)
+                    yield entity_key, each, now
+            yield from ((entity_key, None, each) for each in after if each.tag_id is None)
 
 
 def revision(connection: Connection) -> int:
@@ -160,7 +160,7 @@ def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, DatedValu
 
 def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[str, str]]:
     """Return (entity_type, entity_id) of the entities that the inventory does not have, in order."""
-    given_rows = relation(connection, [list(tag.place) for tag in writes], _PLACE)
+    given_rows = relation(connection, [list(tag.entity_key) for tag in writes], _ENTITY_KEY)
     in_inventory = [
         and_(given_rows.c.entity_type == kind, exists().where(column == given_rows.c.entity_id))
         for kind, column in ((RESOURCE, resources.c.resource_id), (IDENTITY, identities.c.identity_id))
@@ -192,8 +192,8 @@ def every_listed(connection: Connection, wanted: TagFilter) -> Iterator[RowMappi
 
 
 def _ordered(connection: Connection, where: ColumnElement[bool]) -> Select[Any]:
-    places = (bytewise(connection, tags.c[name]) for name in _PLACE)
-    return select(tags).where(where).order_by(*places, tags.c.valid_from.nulls_first())
+    entity_keys = (bytewise(connection, tags.c[name]) for name in _ENTITY_KEY)
+    return select(tags).where(where).order_by(*entity_keys, tags.c.valid_from.nulls_first())
 
 
 def keys(connection: Connection, entities: EntityIds | None = None) -> list[str]:
@@ -219,11 +219,11 @@ def create(
         TagConflict: the entity has the key in an overlapping period.
     """
     _raise_revision(connection)
-    plan = _Plan(_existing(connection, [tag.place]))
+    plan = _Plan(_existing(connection, [tag.entity_key]))
     if plan.add(tag, Existing.KEEP) is Effect.SKIPPED:
         return None
     _apply(connection, tenant_id, plan, created_by, who)
-    return _row(connection, tag.place, tag.during.first)
+    return _row(connection, tag.entity_key, tag.during.first)
 
 
 def change(
@@ -238,19 +238,19 @@ def change(
         TagConflict: the new period overlaps a later one, or the key has several values and no date says which is meant.
     """
     _raise_revision(connection)
-    plan = _Plan(_existing(connection, [tag.place]))
+    plan = _Plan(_existing(connection, [tag.entity_key]))
     if not plan.before:
         return None
     plan.add(tag, Existing.REPLACE if replace_periods else Existing.CHANGE)
     _apply(connection, tenant_id, plan, who, who)
-    only = plan.after[tag.place]
-    return _row(connection, tag.place, only[0].during.first if len(only) == 1 else tag.during.first)
+    only = plan.after[tag.entity_key]
+    return _row(connection, tag.entity_key, only[0].during.first if len(only) == 1 else tag.during.first)
 
 
-def remove(connection: Connection, place: _Place, period: Period | None = None, *, who: str = API) -> bool:
+def remove(connection: Connection, entity_key: _EntityKey, period: Period | None = None, *, who: str = API) -> bool:
     """Remove a tag in all its periods, or only in that which begins as ``period`` does; return whether it existed."""
     _raise_revision(connection)
-    held = _existing(connection, [place])
+    held = _existing(connection, [entity_key])
     removed = {
         key: tuple(each for each in values if period is None or each.during.first == period.first)
         for key, values in held.items()
@@ -260,13 +260,13 @@ def remove(connection: Connection, place: _Place, period: Period | None = None, 
 
 
 def remove_many(
-    connection: Connection, places: Collection[_Place], *, dry_run: bool = False, who: str = API
-) -> set[_Place]:
+    connection: Connection, entity_keys: Collection[_EntityKey], *, dry_run: bool = False, who: str = API
+) -> set[_EntityKey]:
     """Remove tags in all their periods, all or none; with ``dry_run``, remove nothing. Return those that existed."""
     if dry_run:
-        return set(_existing(connection, places))
+        return set(_existing(connection, entity_keys))
     _raise_revision(connection)
-    known = _existing(connection, places)
+    known = _existing(connection, entity_keys)
     _remove(connection, known, who)
     return set(known)
 
@@ -311,7 +311,7 @@ def preview_writes(
 def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool, replace_periods: bool) -> _Plan:
     changing = Existing.REPLACE if replace_periods else Existing.CHANGE
     existing = changing if override else Existing.KEEP
-    plan = _Plan(_existing(connection, {tag.place for tag in writes}))
+    plan = _Plan(_existing(connection, {tag.entity_key for tag in writes}))
     for tag in writes:
         plan.add(tag, existing)
     return plan
@@ -326,37 +326,44 @@ def _apply(connection: Connection, tenant_id: str, plan: _Plan, created_by: str,
     changes = list(plan.changes())
     _delete(connection, [before.tag_id for _, before, after in changes if before is not None and after is None])
     _update(connection, [after for _, before, after in changes if before is not None and after is not None])
-    new = [(place, after.held) for place, before, after in changes if before is None and after is not None]
+    new = [(entity_key, after.held) for entity_key, before, after in changes if before is None and after is not None]
     _insert(connection, tenant_id, new, created_by)
     record(connection, who, (_entry(*each) for each in changes))
 
 
-def _remove(connection: Connection, removed: Mapping[_Place, Sequence[HeldTag]], who: str) -> None:
+def _remove(connection: Connection, removed: Mapping[_EntityKey, Sequence[HeldTag]], who: str) -> None:
     _delete(connection, [each.tag_id for values in removed.values() for each in values])
-    record(connection, who, (_entry(place, each, None) for place in sorted(removed) for each in removed[place]))
+    record(
+        connection,
+        who,
+        (_entry(entity_key, each, None) for entity_key in sorted(removed) for each in removed[entity_key]),
+    )
 
 
-def _existing(connection: Connection, places: Collection[_Place]) -> dict[_Place, tuple[HeldTag, ...]]:
+def _existing(connection: Connection, entity_keys: Collection[_EntityKey]) -> dict[_EntityKey, tuple[HeldTag, ...]]:
     """Return the present values of each key that is there, by date."""
-    given_rows = relation(connection, [list(place) for place in dict.fromkeys(places)], _PLACE)
-    same_place = and_(*(tags.c[name] == given_rows.c[name] for name in _PLACE))
-    columns = (*(tags.c[name] for name in _PLACE), tags.c.tag_id, *_VALUE)
-    found: dict[_Place, list[HeldTag]] = {}
-    for row in connection.execute(select(*columns).join(given_rows, same_place)):
+    given_rows = relation(connection, [list(entity_key) for entity_key in dict.fromkeys(entity_keys)], _ENTITY_KEY)
+    same_key = and_(*(tags.c[name] == given_rows.c[name] for name in _ENTITY_KEY))
+    columns = (*(tags.c[name] for name in _ENTITY_KEY), tags.c.tag_id, *_VALUE)
+    found: dict[_EntityKey, list[HeldTag]] = {}
+    for row in connection.execute(select(*columns).join(given_rows, same_key)):
         held = HeldTag(row[3], DatedValue(row[4], Period(row[5], row[6])))
         found.setdefault((row[0], row[1], row[2]), []).append(held)
-    return {place: tuple(sorted(values, key=lambda each: first_day(each.during))) for place, values in found.items()}
+    return {
+        entity_key: tuple(sorted(values, key=lambda each: first_day(each.during)))
+        for entity_key, values in found.items()
+    }
 
 
-def _row(connection: Connection, place: _Place, first: date | None) -> RowMapping:
-    at = and_(*(tags.c[name] == value for name, value in zip(_PLACE, place, strict=True)))
+def _row(connection: Connection, entity_key: _EntityKey, first: date | None) -> RowMapping:
+    at = and_(*(tags.c[name] == value for name, value in zip(_ENTITY_KEY, entity_key, strict=True)))
     begins = tags.c.valid_from.is_(None) if first is None else tags.c.valid_from == first
     return connection.execute(select(tags).where(at, begins)).mappings().one()
 
 
-def _entry(place: _Place, before: HeldTag | None, after: HeldTag | None) -> AuditEntry:
+def _entry(entity_key: _EntityKey, before: HeldTag | None, after: HeldTag | None) -> AuditEntry:
     what = TAG_CREATED if before is None else TAG_REMOVED if after is None else TAG_CHANGED
-    return AuditEntry(what, "/".join(place), _audited(before), _audited(after))
+    return AuditEntry(what, "/".join(entity_key), _audited(before), _audited(after))
 
 
 def _audited(tag: HeldTag | None) -> dict[str, str] | None:
@@ -370,11 +377,13 @@ def _fields(held: DatedValue) -> list[str | None]:
     return [held.value, *(None if day is None else day.isoformat() for day in (held.during.first, held.during.end))]
 
 
-def _insert(connection: Connection, tenant_id: str, new: Sequence[tuple[_Place, DatedValue]], created_by: str) -> None:
+def _insert(
+    connection: Connection, tenant_id: str, new: Sequence[tuple[_EntityKey, DatedValue]], created_by: str
+) -> None:
     if not new:
         return
-    given = (*_PLACE, *_VALUE_NAMES)
-    given_rows = relation(connection, [[*place, *_fields(held)] for place, held in new], given, _TYPES)
+    given = (*_ENTITY_KEY, *_VALUE_NAMES)
+    given_rows = relation(connection, [[*entity_key, *_fields(held)] for entity_key, held in new], given, _TYPES)
     rows = select(
         literal(tenant_id, TextType),
         *(given_rows.c[name] for name in given),

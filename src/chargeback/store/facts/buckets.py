@@ -48,7 +48,7 @@ _ONE_SECOND: Final = timedelta(seconds=1)
 _ENTRY: Final = re.compile(r"(\d{20})\.json")
 # A store that lacks the whole bucket answers like one that lacks the object.
 _NO_BUCKET: Final = re.compile(r"NoSuchBucket|ContainerNotFound|specified bucket does not exist")
-_TOLD: Final = re.compile(r"<Message>([^<]+)</Message>")
+_MESSAGE: Final = re.compile(r"<Message>([^<]+)</Message>")
 _SKEWED: Final = "RequestTimeTooSkewed"
 
 
@@ -227,9 +227,9 @@ class Bucket:
             before = utc_now()
             obstore.put(self._store, name, b"", use_multipart=False)
             after = utc_now()
-            told = obstore.head(self._store, name)["last_modified"]
+            modified = obstore.head(self._store, name)["last_modified"]
         self.delete(name)
-        return ClockReading(before, told.replace(microsecond=0), after, _ONE_SECOND)
+        return ClockReading(before, modified.replace(microsecond=0), after, _ONE_SECOND)
 
     def _check_object(self, name: str) -> None:
         """Check that an object cannot be created again, and is there as it was written."""
@@ -354,6 +354,6 @@ def _translated(name: str) -> Iterator[None]:
 def _message(name: str, error: Exception) -> str:
     """What a store says about an object, in one line."""
     text = str(error)
-    told = _TOLD.search(text)
+    message = _MESSAGE.search(text)
     advice = " Set the clock of this machine." if _SKEWED in text else ""
-    return f"{name} cannot be used: {unescape(told[1]) if told else text.splitlines()[0]}{advice}"
+    return f"{name} cannot be used: {unescape(message[1]) if message else text.splitlines()[0]}{advice}"

@@ -405,7 +405,7 @@ def _is_whole(entry: Path, *, is_first: bool) -> bool:
 
 
 def _hinted(log: Path, hint: Path) -> Path | None:
-    """The checkpoint that a table begins with, if that can be told."""
+    """The checkpoint that a table begins with, if that is known."""
     try:
         return log / checkpoint_name(hinted_version(hint.read_bytes()))
     except ValueError:

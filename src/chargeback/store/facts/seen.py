@@ -84,7 +84,7 @@ class SeenTables:
             try:
                 found[name] = self._tables.snapshot(name)
             except StorageError:
-                if name in names:  # of others, only those who ask for them are told
+                if name in names:  # names of others are only for callers that ask for them
                     raise
 
         at, commits, wanted = time.monotonic(), self._tables.commits, {*names, *self._last.snapshots}

@@ -218,7 +218,7 @@ class FactTables:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Look at a table once, and again after each write of this object: while a run holds the lease, nobody else
+        """Look at a table once, and again after each write of this object: while a run holds the lease, no one else
         writes. Commits always look, so one who has lost the lease without knowing is refused."""
         self._looked_at.clear()
         self._is_alone = True
@@ -432,7 +432,7 @@ class FactTables:
         """Commit what ``write`` does, on a snapshot of no newer epoch; ``path`` is one of the files that it adds.
 
         The error of a commit does not say whether it is in the table: its answer may be what failed. So the table is
-        read again: a commit of which one file is there went in as a whole, and is not made twice.
+        read again: a commit went in as a whole if one of its files is there, and is not made twice.
         """
         how = commit_properties(epoch)
         before: int | None = None

@@ -1,6 +1,6 @@
 """Which value of a cost category each combination of columns has, and on which days.
 
-The rules of a category see some columns of a row only. The combinations of these that occur are few beside the rows, so
+The rules of a category see some columns of a row only. The combinations that occur are far fewer than the rows, so
 rules are resolved for each combination once, and rows are joined with the result. Combinations are read from the files
 that were not looked at yet; those that a query does not need do no harm, so the result only grows.
 """

@@ -179,7 +179,7 @@ _SHARES: Final = pa.schema(
 
 @dataclass(frozen=True)
 class CategoryQuery:
-    """The rows of a scan, beside the categories that a query uses: ``wanted`` is a condition on their columns."""
+    """The rows of a scan with the categories that a query uses: ``wanted`` is a condition on their columns."""
 
     cursor: Cursor
     partials: PartialFiles | None
@@ -190,7 +190,7 @@ class CategoryQuery:
 
     @property
     def sharing(self) -> list[UsedCategory]:
-        """The categories of which values reallocate their cost."""
+        """The categories whose values reallocate their cost."""
         return [each for each in self.used if each.shares]
 
     @property
@@ -379,7 +379,7 @@ def _kept_parts(query: CategoryQuery, into: _Sums) -> tuple[str, Condition] | No
 
 
 def _sum_of_parts(name: str, conditions: Mapping[str, str]) -> str:
-    """Return a sum of parts each of which stands for several rows, as SQL."""
+    """Return a sum of parts that each stand for several rows, as SQL."""
     value = "alike" if name in COUNTS else "units"
     if name in conditions:
         value = f"CASE WHEN is_{name} THEN {value} ELSE 0 END"

@@ -1,4 +1,4 @@
-"""Rows beside the values of cost categories: which rows a value has, and the parts of rows that are split.
+"""Rows and the values of cost categories: which rows a value has, and the parts of rows that are split.
 
 Reallocation is not part of it: it concerns whole days, not rows.
 """

@@ -1,4 +1,4 @@
-"""What a period cost: by several columns at once, over time, and beside another period."""
+"""What a period cost: by several columns at once, over time, and compared with another period."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _series(reader: TenantReader, query: CostQuery, key: Key, ranked: str, items
 
 
 def _previous(reader: TenantReader, query: CostQuery, window: InstantRange) -> dict[date, Decimal]:
-    """Sum by day of the other period; zero on days that have rows, of which none is selected."""
+    """Sum by day of the other period; zero on days that have rows, but no selected ones."""
     selection, everything = replace(query.selection, window=window), Selection(window)
     found: dict[date, Decimal] = {}
     if not reader.sees_everything or selection != everything:

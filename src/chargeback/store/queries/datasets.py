@@ -36,7 +36,7 @@ NUMBER: Final = "number"
 AMOUNT: Final = "amount"
 INSTANT: Final = "instant"
 
-#: The columns that a file has beside those of the row, where the dataset has such things.
+#: The columns that a file has in addition to those of the row, where the dataset has such things.
 TAGS: Final = "tags"
 METADATA: Final = "metadata"
 
@@ -124,8 +124,8 @@ class Dataset:
         columns: what a row is made of, in the order of lists and files.
         amount: the column that is summed.
         metadata: columns that are shown together as the row's ``metadata``.
-        filters: columns that a selection may filter by, beside ``tag:<key>``.
-        groups: columns that an aggregate may group by, beside ``tag:<key>``.
+        filters: columns that a selection may filter by, in addition to ``tag:<key>``.
+        groups: columns that an aggregate may group by, in addition to ``tag:<key>``.
         cluster_of: the column with the id of a resource, whose cluster is the row's ``cluster_id``.
         aliases: what columns of chargebacks are called here, where rows are filtered by their names.
         ids: columns that have more values the larger the organisation is.
@@ -136,7 +136,7 @@ class Dataset:
         subjects: the columns that the rules of cost categories see, by their names there.
         tag_sources: SQL for the id by which a row has the tags of an identity or of a resource; on the same key the
             tag of the first one wins.
-        tag_reads: the columns of which such an id is made, where it is no column.
+        tag_reads: the columns that make up such an id, where it is no column.
         shows_tags: whether rows are shown with their tags; then the tag sources are columns.
         shows_categories: whether rows are shown with their values of cost categories.
     """
@@ -197,7 +197,7 @@ class Dataset:
 
     @cached_property
     def shown_sums(self) -> tuple[str, ...]:
-        """The names of the sums of which :attr:`amounts` are made."""
+        """The names of the sums that make up :attr:`amounts`."""
         shown = {name for names in self.amounts.values() for name in names}
         return tuple(name for name in self.sums if name in shown)
 

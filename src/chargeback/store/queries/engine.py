@@ -1,7 +1,7 @@
 """The query engine of the process.
 
 One in-memory DuckDB serves all tenants; each query gets a cursor of its own, so that queries run side by side and one
-can be interrupted without touching another. The engine holds no data: it reads the files it is told to.
+can be interrupted without touching another. The engine holds no data: it reads the files that a query names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What queries look up beside the facts, kept between requests: tags, names, clusters, and cost categories."""
+"""What queries join to the facts, kept between requests: tags, names, clusters, and cost categories."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ class Plan:
         return self._filter(dataset, self.visible(dataset, selection))
 
     def scan(self, dataset: Dataset, selection: Selection) -> Scan:
-        """Return the files and the condition by which the rows of a dataset are read of which some part is selected.
+        """Return the files of a dataset, and the condition that finds the rows with a selected part.
 
         Raises:
             UnknownCategory: it is filtered by a cost category that the tenant does not have.

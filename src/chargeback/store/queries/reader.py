@@ -135,7 +135,7 @@ class TenantReader:
         return "" if self.scope is None else self.scope.digest
 
     def scan(self, dataset: Dataset, selection: Selection) -> Scan:
-        """Return the files and the condition by which the rows of a dataset are read of which some part is selected.
+        """Return the files of a dataset, and the condition that finds the rows with a selected part.
 
         Raises:
             UnknownCategory: it is filtered by a cost category that the tenant does not have.

@@ -20,7 +20,7 @@ _FINE_WHOLE = f"{10**_FINE_PLACES}::HUGEINT"
 
 # Where a spreadsheet may begin a cell inside a field: many read ";" or tab as the separator, depending on the country.
 _SEPARATOR = r"[;\t\r\n]"
-# What may begin a formula there. The apostrophe is among them, so that those that were added can be told from others.
+# What may begin a formula there. The apostrophe is among them, so that those that were added differ from others.
 _AFTER_SEPARATOR = r"""[=+\-@'"]"""
 _AT_START = r"[=+\-@'\t\r\n]"
 _NEEDS_CARE = rf"""^{_AT_START}|[",;\t\r\n]"""

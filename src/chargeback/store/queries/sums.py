@@ -118,9 +118,9 @@ def _rule_of(by: str) -> tuple[Key, ...]:
     return (ByRule(CategoryName.of(by).key),) if by.startswith(CATEGORY_PREFIX) else ()
 
 
-#: So many keys are looked at in one query: each is a join.
+#: The most keys that one query looks up: each is a join.
 _AT_ONCE: Final = 10
-#: A share is told in tenths of a per mille.
+#: A share is shown in tenths of a per mille.
 _STEP: Final = Decimal("0.0001")
 
 

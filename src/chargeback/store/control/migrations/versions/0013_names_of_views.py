@@ -1,4 +1,4 @@
-"""The name of a view is unique among those of its author: nobody learns from a refusal what others have."""
+"""The name of a view is unique among those of its author, so that a refusal says nothing about views of others."""
 
 import sqlalchemy as sa
 from alembic import op
