@@ -56,7 +56,7 @@ def moments(count: int, seconds: float) -> list[float]:
     return [seconds * (number + 1) / count for number in range(count)]
 
 
-@pytest.mark.parametrize("start", ["both", "demo"])
+@pytest.mark.parametrize("start", ["both"])
 def test_told_to_end_while_starting(tmp_path: Path, demo: Demo, start: str) -> None:
     """A few moments, from before the first import to after the service answers."""
     for number, delay in enumerate(moments(4, 3)):
