@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.ecosystems.constructed.bill import Charge, LineDefaults
+from chargeback.ecosystems.constructed.bill import Charge, LineDefaults, gather
 from chargeback.ecosystems.constructed.meter import Shares
 from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem, ConstructedGatherer
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
@@ -33,8 +34,11 @@ def start(context: TenantContext, settings: ConstructedSettings) -> ConstructedG
     connections.callback(CLOSED.append, context.tenant_name)
     return ConstructedGatherer(
         connections,
-        LineDefaults.of(settings, "machine", context.currency),
-        charges_of=lambda _: [Charge("machines", "MACHINE", Fraction(1), "day", parse_decimal("10"))],
+        bill_of=partial(
+            gather,
+            charges=lambda _: [Charge("machines", "MACHINE", Fraction(1), "day", parse_decimal("10"))],
+            defaults=LineDefaults.of(settings, "machine", context.currency),
+        ),
         usage_of=lambda day: measured_usage(day, settings.cluster_id, {"hours": Shares({"ann": parse_decimal("1")})}),
         listing=lambda: ListedInventory(Inventory(), frozenset({"machine"})),
         checks=lambda: iter([Finding("machine", ok=True, detail="hums")]),

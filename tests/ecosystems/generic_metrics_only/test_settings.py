@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chargeback.ecosystems.generic_metrics_only.settings import CostType, summed_queries
+from chargeback.ecosystems.generic_metrics_only.settings import CostType
 from tests.ecosystems.generic_metrics_only.conftest import NETWORK, SERVER, STATIC, STORAGE, settings_for
 
 
@@ -78,7 +78,7 @@ def test_labels() -> None:
 
 def test_which_queries_are_summed() -> None:
     """Traffic and usage are, gauges are not."""
-    assert list(summed_queries(settings_for("http://p"))) == [
+    assert settings_for("http://p").summed_queries == [
         "PG_NETWORK cost_quantity",
         "PG_NETWORK allocation_query",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.ecosystems.constructed.bill import Charge, LineDefaults, gather
 from chargeback.ecosystems.constructed.identities import PAYER_TIERS
 from chargeback.ecosystems.constructed.settings import PRINCIPAL, ConstructedSettings
 from chargeback.ecosystems.constructed.usage import measured_usage
@@ -20,7 +19,7 @@ from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory
 
-_CAPABILITIES: Final = Capabilities(constructs_costs=True, payer_tiers=PAYER_TIERS, metrics_identity_type=PRINCIPAL)
+CAPABILITIES: Final = Capabilities(constructs_costs=True, payer_tiers=PAYER_TIERS, metrics_identity_type=PRINCIPAL)
 _UNKNOWN_TO_FOCUS: Final = FocusProfile()
 _Settings = TypeVar("_Settings", bound=ConstructedSettings)
 
@@ -29,12 +28,11 @@ _Settings = TypeVar("_Settings", bound=ConstructedSettings)
 class ConstructedGatherer:
     """Implements :class:`chargeback.ecosystems.contract.Gatherer`; a context manager that closes its connections.
 
-    The ecosystem supplies its own parts: the charges and the usage of a day, the inventory, and the checks.
+    The ecosystem supplies its own parts: the bill of some days, the usage of a day, the inventory, and the checks.
     """
 
     connections: ExitStack
-    defaults: LineDefaults
-    charges_of: Callable[[date], Sequence[Charge]]
+    bill_of: Callable[[DayRange], Iterator[GatheredDay]]
     usage_of: Callable[[date], MeasuredUsage]
     listing: Callable[[], ListedInventory]
     checks: Callable[[], Iterator[Finding]]
@@ -48,8 +46,8 @@ class ConstructedGatherer:
         self.connections.close()
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
-        """See :func:`.bill.gather`."""
-        return gather(days, self.charges_of, self.defaults)
+        """Yield the bill of each day."""
+        return self.bill_of(days)
 
     def inventory(self) -> ListedInventory:
         """Return the one resource, its parts, and its users."""
@@ -80,7 +78,7 @@ class ConstructedEcosystem(Generic[_Settings]):
     catalogue: PolicyCatalogue
     policies_of: Callable[[_Settings], PolicyCatalogue]
     start: Callable[[TenantContext, _Settings], ConstructedGatherer]
-    capabilities: Capabilities = _CAPABILITIES
+    capabilities: Capabilities = CAPABILITIES
     focus_profile: FocusProfile = _UNKNOWN_TO_FOCUS
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:

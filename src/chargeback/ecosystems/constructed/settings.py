@@ -136,6 +136,11 @@ class ConstructedSettings(PluginSettings):
     def _whole_steps(cls, value: int) -> int:
         return _divides_the_day(value)
 
+    @property
+    def identity_label(self) -> str:
+        """The label that names an identity."""
+        return self.identity_source.label or PRINCIPAL
+
 
 def check_known_measures(policies: dict[str, Any], known: frozenset[str]) -> None:
     """Check the measures that ``allocation_policies`` uses.

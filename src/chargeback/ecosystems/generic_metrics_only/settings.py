@@ -129,17 +129,18 @@ class GenericMetricsSettings(ConstructedSettings):
         return frozenset(used | {PRESENCE})
 
     @property
-    def identity_label(self) -> str:
-        """The label that names an identity."""
-        return self.identity_source.label or "principal"
+    def queries(self) -> dict[str, str]:
+        """Every query of the cost types, by its purpose."""
+        queries: dict[str, str] = {}
+        for each in self.cost_types:
+            if not isinstance(each.cost_quantity, Fixed):
+                queries[f"{each.name} cost_quantity"] = each.cost_quantity.query
+            if each.allocation_query is not None:
+                queries[f"{each.name} allocation_query"] = each.allocation_query
+        return queries
 
-
-def summed_queries(settings: GenericMetricsSettings) -> dict[str, str]:
-    """The user's queries that are summed over the steps of the day, by purpose."""
-    queries: dict[str, Any] = {}
-    for each in settings.cost_types:
-        if each.cost_quantity.type == "network_gib":
-            queries[f"{each.name} cost_quantity"] = each.cost_quantity.query
-        if each.allocation_query is not None:
-            queries[f"{each.name} allocation_query"] = each.allocation_query
-    return queries
+    @property
+    def summed_queries(self) -> list[str]:
+        """The purposes of the queries that are added up over the steps of the day."""
+        gauges = {f"{each.name} cost_quantity" for each in self.cost_types if each.cost_quantity.type == "storage_gib"}
+        return [purpose for purpose in self.queries if purpose not in gauges]

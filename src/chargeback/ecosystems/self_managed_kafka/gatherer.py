@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 
-from chargeback.ecosystems.constructed.bill import LineDefaults
+from chargeback.ecosystems.constructed.bill import LineDefaults, gather
 from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.contract import TenantContext
@@ -31,8 +32,11 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
     admin = _admin(context, settings.resource_source)
     return ConstructedGatherer(
         connections,
-        LineDefaults.of(settings, KAFKA_CLUSTER, context.currency),
-        charges_of=DailyCharges(settings, metrics, meter).of,
+        bill_of=partial(
+            gather,
+            charges=DailyCharges(settings, metrics, meter).of,
+            defaults=LineDefaults.of(settings, KAFKA_CLUSTER, context.currency),
+        ),
         usage_of=ClusterUsage(settings, metrics, meter, tenant_catalogue(settings).measures).of,
         listing=ClusterInventory(settings, metrics, client, admin, context.now).gather,
         checks=Checks(settings, metrics, client, admin, context.now).run,
