@@ -6744,7 +6744,7 @@ export interface components {
         };
         /**
          * StatementsAnswer
-         * @description The statements of a month, by value; those for costs that belong to nobody come last.
+         * @description The statements of a month, by value; the one for unallocated costs comes last.
          */
         StatementsAnswer: {
             /**
