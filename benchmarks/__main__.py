@@ -17,6 +17,7 @@ from rich.console import Console
 
 from benchmarks import browser, page, report
 from benchmarks.backfill import backfill
+from benchmarks.bill import bill
 from benchmarks.calculation import calculation
 from benchmarks.categories import resolving, sums_by_category
 from benchmarks.copies import copies
@@ -57,7 +58,7 @@ _FLEET: Final = "fleet"
 _TENANTS: Final = 1000
 #: What is asked of the tenant of ``--huge``.
 _OF_HUGE: Final = ("sums", "questions")
-_PARTS: Final = ("calculate", "topics", *_OF_TENANTS, "backfill")
+_PARTS: Final = ("calculate", "topics", "bill", *_OF_TENANTS, "backfill")
 
 
 def main() -> int:
@@ -144,6 +145,8 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
         yield from calculation(quick=given.quick)
     if "topics" in wanted:
         yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
+    if "bill" in wanted:
+        yield from bill(scratch, rows=10**6 if given.quick else 10**7)
     if "categories" in wanted:
         yield from resolving(quick=given.quick)
     if wanted.intersection(_OF_TENANTS):

@@ -102,6 +102,8 @@ def _at_time(keys: str, limit: float) -> _Rule:
 
 _MILLION: Final = r"calculate, [\d,]{9,} rows a day"
 _RULES: Final = (
+    _at_floor(r"bill, .* / billing lines of a month", 2.5),
+    _at_size(r"bill, .* / peak memory", 1024),
     _at_floor(rf"{_MILLION} / a day like the one before", 0.6),
     _at_floor(rf"{_MILLION} / the first day, all dimensions new", 0.4),
     _at_reference(rf"{_MILLION} / a day like the one before", 5),

@@ -21,6 +21,14 @@ def test_the_first_configuration_is_valid(chargeback: Run) -> None:
     assert "main" in said.stdout
 
 
+def test_a_first_configuration_for_files_in_focus(chargeback: Run) -> None:
+    """It is valid with the address of the metrics alone."""
+    assert chargeback("init", "--ecosystem", "focus").returncode == 0
+    said = chargeback("check", "--config", "chargeback.yaml", METRICS_URL="http://localhost:9090")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "focus" in said.stdout
+
+
 def test_the_container_s_variables_move_it(chargeback: Run) -> None:
     """The variables that the container image sets change where the data lies and what the API listens on, which then
     has to be meant for everybody."""

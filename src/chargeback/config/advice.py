@@ -38,14 +38,15 @@ def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:
 
 
 def _unknown_policies(tenant: Tenant) -> Iterator[str]:
-    """Find policies for product types that the ecosystem does not know: new ones of the provider, or typing errors."""
+    """Find policies for product types that the ecosystem does not know: new ones of the provider, or typing errors. An
+    ecosystem that reads any bill knows none."""
     own = tenant.plugin_settings.allocation_policies
     if not own:
         return
     without = tenant.plugin_settings.model_copy(update={"allocation_policies": {}})
     known = tenant.ecosystem.tenant_catalogue(without)
     names = sorted({*known.policies, *known.aliases})
-    for name in own:
+    for name in own if names else ():
         if known.find(name) is None and not any(fnmatchcase(each, name) for each in names):
             hint = suggestion(name, names) or "; it applies only to bills with lines of this type"
             yield (

@@ -1,0 +1,451 @@
+"""The bill of FOCUS files: rows summed to billing lines of UTC days, with all digits.
+
+The engine reads each file as it is: amounts are decimals from the text of the file on. A Parquet file may hold them as
+binary numbers; then the shortest decimal that is the same binary number counts.
+
+Rows of one UTC day that differ in nothing that a billing line shows are one line. A row of several days, such as a
+monthly fee, is spread over them in proportion to the time on each, by the largest remainder method on integers of
+10⁻¹².
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+import duckdb
+
+from chargeback.allocation.policies import best_match
+from chargeback.allocation.split import split_exactly
+from chargeback.ecosystems.constructed.bill import exact_text
+from chargeback.ecosystems.contract import GatheredDay, TenantContext
+from chargeback.ecosystems.focus_files.files import SOURCE, BillFile, Files, current_files
+from chargeback.ecosystems.focus_files.settings import TAG_PREFIX, BillFilter, ColumnChoice, FocusFilesSettings
+from chargeback.errors import SourceDataError, SourceTooLarge, Stopped
+from chargeback.model.billing import BillingLine
+from chargeback.model.days import ONE_DAY, DayRange, start_of_day
+from chargeback.model.money import from_units, to_amount, to_units
+
+#: How an amount of a row is read: more decimals than this are refused, because a sum would lose them.
+_PLACES: Final = 20
+_COST: Final = f"DECIMAL(38,{_PLACES})"
+_QUANTITY: Final = "DECIMAL(38,12)"
+_REQUIRED: Final = ("ChargePeriodStart", "ChargePeriodEnd", "BillingCurrency", "ServiceName")
+#: The product type, if the settings name no column: the first of these with a value.
+_PRODUCT_TYPES: Final = ("SkuMeter", "SkuId", "ServiceName")
+#: Columns that a billing line keeps as ``key=value`` in its tier: they tell apart what has the same product type.
+_KEPT: Final = ("ChargeClass", "PricingCategory", "RegionId", "SubAccountId", "CommitmentDiscountStatus")
+_USAGE: Final = "Usage"
+_MEMORY: Final = "768MB"
+_BINARY: Final = frozenset({"DOUBLE", "FLOAT"})
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """Files with the same columns: each with its path, and the name and type of each column by its name in lower
+    case."""
+
+    files: list[tuple[BillFile, str]]
+    columns: Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class _Query:
+    """The part of a statement that reads files of one schema; ``parameters`` collects those of the statement."""
+
+    schema: _Schema
+    parameters: dict[str, object]
+
+    def give(self, value: object) -> str:
+        """Return the placeholder of a value."""
+        return _give(self.parameters, value)
+
+    def has(self, name: str) -> bool:
+        """Return whether the files have a column."""
+        return name.lower() in self.schema.columns
+
+    def text(self, name: str) -> str:
+        """Return the value of a column or of ``tag:NAME`` as text; null where it is missing or empty."""
+        if name.startswith(TAG_PREFIX):
+            return self._tag(name.removeprefix(TAG_PREFIX))
+        if not self.has(name):
+            return "CAST(NULL AS VARCHAR)"
+        return f"nullif(trim(CAST({self._name(name)} AS VARCHAR)), '')"
+
+    def _tag(self, name: str) -> str:
+        if not self.has("Tags"):
+            return "CAST(NULL AS VARCHAR)"
+        column, is_text = self._name("Tags"), self.schema.columns["tags"][1] == "VARCHAR"
+        document = f"TRY_CAST({column} AS JSON)" if is_text else f"CAST(to_json({column}) AS JSON)"
+        path = self.give(f'$."{name.replace(chr(34), chr(92) + chr(34))}"')
+        return f"nullif(json_extract_string({document}, {path}), '')"
+
+    def number(self, name: str, kind: str) -> str:
+        """Return the value of a column as a decimal; null where it is missing or no number."""
+        return f"TRY_CAST({self.text(name)} AS {kind})" if self.has(name) else f"CAST(NULL AS {kind})"
+
+    def instant(self, name: str) -> str:
+        """Return the value of a column as an instant without zone, in UTC."""
+        return f"CAST(TRY_CAST({self._name(name)} AS TIMESTAMPTZ) AS TIMESTAMP)"
+
+    def relation(self) -> str:
+        """Return the rows of the files, with ``filename``."""
+        paths = self.give([path for _, path in self.schema.files])
+        if self.schema.files[0][0].is_parquet:
+            return f"read_parquet({paths}, filename=true)"
+        return f"read_csv({paths}, filename=true, {_CSV_FORMAT})"
+
+    def _name(self, name: str) -> str:
+        return _quoted(self.schema.columns[name.lower()][0])
+
+
+_CSV_FORMAT: Final = (
+    "all_varchar=true, header=true, delim=',', quote='\"', escape='\"', nullstr=['', 'NULL', 'null'],"
+    " strict_mode=true, max_line_size=16777216"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """The rows of one period that are one billing line, summed."""
+
+    start: datetime
+    end: datetime
+    category: str
+    product_type: str
+    resource_id: str | None
+    resource_name: str | None
+    resource_type: str | None
+    unit: str | None
+    unit_price: Decimal | None
+    tier: str | None
+    cost: Decimal
+    list_cost: Decimal | None
+    quantity: Decimal | None
+    description: str | None
+
+
+class FocusBill:
+    """Reads the bill of one tenant."""
+
+    def __init__(self, context: TenantContext, settings: FocusFilesSettings, files: Files) -> None:
+        self._context = context
+        self._settings = settings
+        self._bill = settings.bill
+        self._files = files
+
+    def days(self, days: DayRange) -> Iterator[GatheredDay]:
+        """Yield the bill of each day.
+
+        Raises:
+            SourceUnavailable: the files cannot be read now.
+            SourceDataError: a file or a row cannot be understood; the message names them.
+        """
+        lines: dict[date, list[BillingLine]] = {day: [] for day in days}
+        with self._open() as (engine, schemas):
+            for charge in self._charges(engine, schemas, days):
+                for line in self._lines(charge):
+                    if line.day in lines:
+                        lines[line.day].append(line)
+        for day, found in lines.items():
+            yield GatheredDay(day, found)
+
+    def describe(self) -> str:
+        """Return how many files there are, and what of them could be lost in reading.
+
+        Raises:
+            SourceError: as for :meth:`days`.
+        """
+        with self._open() as (_, schemas):
+            files = sorted((file for each in schemas for file, _ in each.files), key=lambda file: file.name)
+            cost = self._bill.cost_column.lower()
+            binary = sum(len(each.files) for each in schemas if each.columns[cost][1] in _BINARY)
+        size = sum(file.size for file in files) / 2**20
+        note = f"; in {binary} of them {self._bill.cost_column} is a binary number" if binary else ""
+        return f"{len(files)} files, {size:.1f} MiB, from {files[0].name} to {files[-1].name}{note}"
+
+    def services(self, days: DayRange, *, filtered: bool) -> dict[str, Decimal]:
+        """Return the cost of each service, the largest first, with or without the filter.
+
+        Raises:
+            SourceError: as for :meth:`days`.
+        """
+        parameters: dict[str, object] = {}
+        chosen = self._bill.filter if filtered else BillFilter()
+        start, end = _give(parameters, start_of_day(days.start)), _give(parameters, start_of_day(days.end))
+        with self._open() as (engine, schemas):
+            parts = [
+                f"""SELECT coalesce({query.text("ServiceName")}, 'Other') AS service,
+                           {query.number(self._bill.cost_column, _COST)} AS cost
+                    FROM {query.relation()}
+                    WHERE {self._conditions(query, chosen)} AND {query.instant("ChargePeriodStart")} < {end}
+                          AND {query.instant("ChargePeriodEnd")} > {start}"""
+                for query in (_Query(each, parameters) for each in schemas)
+            ]
+            found = _run(
+                engine,
+                schemas,
+                f"""SELECT service, coalesce(sum(cost), 0) FROM ({_union(parts)}) GROUP BY ALL ORDER BY 2 DESC, 1""",
+                parameters,
+            )
+        return {name: to_amount(cost).normalize() for name, cost in found}
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, list[_Schema]]]:
+        """Open an engine, and the files that count, those of one schema together."""
+        files = current_files(self._files, self._bill, self._context.now())
+        with duckdb.connect(config={"memory_limit": _MEMORY, "threads": 2}) as engine:
+            engine.execute("SET TimeZone = 'UTC'")
+            schemas: dict[object, _Schema] = {}
+            for file in files:
+                one = _Schema([(file, str(self._files.local(file)))], {})
+                parameters: dict[str, object] = {}
+                relation = _Query(one, parameters).relation()
+                described = _run(engine, [one], f"DESCRIBE SELECT * EXCLUDE filename FROM {relation}", parameters)
+                columns = {str(name).lower(): (str(name), str(kind)) for name, kind, *_ in described}
+                self._require(file, columns)
+                same = schemas.setdefault((file.is_parquet, tuple(columns.values())), _Schema([], columns))
+                same.files.extend(one.files)
+            self._files.keep(files)
+            yield engine, list(schemas.values())
+
+    def _require(self, file: BillFile, columns: Mapping[str, object]) -> None:
+        chosen = [each.column for each in (self._bill.resource, self._bill.product_type) if each is not None]
+        asked = [*_REQUIRED, self._bill.cost_column, *("Tags" if "tag:" in name else name for name in chosen)]
+        asked += ["Tags"] if self._bill.filter.tags else []
+        if missing := [name for name in dict.fromkeys(asked) if name.lower() not in columns]:
+            raise SourceDataError(f"{file.name} has no column {', '.join(missing)}", source=SOURCE)
+
+    def _charges(
+        self, engine: duckdb.DuckDBPyConnection, schemas: Sequence[_Schema], days: DayRange
+    ) -> Iterator[_Charge]:
+        """Yield the charges that overlap some days. The rows of all files are summed in one statement, so how they are
+        divided into files changes nothing."""
+        if self._context.stop.is_set():
+            raise Stopped("the work was asked to stop", tenant=self._context.tenant_name)
+        parameters: dict[str, object] = {}
+        start, end = _give(parameters, start_of_day(days.start)), _give(parameters, start_of_day(days.end))
+        queries = [_Query(each, parameters) for each in schemas]
+        rows = _union([self._rows(query, "filename", query.relation()) for query in queries])
+        sums = f"""WITH bill AS ({rows}), dated AS (
+                SELECT *, CAST(charge_start AS DATE) AS first_day,
+                       CAST(charge_end - INTERVAL 1 MICROSECOND AS DATE) AS last_day FROM bill
+                WHERE problem IS NOT NULL OR (charge_start < {end} AND charge_end > {start}))
+            SELECT problem, CASE WHEN problem IS NOT NULL THEN filename END AS path,
+                   if(first_day = last_day, CAST(first_day AS TIMESTAMP), charge_start) AS charge_start,
+                   if(first_day = last_day, CAST(first_day + 1 AS TIMESTAMP), charge_end) AS charge_end,
+                   category, product_type, resource_id, resource_name, resource_type, unit, unit_price, tier,
+                   sum(cost), CASE WHEN count(list_cost) = count(*) THEN sum(list_cost) END,
+                   CASE WHEN count(quantity) = count(*) THEN sum(quantity) END, min(description)
+            FROM dated GROUP BY ALL ORDER BY ALL NULLS LAST"""
+        for problem, path, *row in _run(engine, schemas, sums, parameters):
+            if problem is not None:
+                raise self._refusal(engine, schemas, str(problem), str(path))
+            yield _Charge(*row)
+
+    def _rows(self, query: _Query, also: str, relation: str) -> str:
+        """Return the rows of the bill with the columns of :class:`_Charge`, what is wrong with a row, and the columns
+        ``also``, as SQL."""
+        cost, kinds = self._bill.cost_column, query.schema.columns
+        start, end = query.instant("ChargePeriodStart"), query.instant("ChargePeriodEnd")
+        resource = "CAST(NULL AS VARCHAR)" if self._bill.resource is None else query.text(self._bill.resource.column)
+        chosen = self._bill.product_type
+        types = _PRODUCT_TYPES if chosen is None else (chosen.column,)
+        category = f"coalesce({query.text('ChargeCategory')}, '{_USAGE}')"
+        tier = ", ".join(f"'{name}=' || {query.text(name)}" for name in _KEPT)
+        too_long = f"regexp_matches({query.text(cost)}, '^[+-]?[0-9]*[.][0-9]{{{_PLACES + 1},}}$')"
+        is_exact = "false" if kinds[cost.lower()][1] in _BINARY else too_long
+        quantity = (
+            f"coalesce({query.number('PricingQuantity', _QUANTITY)}, {query.number('ConsumedQuantity', _QUANTITY)})"
+        )
+        unit = f"coalesce({query.text('PricingUnit')}, {query.text('ConsumedUnit')})"
+        prices = (query.number(name, _QUANTITY) for name in ("ContractedUnitPrice", "ListUnitPrice"))
+        has_resource = self._bill.resource is not None
+        return f"""SELECT {also},
+                CASE WHEN {start} IS NULL THEN 'ChargePeriodStart' WHEN {end} IS NULL THEN 'ChargePeriodEnd'
+                     WHEN {end} <= {start} THEN 'period' WHEN {query.number(cost, _COST)} IS NULL THEN '{cost}'
+                     WHEN {is_exact} THEN 'places'
+                     WHEN {query.text("BillingCurrency")} IS DISTINCT FROM {query.give(self._context.currency)}
+                     THEN 'BillingCurrency' END AS problem,
+                {start} AS charge_start, {end} AS charge_end,
+                CASE WHEN {category} = '{_USAGE}' THEN coalesce({query.text("ServiceName")}, 'Other')
+                     ELSE {category} END AS category,
+                coalesce({", ".join(map(query.text, types))}, {category}) AS product_type,
+                {resource} AS resource_id,
+                {query.text("ResourceName") if has_resource else "CAST(NULL AS VARCHAR)"} AS resource_name,
+                {query.text("ResourceType") if has_resource else "CAST(NULL AS VARCHAR)"} AS resource_type,
+                {unit} AS unit, coalesce({", ".join(prices)}) AS unit_price,
+                nullif(concat_ws(';', {tier}), '') AS tier,
+                {query.number(cost, _COST)} AS cost, {query.number("ListCost", _COST)} AS list_cost,
+                {quantity} AS quantity, {query.text("ChargeDescription")} AS description
+            FROM {relation} WHERE {self._conditions(query, self._bill.filter)}"""
+
+    def _conditions(self, query: _Query, chosen: BillFilter) -> str:
+        """Return the filter as SQL."""
+        every = [
+            _any_like(query, query.text("ServiceName"), chosen.services),
+            _any_like(query, query.text("ResourceId"), chosen.resources),
+            _any_like(
+                query, f"coalesce({query.text('SubAccountId')}, {query.text('BillingAccountId')})", chosen.accounts
+            ),
+            *(_any_like(query, query.text(f"{TAG_PREFIX}{name}"), (value,)) for name, value in chosen.tags.items()),
+        ]
+        return " AND ".join(each for each in every if each) or "true"
+
+    def _refusal(
+        self, engine: duckdb.DuckDBPyConnection, schemas: Sequence[_Schema], problem: str, path: str
+    ) -> SourceDataError:
+        """Return the error that names the first row of a file with a problem."""
+        parameters: dict[str, object] = {}
+        file, columns = next((file, each.columns) for each in schemas for file, local in each.files if local == path)
+        one = _Query(_Schema([(file, path)], columns), parameters)
+        shown = {"places": self._bill.cost_column, "period": "ChargePeriodEnd"}.get(problem, problem)
+        rows = self._rows(
+            one,
+            f"number, {one.text(shown)} AS shown",
+            f"(SELECT *, row_number() OVER () AS number FROM {one.relation()})",
+        )
+        (number, value), *_ = _run(
+            engine,
+            [one.schema],
+            f"SELECT number, shown FROM ({rows}) WHERE problem = {one.give(problem)} ORDER BY number LIMIT 1",
+            parameters,
+        )
+        reason = {
+            "BillingCurrency": f"the tenant's currency is {self._context.currency}; filter the rows, or"
+            " configure a tenant for each currency",
+            "places": f"it has more than {_PLACES} decimals",
+            "period": "the period ends before it begins",
+        }.get(problem, "a number is needed" if problem.endswith("Cost") else "an instant in ISO 8601 is needed")
+        return SourceDataError(f"{file.name}, row {number}: {shown} is {value!r}: {reason}", source=SOURCE)
+
+    def _lines(self, charge: _Charge) -> Iterator[BillingLine]:
+        """Yield the billing lines of a charge: one of each day."""
+        settings = self._settings
+        resource_id = _mapped(charge.resource_id, self._bill.resource) or settings.cluster_id
+        is_cluster = resource_id == settings.cluster_id
+        for day, cost, list_cost, quantity in _spread(charge):
+            yield BillingLine(
+                day=day,
+                timestamp=start_of_day(day),
+                resource_id=resource_id,
+                resource_name=settings.display_name if is_cluster else charge.resource_name,
+                resource_type="kafka_cluster" if is_cluster else _word(charge.resource_type),
+                product_category=charge.category,
+                product_type=_mapped(charge.product_type, self._bill.product_type) or charge.product_type,
+                total_cost=cost,
+                original_amount=list_cost,
+                discount_amount=None if list_cost is None else list_cost - cost,
+                currency=self._context.currency,
+                quantity=quantity,
+                unit=charge.unit,
+                unit_price=charge.unit_price,
+                description=charge.description,
+                tier=charge.tier,
+                original_text=_original(charge, cost),
+            )
+
+
+def _run(
+    engine: duckdb.DuckDBPyConnection, schemas: Sequence[_Schema], sql: str, parameters: Mapping[str, object]
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement over some files.
+
+    Raises:
+        SourceTooLarge: a sum has too many digits.
+        SourceDataError: a file cannot be read; the message names it.
+    """
+    try:
+        return engine.execute(sql, dict(parameters)).fetchall()
+    except duckdb.OutOfRangeException as error:
+        raise SourceTooLarge(f"a sum of the bill has too many digits: {_line(error)}", source=SOURCE) from error
+    except duckdb.Error as error:
+        message = _line(error)
+        for file, path in (each for schema in schemas for each in schema.files):
+            message = message.replace(path, file.name)
+        raise SourceDataError(f"the bill cannot be read: {message}", source=SOURCE) from error
+
+
+def _give(parameters: dict[str, object], value: object) -> str:
+    """Add a value to the parameters of a statement; return its placeholder."""
+    name = f"p{len(parameters)}"
+    parameters[name] = value
+    return f"${name}"
+
+
+def _union(parts: Sequence[str]) -> str:
+    return " UNION ALL ".join(parts)
+
+
+def _spread(charge: _Charge) -> Iterator[tuple[date, Decimal, Decimal | None, Decimal | None]]:
+    """Yield the cost, the list cost and the quantity of each UTC day of a charge, in proportion to the time on it."""
+    days = DayRange(charge.start.date(), (charge.end - datetime.resolution).date() + ONE_DAY)
+    if len(days) == 1:
+        list_cost = None if charge.list_cost is None else to_amount(charge.list_cost)
+        yield days.start, to_amount(charge.cost), list_cost, charge.quantity
+        return
+    weights = [(day.isoformat(), _microseconds(charge, day)) for day in days]
+    columns = [
+        [None] * len(weights)
+        if amount is None
+        else [from_units(units) for _, units in split_exactly(to_units(amount), weights)]
+        for amount in (charge.cost, charge.list_cost, charge.quantity)
+    ]
+    for day, cost, list_cost, quantity in zip(days, *columns, strict=True):
+        if cost is not None:
+            yield day, cost, list_cost, quantity
+
+
+def _microseconds(charge: _Charge, day: date) -> int:
+    midnight = start_of_day(day).replace(tzinfo=None)
+    overlap = min(charge.end, midnight + ONE_DAY) - max(charge.start, midnight)
+    return overlap // datetime.resolution
+
+
+def _original(charge: _Charge, cost: Decimal) -> str | None:
+    """Return the exact sum of the rows if the line has less digits, or only a part of it."""
+    if charge.cost == cost:
+        return None
+    text = f"total_cost={exact_text(Fraction(charge.cost))}"
+    return (
+        f"{text} from {charge.start.isoformat()}Z to {charge.end.isoformat()}Z"
+        if charge.end - charge.start > ONE_DAY
+        else text
+    )
+
+
+def _mapped(value: str | None, choice: ColumnChoice | None) -> str | None:
+    if value is None or choice is None:
+        return value
+    found = best_match(value, choice.map)
+    return value if found is None else choice.map[found]
+
+
+def _word(text: str | None) -> str:
+    """Return a resource type as one word of the inventory."""
+    word = re.sub(r"[^a-z0-9]+", "_", (text or "").lower()).strip("_")
+    return word or "unknown"
+
+
+def _any_like(query: _Query, value: str, patterns: Sequence[str]) -> str:
+    """Return the condition that a value matches one of some patterns; empty without patterns."""
+    tests = [f"{value} LIKE {query.give(_like(pattern))} ESCAPE '\\'" for pattern in patterns]
+    return f"coalesce({' OR '.join(tests)}, false)" if tests else ""
+
+
+def _like(pattern: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", pattern).replace("*", "%")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

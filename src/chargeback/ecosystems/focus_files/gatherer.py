@@ -1,0 +1,77 @@
+"""Gathers the data of a tenant whose bill is files: the bill from these, the rest from the user's queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain
+from typing import Final
+
+from chargeback.allocation.policies import best_match
+from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
+from chargeback.ecosystems.constructed.system import QueriedSystem, UsageQuery
+from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.ecosystems.findings import CheckWarning, attempt
+from chargeback.ecosystems.focus_files.bill import FocusBill
+from chargeback.ecosystems.focus_files.files import open_files
+from chargeback.ecosystems.focus_files.settings import FocusFilesSettings
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.inventory import KAFKA_CLUSTER
+
+#: How many services, resources or product types a check names.
+_NAMED: Final = 12
+#: How far back ``check --online`` looks, in days.
+_CHECKED_DAYS: Final = 35
+
+
+def open_bill(context: TenantContext, settings: FocusFilesSettings) -> ConstructedGatherer:
+    """Start work for the tenant of these files."""
+    connections = ExitStack()
+    queries = {measure: each.query for measure, each in settings.usage.items()}
+    system = QueriedSystem(context, settings, KAFKA_CLUSTER, connections, queries=queries, summed=queries)
+    bill = FocusBill(context, settings, open_files(context, settings.bill))
+    measures = {
+        name: UsageQuery(each.query, each.label or settings.identity_label) for name, each in settings.usage.items()
+    }
+    return ConstructedGatherer(
+        connections,
+        bill_of=bill.days,
+        usage_of=partial(system.usage, queries=measures),
+        listing=system.inventory,
+        checks=lambda: chain(_checks(context, settings, bill), system.check()),
+    )
+
+
+def _checks(context: TenantContext, settings: FocusFilesSettings, bill: FocusBill) -> Iterator[Finding]:
+    """Yield what the files have, what the filter leaves of it, and the product types without a policy."""
+    files = attempt("bill files", bill.describe)
+    yield files
+    if not files.ok:
+        return
+    days = DayRange(context.today - _CHECKED_DAYS * ONE_DAY, context.today + ONE_DAY)
+
+    def services() -> str | CheckWarning:
+        every, kept = bill.services(days, filtered=False), bill.services(days, filtered=True)
+        if not kept:
+            seen = f"the services are {_named(every)}" if every else "the files have no row of these days"
+            return CheckWarning(f"the filter leaves nothing of the last {_CHECKED_DAYS} days: {seen}")
+        left = ", ".join(f"{name} {cost:f}" for name, cost in list(kept.items())[:_NAMED])
+        out = [name for name in every if name not in kept]
+        return f"{left} {context.currency}" + (f"; left out: {_named(out)}" if out else "")
+
+    def policies() -> str | CheckWarning:
+        types = sorted({line.product_type for day in bill.days(days) for line in day.lines})
+        missing = [name for name in types if best_match(name, settings.allocation_policies) is None]
+        if missing:
+            return CheckWarning(f"no policy for {_named(missing)}: their costs remain unallocated")
+        return f"all {len(types)} product types of the last {_CHECKED_DAYS} days have a policy"
+
+    yield attempt("bill services", services)
+    yield attempt("bill policies", policies)
+
+
+def _named(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return ", ".join(every[:_NAMED]) + more

@@ -1,0 +1,145 @@
+"""``plugin_settings`` of a bill in FOCUS."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints, field_validator, model_validator
+
+from chargeback.ecosystems.constructed.settings import (
+    PRESENCE,
+    ConstructedSettings,
+    LabelName,
+    Query,
+    Text,
+    check_known_measures,
+)
+from chargeback.settings import Settings, Url
+
+#: The value of ``from`` for the tag of a name: ``tag:team``.
+TAG_PREFIX = "tag:"
+_BUCKET_URL = re.compile(r"(s3|gs|az)://[^/\s]+(/[^\s]*)?")
+_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_MEASURE = r"^[a-z][a-z0-9_]{0,62}$"
+
+
+def _place(value: str) -> str:
+    if "://" in value and not _BUCKET_URL.fullmatch(value):
+        raise ValueError("should be a folder, a file, a pattern such as bill/*.parquet, or s3://bucket/prefix")
+    return value
+
+
+def _column(value: str) -> str:
+    name = value.removeprefix(TAG_PREFIX)
+    if not name or (name == value and not _COLUMN.fullmatch(value)):
+        raise ValueError("should be the name of a column, such as ResourceId, or tag:NAME")
+    return value
+
+
+#: A column of the bill, or ``tag:NAME``.
+Column = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_column)]
+Patterns = tuple[Text, ...]
+
+
+class BillFilter(Settings):
+    """Which rows of the files belong to the bill: a row must match every given key, and one pattern of a list. ``*``
+    stands for any characters."""
+
+    services: Patterns = ()
+    resources: Patterns = ()
+    accounts: Patterns = ()
+    tags: dict[str, Text] = Field(default_factory=dict)
+
+
+class ColumnChoice(Settings):
+    """A column whose values are used, perhaps under other names: ``map`` has patterns of values, the longest that
+    matches wins."""
+
+    column: Column = Field(alias="from")
+    map: dict[str, Text] = Field(default_factory=dict)
+
+
+class BillStore(Settings):
+    """How object storage is reached. What is missing is taken from the environment, or from the role of the machine."""
+
+    endpoint: Url | None = None
+    region: Text | None = None
+    access_key_id: Text | None = None
+    secret_access_key: SecretStr | None = None
+    retry_seconds: Annotated[int, Field(ge=1, le=600)] = 90
+    allow_http: bool = False
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            raise ValueError("access_key_id and secret_access_key belong together: give both, or none")
+        return self
+
+
+class BillSettings(Settings):
+    """Where the files are, and what of them is used.
+
+    ``files`` is a folder (with all below it), a file, a pattern, or a prefix of a bucket. A file that was changed less
+    than ``settle_seconds`` ago may not be complete: the next run reads it; with 0 every file counts at once.
+    """
+
+    files: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_place)]
+    format: Literal["auto", "csv", "parquet"] = "auto"
+    filter: BillFilter = BillFilter()
+    cost: Literal["effective", "billed", "list", "contracted"] = "effective"
+    resource: ColumnChoice | None = None
+    product_type: ColumnChoice | None = None
+    settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
+    object_store: BillStore = BillStore()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the files are in object storage."""
+        return "://" in self.files
+
+    @property
+    def cost_column(self) -> str:
+        """The column of the cost."""
+        return f"{self.cost.capitalize()}Cost"
+
+
+class Measure(Settings):
+    """A measure of usage: a query that gives the increase of each step, and the label that names an identity (by
+    default that of the identity source)."""
+
+    query: Query
+    label: LabelName | None = None
+
+
+class FocusFilesSettings(ConstructedSettings):
+    """Everything under ``plugin_settings``."""
+
+    bill: BillSettings
+    usage: dict[Annotated[str, StringConstraints(pattern=_MEASURE)], Measure] = Field(default_factory=dict)
+
+    @field_validator("usage")
+    @classmethod
+    def _names_are_free(cls, value: dict[str, Measure]) -> dict[str, Measure]:
+        if PRESENCE in value:
+            raise ValueError(f"{PRESENCE} is a built-in measure; choose another name")
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_measured(self) -> Self:
+        source = self.identity_source
+        if source.uses_metrics and source.discovery_query is None:
+            raise ValueError(
+                "identity_source.discovery_query is missing: it names the identities if the source is prometheus"
+            )
+        if self.metrics is None and (reasons := list(self._needs_for_metrics())):
+            raise ValueError(f"metrics required: {', '.join(reasons)}")
+        if self.chargeback_granularity == "hourly":
+            raise ValueError("chargeback_granularity: a bill from files has daily lines")
+        check_known_measures(self.allocation_policies, frozenset({*self.usage, PRESENCE}))
+        return self
+
+    def _needs_for_metrics(self) -> Iterator[str]:
+        if self.identity_source.uses_metrics:
+            yield "identity_source takes identities from it"
+        if self.usage:
+            yield "usage is measured"

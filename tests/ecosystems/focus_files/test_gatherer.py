@@ -1,0 +1,88 @@
+"""Settings, inventory and checks of a tenant whose bill is files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.ecosystems.focus_files import FocusFilesSettings
+from tests.ecosystems.focus_files.conftest import STATIC, gatherer, row, settings_for, write_csv, write_parquet
+
+EVEN = {"portions": [{"share": "1", "try": ["even(active)"]}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bill": {"files": "ftp://x/y"}}, "should be a folder, a file, a pattern"),
+        ({"bill": {"files": "x", "cost": "amortised"}}, "effective"),
+        ({"bill": {"files": "x", "resource": {"from": "tag:"}}}, "should be the name of a column"),
+        ({"bill": {"files": "x", "object_store": {"access_key_id": "k"}}}, "belong together"),
+        ({"usage": {"presence": {"query": "x"}}}, "presence is a built-in measure"),
+        ({"usage": {"bytes_in": {"query": "x"}}}, "metrics required: usage is measured"),
+        ({"identity_source": {}}, "discovery_query is missing"),
+        ({"chargeback_granularity": "hourly"}, "daily lines"),
+        ({"allocation_policies": {"*": {"portions": [{"share": "1", "try": ["usage(x)"]}]}}}, "no such measure: x"),
+    ],
+)
+def test_settings_that_cannot_be_used(changes: dict[str, Any], message: str) -> None:
+    """Each mistake says what to write."""
+    keys: dict[str, Any] = {"cluster_id": "c", "identity_source": STATIC, "bill": {"files": "x"}}
+    with pytest.raises(ValidationError, match=message):
+        FocusFilesSettings.model_validate(keys | changes)
+
+
+def test_the_inventory(context: TenantContext, tmp_path: Path) -> None:
+    """The cluster and its users, without a look at the bill."""
+    with gatherer(context, settings_for(tmp_path / "missing")) as opened:
+        listed = opened.inventory()
+    assert [each.resource_id for each in listed.inventory.resources] == ["orders"]
+    assert [each.identity_id for each in listed.inventory.identities] == ["team-a"]
+
+
+def findings(context: TenantContext, files: Path, **more: Any) -> dict[str, Finding]:
+    """The findings of a check, by subject."""
+    policies = more.pop("allocation_policies", {})
+    settings = FocusFilesSettings.model_validate(
+        {
+            "cluster_id": "orders",
+            "identity_source": STATIC,
+            "allocation_policies": policies,
+            "bill": {"files": str(files), **more},
+        }
+    )
+    with gatherer(context, settings) as opened:
+        return {each.subject: each for each in opened.check()}
+
+
+def test_what_a_check_says(context: TenantContext, tmp_path: Path) -> None:
+    """Files, services with their costs, what the filter leaves out, and product types without a policy."""
+    write_csv(tmp_path / "a.csv", [row(), row(ServiceName="Amazon S3", EffectiveCost="2")])
+    write_parquet(tmp_path / "b.parquet", [row(SkuMeter="Storage")], cost="DOUBLE")
+    found = findings(context, tmp_path, filter={"services": ["Amazon MSK"]})
+    assert "2 files" in found["bill files"].detail
+    assert "in 1 of them EffectiveCost is a binary number" in found["bill files"].detail
+    assert found["bill services"].detail == "Amazon MSK 0.36 USD; left out: Amazon S3"
+    assert (found["bill policies"].ok, found["bill policies"].warning) == (True, True)
+    assert "no policy for Storage, USE1-Kafka.m5.large" in found["bill policies"].detail
+    done = findings(context, tmp_path, allocation_policies={"*": EVEN})
+    assert done["bill policies"].detail == "all 2 product types of the last 35 days have a policy"
+
+
+def test_a_filter_that_leaves_nothing(context: TenantContext, tmp_path: Path) -> None:
+    """The warning names the services that there are."""
+    write_csv(tmp_path / "a.csv", [row()])
+    found = findings(context, tmp_path, filter={"services": ["Kafka"]})["bill services"]
+    assert found.warning
+    assert found.detail == "the filter leaves nothing of the last 35 days: the services are Amazon MSK"
+
+
+def test_files_that_are_missing(context: TenantContext, tmp_path: Path) -> None:
+    """One finding says so, and nothing else of the bill is tried."""
+    found = findings(context, tmp_path / "missing")
+    assert not found["bill files"].ok
+    assert "bill services" not in found
