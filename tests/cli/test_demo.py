@@ -70,6 +70,17 @@ def test_the_demo_sums_up_and_is_kept(chargeback_process: Run, tmp_path: Path) -
         assert removed not in {row[0] for row in database.execute("SELECT entity_id FROM tags")}
 
 
+def test_the_demo_with_files_in_focus(chargeback_process: Run, tmp_path: Path) -> None:
+    """The files of a generated MSK cluster are allocated to the last digit, by the metrics of its principals."""
+    done = chargeback_process("demo", "--bill", "focus", "--size", "small", "--days", "8", "--no-serve")
+    assert done.returncode == 0, done.stderr
+    totals = dict(re.findall(r"^ (billed|charged|of it with an owner) +([\d.]+)", done.stdout, re.MULTILINE))
+    assert totals["billed"] == totals["charged"]
+    assert Decimal(totals["of it with an owner"]) > 0
+    assert {"BROKERS", "STORAGE", "Support", "Tax"} <= set(done.stdout.split())
+    assert list((tmp_path / "demo-data" / "focus-small-8-days-seed-7" / "bill" / "metadata").rglob("*-Manifest.json"))
+
+
 def without_its_tag(database: sqlite3.Connection) -> str:
     """Most identities are tagged with their team, some are not. Remove the tag of one; return which."""
     teams = dict(database.execute("SELECT entity_id, tag_value FROM tags WHERE tag_key = 'team'"))

@@ -22,6 +22,7 @@ from chargeback.cli.exit_codes import FAILED
 if TYPE_CHECKING:
     from chargeback.config import Configuration
     from chargeback.demo.config import ServerInfo
+    from chargeback.demo.organisation import DemoSpec
 
 #: The timeout for generating the organisation, in seconds.
 START_SECONDS = 60
@@ -47,6 +48,11 @@ _NOTE = (
     "most of the cost belongs to: docs/cost-categories.md says how to assign the rest."
 )
 
+_NOTE_OF_FOCUS = (
+    "The bill is files in FOCUS, as AWS exports them for MSK. Most identities have a tag `team`.\n"
+    "To read your own files: chargeback init --ecosystem focus, and docs/any-bill.md."
+)
+
 
 class Size(StrEnum):
     """The size of the generated organisation."""
@@ -54,6 +60,13 @@ class Size(StrEnum):
     SMALL = "small"
     USUAL = "usual"
     LARGE = "large"
+
+
+class Bill(StrEnum):
+    """The provider of the generated bill."""
+
+    CONFLUENT = "confluent"
+    FOCUS = "focus"
 
 
 def demo(
@@ -76,6 +89,14 @@ def demo(
         "demo-data"
     ),
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Stop after the summary.")] = False,
+    bill: Annotated[
+        Bill,
+        typer.Option(
+            "--bill",
+            metavar="BILL",
+            help="The bill: confluent, or focus for files in FOCUS as AWS exports them for MSK.",
+        ),
+    ] = Bill.CONFLUENT,
 ) -> None:
     """Serve a generated organisation. Generate it, allocate its bill, and show who spent what.
 
@@ -102,7 +123,7 @@ def demo(
     signal.signal(signal.SIGTERM, _leave)  # so that child processes are ended, too
     if not no_serve:
         listen(_HOST, port).close()
-    folder = data.absolute() / f"{size.value}-{days}-days-seed-{seed}"
+    folder = data.absolute() / f"{'' if bill is Bill.CONFLUENT else 'focus-'}{size.value}-{days}-days-seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     typer.echo(f"Generating an organisation ({size.value}, {days} days, seed {seed}) in {folder} ...", err=True)
     today = utc_today()
@@ -110,7 +131,11 @@ def demo(
     late = _late_day(folder, days, today)
     with _provider(size, seed, days, began, today, late) as info:
         file = folder / "chargeback.yaml"
-        file.write_text(_LOGGING + demo_configuration(info, folder, port=port), encoding="utf-8")
+        if bill is Bill.FOCUS:
+            written = _focus_bill(info, folder, _spec(size, seed, days, began, today), port)
+        else:
+            written = demo_configuration(info, folder, port=port)
+        file.write_text(_LOGGING + written, encoding="utf-8")
         configuration = load_configuration(file)
         configure_logging(configuration.logging, configuration.secrets())
         typer.echo(
@@ -127,9 +152,10 @@ def demo(
         _allocate(configuration)
         for tenant in configuration.tenants.values():
             tag_teams(tenant, seed)
-            apply_demo_categories(tenant, seed)
+            if bill is Bill.CONFLUENT:
+                apply_demo_categories(tenant, seed)
             print_summary(summarise(tenant))
-        typer.echo(_NOTE)
+        typer.echo(_NOTE if bill is Bill.CONFLUENT else _NOTE_OF_FOCUS)
         typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")
         if no_serve or leaving.is_set():  # an exception raised by a signal handler during a callback is lost
             return
@@ -158,15 +184,32 @@ def _late_day(folder: Path, days: int, today: date) -> date | None:
     return today - timedelta(days=CUTOFF_DAYS + 1) if is_new and days - CUTOFF_DAYS >= _SPARE_DAYS else None
 
 
+def _spec(size: Size, seed: int, days: int, began: date, today: date) -> DemoSpec:
+    """Return what is generated: the organisation as it began, grown until today."""
+    from chargeback.demo.organisation import DemoSpec
+
+    return DemoSpec(today, seed, size.value, days + (today - began).days, began - _BURST_BEFORE)
+
+
+def _focus_bill(info: ServerInfo, folder: Path, spec: DemoSpec, port: int) -> str:
+    """Write the bill in FOCUS; return the configuration that reads it."""
+    from chargeback.demo.focus_bill import focus_configuration, write_bill
+    from chargeback.demo.organisation import Organisation
+
+    organisation = Organisation.generate(spec)
+    write_bill(organisation, folder / "bill")
+    return focus_configuration(info, organisation, folder, folder / "bill", port=port)
+
+
 @contextmanager
 def _provider(size: Size, seed: int, days: int, began: date, today: date, late: date | None) -> Iterator[ServerInfo]:
     """Serve the organisation from a separate process, with the provider's API."""
     from chargeback.demo.config import ServerInfo
     from chargeback.errors import SourceUnavailable
 
-    grown = days + (today - began).days
-    options = {"--size": size.value, "--seed": seed, "--days": grown, "--today": today.isoformat()}
-    options["--burst"] = (began - _BURST_BEFORE).isoformat()
+    spec = _spec(size, seed, days, began, today)
+    options = {"--size": spec.size, "--seed": seed, "--days": spec.days, "--today": today.isoformat()}
+    options["--burst"] = str(spec.burst)
     if late is not None:
         options["--late"] = late.isoformat()
     arguments = [str(word) for pair in options.items() for word in pair]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from chargeback.config import Tenant
 
 KEY: Final = "team"
-_PAYERS: Final = frozenset({"identity_pool", "service_account", "user"})
+_PAYERS: Final = frozenset({"identity_pool", "principal", "service_account", "user"})
 
 
 def tag_teams(tenant: Tenant, seed: int) -> None:
