@@ -18,6 +18,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory, Resource
 from chargeback.model.run_request import RunRequest
 from chargeback.model.usage import USAGE
+from chargeback.pipeline.bills import TenantBills
 from chargeback.pipeline.gather import _gather_days, gather
 from chargeback.pipeline.run_context import RunContext, RunRecord
 from chargeback.pipeline.run_messages import StopSignal
@@ -139,10 +140,10 @@ def test_a_day_with_an_error_keeps_what_is_stored(run: RunContext, deployment: D
     assert (state.billing_gathered, state.billing_lines, state.error) == (True, 1, "it spans several days")
 
 
-def test_consecutive_days_are_one_request() -> None:
+def test_consecutive_days_are_one_request(run: RunContext) -> None:
     """Days that need not be gathered again are left out, even where they lie between others."""
     bills, days = Bills(), [DAY, DAY + timedelta(days=1), DAY + timedelta(days=3)]
-    assert [each.day for each in _gather_days(bills, days)] == days
+    assert [each.gathered.day for each in _gather_days(TenantBills(run, bills, {}), days)] == days
     assert bills.requested == [DayRange(DAY, DAY + timedelta(days=2)), DayRange(days[2], DAY + timedelta(days=4))]
 
 

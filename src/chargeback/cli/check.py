@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,3 +149,9 @@ def _findings(tenant: Tenant) -> Iterator[Finding]:
             yield from gatherer.check()
     except ChargebackError as error:
         yield Finding(tenant.ecosystem.name, ok=False, detail=str(error))
+    for bill in tenant.additional_bills:
+        try:
+            with bill.ecosystem.open(replace(context, currency=bill.currency), bill.plugin_settings) as gatherer:
+                yield from (replace(each, subject=f"{bill.name}: {each.subject}") for each in gatherer.check())
+        except ChargebackError as error:
+            yield Finding(bill.name, ok=False, detail=str(error))

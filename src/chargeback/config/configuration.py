@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,7 +24,14 @@ from typing import Any
 from chargeback.config.access import AccessSettings
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.config.journal import JournalProfile, read_journal_profile
-from chargeback.config.settings import ApiSettings, FeatureSettings, LoggingSettings, McpSettings, TenantSettings
+from chargeback.config.settings import (
+    AdditionalBillSettings,
+    ApiSettings,
+    FeatureSettings,
+    LoggingSettings,
+    McpSettings,
+    TenantSettings,
+)
 from chargeback.config.storage import StorageLocation
 from chargeback.disk import explain_denial, private_folder
 from chargeback.ecosystems.contract import Ecosystem, FocusEcosystem
@@ -30,6 +39,7 @@ from chargeback.ecosystems.discovery import Discovered, load_ecosystems
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import StorageError
+from chargeback.model.currency import parse_month
 from chargeback.settings import FOLDER, secrets_in
 
 log = logging.getLogger(__name__)
@@ -41,6 +51,28 @@ class TopicStatus(StrEnum):
     DISABLED = "disabled"
     ENABLED = "enabled"
     CONFIG_ERROR = "config_error"
+
+
+@dataclass(frozen=True, eq=False)
+class AdditionalBill:
+    """Another bill of a tenant: its ecosystem with the settings for it. ``currency`` is that of its amounts."""
+
+    name: str
+    ecosystem: Ecosystem
+    plugin_settings: PluginSettings = field(repr=False)
+    currency: str = "USD"
+    rates: Mapping[date, Decimal] = field(default_factory=dict)
+
+    def rate(self, day: date) -> Decimal:
+        """Return the units of the tenant's currency for one of the bill's.
+
+        Raises:
+            LookupError: the month has no rate; the message says so.
+        """
+        try:
+            return self.rates[day.replace(day=1)]
+        except KeyError:
+            raise LookupError(f"additional_bills: {self.name} has no rate for {day:%Y-%m}") from None
 
 
 @dataclass(frozen=True)
@@ -62,6 +94,7 @@ class Tenant:
     topic_error: str | None = None
     emitters: tuple[ConfiguredEmitter, ...] = ()
     folder: Path = Path()
+    additional_bills: tuple[AdditionalBill, ...] = ()
 
     @cached_property
     def focus(self) -> FocusProfile:
@@ -89,7 +122,24 @@ def _restore(
     ecosystem = discover(plugins_path).ecosystems[settings.ecosystem]
     context = {FOLDER: rest[-1]}
     plugin_settings = ecosystem.settings_model.model_validate(settings.plugin_settings, context=context)
-    return Tenant(name, settings, storage, ecosystem, plugin_settings, plugins_path, *rest)
+    bills = tuple(
+        additional_bill(
+            each,
+            settings.currency,
+            (other := discover(plugins_path).ecosystems[each.ecosystem]),
+            other.settings_model.model_validate(each.plugin_settings, context=context),
+        )
+        for each in settings.additional_bills
+    )
+    return Tenant(name, settings, storage, ecosystem, plugin_settings, plugins_path, *rest, bills)
+
+
+def additional_bill(
+    settings: AdditionalBillSettings, currency: str, ecosystem: Ecosystem, plugin_settings: PluginSettings
+) -> AdditionalBill:
+    """Return an additional bill of a tenant with this ``currency``."""
+    rates = {parse_month(month): rate for month, rate in settings.rates.items()}
+    return AdditionalBill(settings.name, ecosystem, plugin_settings, settings.currency or currency, rates)
 
 
 @cache
@@ -117,6 +167,7 @@ class Configuration:
         for tenant in self.tenants.values():
             found.update(secrets_in(tenant.plugin_settings), tenant.storage.secrets())
             found.update(*(secrets_in(each.params) for each in tenant.emitters))
+            found.update(*(secrets_in(each.plugin_settings) for each in tenant.additional_bills))
         return frozenset(found - {""})
 
 

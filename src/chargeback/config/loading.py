@@ -16,7 +16,14 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from chargeback.config.access import AccessSettings
-from chargeback.config.configuration import Configuration, Tenant, TopicStatus, discover
+from chargeback.config.configuration import (
+    AdditionalBill,
+    Configuration,
+    Tenant,
+    TopicStatus,
+    additional_bill,
+    discover,
+)
 from chargeback.config.document import Document, KeyPath, parse_document
 from chargeback.config.emitters import EmitterReader
 from chargeback.config.environment import read_environment
@@ -211,10 +218,25 @@ class _Reader:
         if settings is None or location is None or ecosystem is None or plugin is None:
             return None
         topics = self._topics((*key_path, "plugin_settings", _TOPICS), ecosystem, plugin, topic_error)
-        tenant = Tenant(name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent)
+        bills = self._additional_bills((*key_path, "additional_bills"), settings, values, discovered)
+        tenant = Tenant(
+            name, settings, location, ecosystem, plugin, plugins_path, *topics, emitters, self.path.parent, bills
+        )
         self._check_focus((*key_path, "focus", "services"), tenant)
         self._check_journal((*key_path, "journal", "templates"), tenant)
         return tenant
+
+    def _additional_bills(
+        self, key_path: KeyPath, settings: TenantSettings, values: Mapping[str, Any], discovered: Discovered
+    ) -> tuple[AdditionalBill, ...]:
+        bills: list[AdditionalBill] = []
+        for number, each in enumerate(settings.additional_bills):
+            ecosystem = self._ecosystem((*key_path, number, "ecosystem"), each.ecosystem, discovered)
+            written = values["additional_bills"][number].get("plugin_settings") or {}
+            plugin = self._plugin_settings((*key_path, number, "plugin_settings"), written, ecosystem)
+            if ecosystem is not None and plugin is not None:
+                bills.append(additional_bill(each, settings.currency, ecosystem, plugin))
+        return tuple(bills)
 
     def _check_focus(self, key_path: KeyPath, tenant: Tenant) -> None:
         try:

@@ -194,6 +194,16 @@ def _not_zero(value: int) -> int:
     return value
 
 
+class AdditionalBillSettings(Settings):
+    """Another bill of a tenant. ``rates`` are units of the tenant's currency for one unit of the bill's, by month."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
+    ecosystem: Annotated[str, Field(min_length=1)]
+    currency: Annotated[str, AfterValidator(_currency)] | None = None
+    rates: MonthlyRates = Field(default_factory=dict)
+    plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
+
+
 class TenantSettings(Settings):
     """One tenant. ``plugin_settings`` are kept as written; the ecosystem's own model validates them."""
 
@@ -213,6 +223,7 @@ class TenantSettings(Settings):
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3
     zero_gather_deletion_threshold: Annotated[Whole, Field(ge=-1, le=1000), AfterValidator(_not_zero)] = -1
     metrics_prefetch_workers: Annotated[Whole, Field(ge=1, le=20)] = 4
+    additional_bills: tuple[AdditionalBillSettings, ...] = ()
     storage: StorageSettings
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
 
@@ -220,6 +231,19 @@ class TenantSettings(Settings):
     def _other_currencies(self) -> Self:
         if self.currency in self.currencies:
             raise ValueError(f"currencies should not contain {self.currency}, the currency of the bill")
+        return self
+
+    @model_validator(mode="after")
+    def _bills_differ(self) -> Self:
+        names = [bill.name for bill in self.additional_bills]
+        if len(names) != len(set(names)):
+            raise ValueError("two additional_bills have the same name")
+        for bill in self.additional_bills:
+            if bill.currency not in (None, self.currency) and not bill.rates:
+                raise ValueError(
+                    f"the additional bill {bill.name} is in {bill.currency}: give its rates, of {self.currency} for one"
+                    f" {bill.currency}, by month"
+                )
         return self
 
     @property

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -56,6 +56,7 @@ class BillingLine:
 
     ``tier`` is the provider's tier dimensions as ``key=value`` pairs, sorted and joined with ``;``.
     ``resource_type`` is only for the inventory, which has a row even for a billed resource that no listing names.
+    ``ecosystem`` is that of an additional bill, see :func:`with_bill`; the tenant's own lines have none.
     """
 
     day: date
@@ -79,6 +80,7 @@ class BillingLine:
     tier: str | None = None
     provider_id: str | None = None
     original_text: str | None = None
+    ecosystem: str | None = None
 
     def content(self) -> str:
         """Return the content by which two lines count as equal: without ids of the response, names or descriptions."""
@@ -101,6 +103,28 @@ class BillingLine:
                 self.tier or "",
             )
         )
+
+
+_BILL: Final = "bill="
+
+
+def with_bill(line: BillingLine, name: str) -> BillingLine:
+    """Return a line of the additional bill of that name, which its tier says.
+
+    >>> from datetime import UTC
+    >>> midnight = datetime(2026, 1, 31, tzinfo=UTC)
+    >>> line = BillingLine(midnight.date(), midnight, "r", "c", "t", Decimal(1), "USD", tier="x=1")
+    >>> with_bill(line, "aws").tier, bill_of(with_bill(line, "aws")), bill_of(line)
+    ('bill=aws;x=1', 'aws', None)
+    """
+    parts = [part for part in (line.tier or "").split(";") if part]
+    return replace(line, tier=";".join(sorted([f"{_BILL}{name}", *parts])))
+
+
+def bill_of(line: BillingLine) -> str | None:
+    """Return the name of the additional bill that a line is of, or None for the tenant's own."""
+    parts = (line.tier or "").split(";")
+    return next((part.removeprefix(_BILL) for part in parts if part.startswith(_BILL)), None)
 
 
 _COVERAGE: Final = re.compile(r"measured at (\d+) of (\d+) steps")
@@ -158,6 +182,6 @@ def billing_table(
     known = environments or {}
     columns["environment_id"] = [line.environment_id or known.get(line.resource_id) for line, _ in ordered]
     columns["line_id"] = [line_id for _, line_id in ordered]
-    columns["ecosystem"] = [ecosystem] * len(ordered)
+    columns["ecosystem"] = [line.ecosystem or ecosystem for line, _ in ordered]
     columns["tenant_id"] = [tenant_id] * len(ordered)
     return pa.table({field.name: pa.array(columns[field.name], field.type) for field in BILLING}, schema=BILLING)

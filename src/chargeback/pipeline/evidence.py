@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from chargeback.ecosystems.contract import Gatherer, MeasuredUsage
 from chargeback.errors import DamagedFacts, SourceError, SourcePartial, SourceUnavailable
 from chargeback.logs import log_context
-from chargeback.model.billing import BillingLine, coverage_of
+from chargeback.model.billing import BillingLine, bill_of, coverage_of
 from chargeback.model.inventory import Inventory
 from chargeback.model.money import canonical
 from chargeback.store.facts.tables import BILLING_TABLE, ORDER, USAGE_TABLE, FactTables, read_day
@@ -237,12 +237,14 @@ class Remeasured:
 
 
 def richer_bill(facts: FactTables, day: date, measured: Sequence[BillingLine]) -> Remeasured:
-    """Return the measured lines, with less complete ones replaced by the stored lines."""
-    stored, new = _by_type(_stored_bill(facts, day)), _by_type(measured)
+    """Return the measured lines, with less complete ones replaced by the stored lines. Those of additional bills were
+    not measured, and remain."""
+    own = [line for line in measured if bill_of(line) is None]
+    stored, new = _by_type(line for line in stored_bill(facts, day) if bill_of(line) is None), _by_type(own)
     kept = {name for name in stored.keys() & new.keys() if _is_less(new[name], stored[name])}
     if not kept:
         return Remeasured(measured)
-    lines = [line for line in measured if line.product_type not in kept]
+    lines = [line for line in measured if line.product_type not in kept or bill_of(line) is not None]
     lines += [line for name in sorted(kept) for line in stored[name]]
     poorer = [f"{name}: {_spell(new[name])} instead of {_spell(stored[name])}" for name in sorted(kept)]
     return Remeasured(lines, poorer)
@@ -254,7 +256,8 @@ def unmeasured_part(lines: Iterable[BillingLine]) -> str | None:
     return "; ".join(partial) or None
 
 
-def _stored_bill(facts: FactTables, day: date) -> list[BillingLine]:
+def stored_bill(facts: FactTables, day: date) -> list[BillingLine]:
+    """Return the stored lines of a day; none if their file is damaged."""
     try:
         rows = read_day(facts, BILLING_TABLE, day).to_pylist()
     except DamagedFacts:

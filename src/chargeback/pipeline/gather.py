@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from chargeback.ecosystems.contract import GatheredDay, Gatherer
@@ -19,6 +20,7 @@ from chargeback.logs import log_context
 from chargeback.model.billing import BillingLine, billing_table, fingerprint
 from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
+from chargeback.pipeline.bills import BilledDay, Others, TenantBills
 from chargeback.pipeline.evidence import richer_bill, unmeasured_part
 from chargeback.pipeline.revise import keep_bill
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
@@ -38,8 +40,8 @@ _OLD_DAYS_REST = timedelta(hours=24)
 _EMPTY_ANSWERS_ACCEPTED = 3
 
 
-def gather(run: RunContext, gatherer: Gatherer) -> None:
-    """Bring inventory and billing up to date.
+def gather(run: RunContext, gatherer: Gatherer, others: Others = MappingProxyType({})) -> None:
+    """Bring inventory and billing up to date; ``others`` are the gatherers of additional bills.
 
     Errors of single days and of optional listings are recorded, and gathering continues. If costs or a required listing
     cannot be fetched, gathering fails, which counts towards suspension.
@@ -48,7 +50,7 @@ def gather(run: RunContext, gatherer: Gatherer) -> None:
     run.record.unlisted = {EVERYTHING: "it was not fetched in this run"}
     try:
         listed = _gather_inventory(run, gatherer)
-        _gather_billing(run, gatherer, listed.complete)
+        _gather_billing(run, TenantBills(run, gatherer, others), listed.complete)
     except SourceError as error:
         run.record_error(f"gathering failed: {error}")
         run.record.gathering_error = str(error)
@@ -78,26 +80,27 @@ def _gather_inventory(run: RunContext, gatherer: Gatherer) -> ListedInventory:
     return listed
 
 
-def _gather_billing(run: RunContext, gatherer: Gatherer, complete: frozenset[str]) -> None:
+def _gather_billing(run: RunContext, bills: TenantBills, complete: frozenset[str]) -> None:
     with run.store.control.read() as connection:
         known = {state.tracking_date: state for state in day_states.read_days(connection, run.window)}
         inventory = inventory_store.read_inventory(connection)
     writer = _BillingDayWriter(run, known, inventory, complete)
     days = [day for day in run.window if _must_gather(run, known.get(day))]
     with writer.batch:
-        for number, gathered in enumerate(_gather_days(gatherer, days), start=1):
-            with log_context(date=gathered.day), run.catch_day_errors(gathered.day):
-                writer.store(gathered)
-            run.report(Stage.GATHERING, gathered.day, number, len(days))
+        for number, billed in enumerate(_gather_days(bills, days), start=1):
+            with log_context(date=billed.gathered.day), run.catch_day_errors(billed.gathered.day):
+                writer.store(billed)
+            run.report(Stage.GATHERING, billed.gathered.day, number, len(days))
             run.check()
 
 
 def _must_gather(run: RunContext, state: DayState | None) -> bool:
     """Return whether to fetch a day's bill: recent days in every run, old ones once in 24 hours. A bill constructed
-    from metrics is measured once if the whole day was measured, because metrics only expire."""
+    from metrics is measured once if the whole day was measured, because metrics only expire, unless additional bills
+    may have changed."""
     if state is None or not state.billing_gathered or state.gathered_at is None:
         return True
-    if run.tenant.ecosystem.capabilities.constructs_costs:
+    if run.tenant.ecosystem.capabilities.constructs_costs and not run.tenant.additional_bills:
         if run.recalculates(state.tracking_date):
             return True
         is_outdated = state.evidence_version < EVIDENCE_VERSION and state.chargebacks.fingerprint is not None
@@ -107,13 +110,13 @@ def _must_gather(run: RunContext, state: DayState | None) -> bool:
     return state.tracking_date >= settled or has_passed(_OLD_DAYS_REST, state.gathered_at, run.now())
 
 
-def _gather_days(gatherer: Gatherer, days: list[date]) -> Iterator[GatheredDay]:
+def _gather_days(bills: TenantBills, days: list[date]) -> Iterator[BilledDay]:
     """Yield the gathered days of each run of consecutive days."""
     start = 0
     for position, day in enumerate(days):
         is_last = position + 1 == len(days)
         if is_last or days[position + 1] != day + ONE_DAY:
-            yield from gatherer.billing(DayRange(days[start], day + ONE_DAY))
+            yield from bills.days(DayRange(days[start], day + ONE_DAY))
             start = position + 1
 
 
@@ -125,7 +128,7 @@ class _NewBill:
     state: DayState
     prepared: PreparedDay
     changes: Mapping[str, Any]
-    unmeasured: str | None
+    lacks: Mapping[str, str | None]
     resources: Mapping[str, Resource]
 
 
@@ -145,9 +148,9 @@ class _BillingDayWriter:
         self._replaced: set[date] = set()
         self.batch = Batch(self._commit)
 
-    def store(self, gathered: GatheredDay) -> None:
+    def store(self, billed: BilledDay) -> None:
         """Store the day if it is new or has changed, and update its state."""
-        run, day = self._run, gathered.day
+        run, gathered, day = self._run, billed.gathered, billed.gathered.day
         if day in self._replaced:  # it may be in the batch
             self.batch.commit()
         state = self._known.get(day) or DayState(day)
@@ -171,9 +174,9 @@ class _BillingDayWriter:
         if state.billing_gathered and seen == state.gathered_fingerprint and not is_seen_better:
             with run.lease.write() as connection:
                 day_states.save_day(connection, day, gathered_at=now, empty_answers=0)
-                day_states.mark_incomplete(connection, day, {BILL: unseen})
+                day_states.mark_incomplete(connection, day, {BILL: unseen, **billed.held})
             return
-        self._replace(state, gathered, seen, now)
+        self._replace(state, BilledDay(gathered, billed.held), seen, now)
 
     def _richer(self, gathered: GatheredDay) -> GatheredDay:
         """Return the newly measured bill, with nothing less than before, unless the request accepts less."""
@@ -189,8 +192,8 @@ class _BillingDayWriter:
                 log.info("tenant %s: %s: %s", run.tenant.name, day, less)
         return GatheredDay(day, found.lines)
 
-    def _replace(self, state: DayState, gathered: GatheredDay, seen: str, now: datetime) -> None:
-        run, day = self._run, gathered.day
+    def _replace(self, state: DayState, billed: BilledDay, seen: str, now: datetime) -> None:
+        run, gathered, day = self._run, billed.gathered, billed.gathered.day
         constructs = run.tenant.ecosystem.capabilities.constructs_costs
         table = billing_table(
             gathered.lines,
@@ -209,7 +212,7 @@ class _BillingDayWriter:
         resources = self._unlisted_resources(gathered.lines, now)
         keep_bill(run, self._history, state, seen)
         self._replaced.add(day)
-        bill = _NewBill(state, prepared, changes, unmeasured_part(gathered.lines), resources)
+        bill = _NewBill(state, prepared, changes, {BILL: unmeasured_part(gathered.lines), **billed.held}, resources)
         self.batch.add(bill, table.num_rows)
 
     def _commit(self, bills: Sequence[_NewBill]) -> None:
@@ -237,7 +240,7 @@ class _BillingDayWriter:
                         **{"billing_gathered": True, "empty_answers": 0, "failed_attempts": 0, "error": None},
                         **bill.changes,
                     )
-                    day_states.mark_incomplete(connection, day, {BILL: bill.unmeasured})
+                    day_states.mark_incomplete(connection, day, bill.lacks)
             for day, bill in zip(days, bills, strict=True):
                 if bill.state.chargebacks.fingerprint is not None:
                     log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)

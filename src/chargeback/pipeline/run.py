@@ -15,6 +15,7 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import Clock, utc_now
 from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.bills import open_others
 from chargeback.pipeline.chargebacks import calculate
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
@@ -114,8 +115,11 @@ def _run_stages(run: RunContext) -> RunOutcome:
         )
         with run.store.facts.alone():
             repair(run)
-            with tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer:
-                gather(run, gatherer)
+            with (
+                tenant.ecosystem.open(context, tenant.plugin_settings) as gatherer,
+                open_others(tenant, context) as others,
+            ):
+                gather(run, gatherer, others)
                 run.check()
                 queue_topics(run)
                 calculate(run, gatherer)

@@ -115,6 +115,8 @@ def check_line(line: BillingLine, day: date, currency: str) -> BillingLine:
             check_amount(value, name)
     if line.currency != currency:
         raise InvalidValue(f"currency should be {currency}, the tenant's, not {quote(line.currency)}")
+    if line.ecosystem is not None:
+        raise InvalidValue("ecosystem should be None: the service knows it")
     if _is_plain(line):
         return line
     changes: dict[str, Any] = {}
