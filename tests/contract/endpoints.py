@@ -25,9 +25,11 @@ _COSTS = (_FILTERS - {"line_id"}) | {
     "environment_id",
     "allocation_method",
     "allocation_detail",
+    "ecosystem",
     "cluster_id",
 }
 _CHARGEBACKS = _COSTS | _FILTERS
+_BILLING = _FILTERS | {"resource_id", "environment_id", "ecosystem", "cluster_id"}
 _TOPICS = _FILTERS | {"cluster_resource_id", "topic_name", "env_id", "attribution_method"}
 _SUBJECT = {"identity_id", "resource_id", "environment_id", "topic", "product_type", "product_category", "date"}
 _TAG = {"tag_key", "tag_value"}
@@ -105,7 +107,7 @@ ENDPOINTS = (
     _get("/api/v1/tenants"),
     _get("/api/v1/me", specified=False),
     _get(f"{TENANT}/status"),
-    _get(f"{TENANT}/billing", *_FILTERS, "resource_id", "environment_id", "cluster_id"),
+    _get(f"{TENANT}/billing", *_BILLING),
     _get(
         f"{TENANT}/costs",
         *_COSTS,
@@ -203,7 +205,7 @@ ENDPOINTS = (
         "names",
     ),
     _get(f"{TENANT}/chargebacks.csv", *_CHARGEBACKS, *_TAG, specified=False),
-    _get(f"{TENANT}/billing.csv", *_FILTERS, "resource_id", "environment_id", "cluster_id", specified=False),
+    _get(f"{TENANT}/billing.csv", *_BILLING, specified=False),
     _get(f"{TENANT}/topic-attributions.csv", *_TOPICS, specified=False),
     _get(
         f"{TENANT}/costs.csv",

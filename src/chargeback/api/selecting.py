@@ -217,6 +217,7 @@ class CostColumns(Filters):
     )
     allocation_method: list[Text] = Field(default=[], description="Only what was allocated by this method.")
     allocation_detail: list[Text] = Field(default=[], description="Only what was allocated for this reason.")
+    ecosystem: list[Text] = Field(default=[], description="Only costs on the bill of this ecosystem.")
 
 
 class ChargebackColumns(CostColumns):

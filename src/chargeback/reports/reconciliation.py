@@ -34,12 +34,13 @@ from chargeback.store.queries.sums import daily_amounts
 
 PRODUCT_TYPE: Final = "product_type"
 RESOURCE_ID: Final = "resource_id"
+ECOSYSTEM: Final = "ecosystem"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _AMOUNT: Final = "DECIMAL(38, 12)"
 #: What is summed: the dataset, its columns for a product type and a resource, and the sums, by their names here.
 _KEYS: Final = (PRODUCT_TYPE, RESOURCE_ID)
-_TABLES: Final[tuple[tuple[Dataset, tuple[str, str], Mapping[str, str]], ...]] = (
+_TABLES: Final[tuple[tuple[Dataset, tuple[str, ...], Mapping[str, str]], ...]] = (
     (BILLING_LINES, _KEYS, {"billed": "total", "lines": ROW_COUNT}),
     (CHARGEBACKS, _KEYS, {"charged": "total", "unallocated": "unowned", "charged_rows": ROW_COUNT}),
     (TOPIC_ATTRIBUTIONS, (PRODUCT_TYPE, "cluster_resource_id"), {"by_topic": "total"}),
@@ -120,16 +121,20 @@ class ReconciledSums:
 
 
 class CollectedSums:
-    """The sums of the bill, the charges and the attributions of ``days``, by day, product type and resource.
+    """The sums of the bill, the charges and the attributions of ``days``, by day, product type and resource, and also
+    by the ecosystem of the bill if ``by_ecosystem``.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
     """
 
-    def __init__(self, reader: TenantReader, days: DayRange) -> None:
+    def __init__(self, reader: TenantReader, days: DayRange, *, by_ecosystem: bool = False) -> None:
         """Sum them."""
         self._cursor = reader.cursor
         selection = Selection.of_days(days)
-        self._tables = [(_collected(reader, dataset, selection, keys, sums), sums) for dataset, keys, sums in _TABLES]
+        more = (ECOSYSTEM,) if by_ecosystem else ()
+        self._tables = [
+            (_collected(reader, dataset, selection, (*keys, *more), sums), sums) for dataset, keys, sums in _TABLES
+        ]
 
     def product_types(self) -> dict[date, frozenset[str]]:
         """Return the product types that are billed on each day."""
@@ -138,8 +143,8 @@ class CollectedSums:
         return {day: frozenset(types) for day, types in found}
 
     def reconciled(self, days: Sequence[CoveredDay], by: str | None = None) -> list[ReconciledSums]:
-        """Return the sums by product type or resource, or (``by`` is None) of each of ``days``, with or without a bill;
-        ascending.
+        """Return the sums by product type, resource or ecosystem, or (``by`` is None) of each of ``days``, with or
+        without a bill; ascending.
 
         Whether charges differ from the bill is decided by what is summed of each single day.
 
@@ -170,11 +175,13 @@ class CollectedSums:
 
 
 def _collected(
-    reader: TenantReader, dataset: Dataset, selection: Selection, by: tuple[str, str], names: Mapping[str, str]
+    reader: TenantReader, dataset: Dataset, selection: Selection, by: tuple[str, ...], names: Mapping[str, str]
 ) -> str:
-    """Make the table of the sums of a dataset by day, product type and resource; return its name."""
+    """Make the table of the sums of a dataset by day, product type and resource, and perhaps ecosystem; return its
+    name."""
     sums = reader.sums(Sums(dataset, selection, (ByDay(), *map(ByColumn, by)), tuple(names.values())))
-    columns = {PRODUCT_TYPE: "d0", RESOURCE_ID: "d1"} | {name: f"{of}::{_SUMS[name]}" for name, of in names.items()}
+    columns = {name: f"d{number}" for number, name in enumerate((PRODUCT_TYPE, RESOURCE_ID, ECOSYSTEM)[: len(by)])}
+    columns |= {name: f"{of}::{_SUMS[name]}" for name, of in names.items()}
     return sums.table("reconciled", f"SELECT date, {named(columns)} FROM sums")
 
 
@@ -214,7 +221,7 @@ NONE: Final = "none"
 _WORST_FIRST: Final = (DIFFERS, PENDING, EQUAL, NONE)
 
 #: By what a reconciliation is grouped.
-ReconciledBy = Literal["day", "month", "product_type", "resource_id"]
+ReconciledBy = Literal["day", "month", "product_type", "resource_id", "ecosystem"]
 DAY: Final = "day"
 MONTH: Final = "month"
 
@@ -393,7 +400,7 @@ def grouped_reconciliation(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    sums = CollectedSums(reader, days)
+    sums = CollectedSums(reader, days, by_ecosystem=by == ECOSYSTEM)
     types = sums.product_types()
     covered = _covered_days(connection, states, catalogue, days, types)
     items = sums.reconciled(covered, None if by in {DAY, MONTH} else by)

@@ -20,6 +20,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from tests.ecosystems.focus_files.conftest import (
     DAY,
     DAYS,
+    gatherer,
     lines,
     row,
     settings_for,
@@ -160,6 +161,33 @@ def test_names_of_resources_and_products(context: TenantContext, tmp_path: Path)
         ("orders", "kafka_cluster", "BROKERS"),
         ("arn:aws:ec2:volume/1", "ebs_volume", "BROKERS"),
     }
+
+
+def test_attributes(context: TenantContext, tmp_path: Path) -> None:
+    """Columns and tags that are named are kept in the tier; rows that differ in one are several lines."""
+    written = [row(x_Operation="RunInstances", RegionId="eu-1"), row(x_Operation="Store", RegionId="eu-1")]
+    write_csv(tmp_path / "bill.csv", written)
+    found = lines(context, settings_for(tmp_path, attributes=["x_Operation", "tag:team"]))
+    assert sorted(line.tier or "" for line in found) == [
+        "RegionId=eu-1;tag:team=orders;x_Operation=RunInstances",
+        "RegionId=eu-1;tag:team=orders;x_Operation=Store",
+    ]
+    assert len(lines(context, settings_for(tmp_path))) == 1
+
+
+def test_identities_in_the_files(context: TenantContext, tmp_path: Path) -> None:
+    """What an identity pays is a part of the resource that it owns; other rows are the cluster's."""
+    write_csv(tmp_path / "bill.csv", [row(), row(Tags='{"team": "payments"}'), row(Tags="")])
+    settings = settings_for(tmp_path, identity={"from": "tag:team", "map": {"pay*": "team-a"}})
+    assert {line.resource_id for line in lines(context, settings)} == {"orders", "orders:orders", "orders:team-a"}
+    with gatherer(context, settings) as opened:
+        listed = opened.inventory()
+    owners = {each.resource_id: each.owner_id for each in listed.inventory.resources if each.owner_id}
+    assert owners == {"orders:orders": "orders", "orders:team-a": "team-a"}
+    assert sorted(each.identity_id for each in listed.inventory.identities) == ["orders", "team-a"]
+    (tmp_path / "bill.csv").unlink()
+    with gatherer(context, settings) as opened:
+        assert "owned_part" in opened.inventory().failures
 
 
 def _costs() -> st.SearchStrategy[list[tuple[int, int, Decimal]]]:

@@ -7,7 +7,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "product_category",
     "environment_id",
     "cluster_id",
-    "line_id"
+    "line_id",
+    "ecosystem"
   ],
   "/costs": [
     "identity_id",
@@ -18,7 +19,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/series": [
     "identity_id",
@@ -29,7 +31,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/flow": [
     "identity_id",
@@ -40,7 +43,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/graph": [
     "identity_id",
@@ -51,7 +55,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/graph/diff": [
     "identity_id",
@@ -62,7 +67,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/graph/timeline": [
     "identity_id",
@@ -73,7 +79,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/chargebacks/diff": [
     "identity_id",
@@ -85,6 +92,7 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "cluster_id",
     "allocation_method",
     "allocation_detail",
+    "ecosystem",
     "line_id"
   ],
   "/chargebacks/changes": [
@@ -96,7 +104,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/chargebacks/aggregate": [
     "identity_id",
@@ -108,6 +117,7 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "cluster_id",
     "allocation_method",
     "allocation_detail",
+    "ecosystem",
     "line_id"
   ],
   "/chargebacks": [
@@ -120,6 +130,7 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "cluster_id",
     "allocation_method",
     "allocation_detail",
+    "ecosystem",
     "line_id"
   ],
   "/chargebacks/allocation-issues": [
@@ -132,6 +143,7 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "cluster_id",
     "allocation_method",
     "allocation_detail",
+    "ecosystem",
     "line_id"
   ],
   "/topic-attributions": [
@@ -161,7 +173,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/unit-costs": [
     "identity_id",
@@ -172,7 +185,8 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "environment_id",
     "cluster_id",
     "allocation_method",
-    "allocation_detail"
+    "allocation_detail",
+    "ecosystem"
   ],
   "/cost-categories/{category_key}/coverage": [
     "identity_id",
@@ -184,6 +198,7 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "cluster_id",
     "allocation_method",
     "allocation_detail",
+    "ecosystem",
     "line_id"
   ]
 };
@@ -197,5 +212,6 @@ export const GROUPS: readonly string[] = [
   "allocation_method",
   "environment_id",
   "allocation_detail",
+  "ecosystem",
   "cluster_id"
 ];

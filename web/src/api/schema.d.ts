@@ -5851,7 +5851,7 @@ export interface components {
              * Group By
              * @enum {string}
              */
-            group_by: "day" | "month" | "product_type" | "resource_id";
+            group_by: "day" | "month" | "product_type" | "resource_id" | "ecosystem";
             total: components["schemas"]["ReconciledAmounts"];
             /**
              * Days
@@ -8174,6 +8174,12 @@ export interface components {
              */
             allocation_detail: string[];
             /**
+             * Ecosystem
+             * @description Only costs on the bill of this ecosystem.
+             * @default []
+             */
+            ecosystem: string[];
+            /**
              * Line Id
              * @description Only the shares of this billing line.
              * @default []
@@ -8320,12 +8326,17 @@ export interface components {
              */
             allocation_detail?: string | string[] | null;
             /**
+             * Ecosystem
+             * @description Only costs on the bill of this ecosystem.
+             */
+            ecosystem?: string | string[] | null;
+            /**
              * Line Id
              * @description Only the shares of this billing line.
              */
             line_id?: string | string[] | null;
         } & {
-            [key: string]: (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (("usage" | "shared") | ("usage" | "shared")[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null);
+            [key: string]: (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (("usage" | "shared") | ("usage" | "shared")[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null) | (string | string[] | null);
         };
         /**
          * ExportRequest
@@ -8383,7 +8394,7 @@ export interface components {
              */
             columns: (("ecosystem" | "tenant_id" | "timestamp" | "resource_id" | "product_category" | "product_type" | "identity_id" | "cost_type" | "amount" | "allocation_method" | "allocation_detail" | "tags" | "metadata" | "category_share") | string)[];
             /**
-             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. Commas may separate values of tags and categories; in a value, `\,` is a comma and `\\` a backslash.
+             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `ecosystem`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. Commas may separate values of tags and categories; in a value, `\,` is a comma and `\\` a backslash.
              * @default {}
              */
             filters: components["schemas"]["ExportFilters"];
@@ -9260,6 +9271,8 @@ export interface operations {
                 cluster_id?: string[];
                 /** @description Only this line. */
                 line_id?: string[];
+                /** @description Only lines on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /**
                  * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
@@ -9291,6 +9304,7 @@ export interface operations {
                     "not.environment_id"?: string;
                     "not.cluster_id"?: string;
                     "not.line_id"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -9648,8 +9662,8 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description What each entry is about: a UTC day (`days`), or a month, product type or resource (`buckets`). */
-                group_by?: "day" | "month" | "product_type" | "resource_id";
+                /** @description What each entry is about: a UTC day (`days`), or a month, product type, resource, or ecosystem of the bill (`buckets`). */
+                group_by?: "day" | "month" | "product_type" | "resource_id" | "ecosystem";
             };
             header?: never;
             path: {
@@ -9899,10 +9913,12 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
-                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
+                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
+                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
                 /** @description Which of `by` is broken down over time. Default: the first. */
-                series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string;
+                series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
                 /** @description How many values each breakdown names. */
                 top?: number;
                 /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
@@ -9944,6 +9960,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -10091,8 +10108,10 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
-                /** @description A row for each value of this column and unit of time: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>` or `category:<key>`. Default: a row for each unit of time. */
-                group_by?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string;
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
+                /** @description A row for each value of this column and unit of time: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>` or `category:<key>`. Default: a row for each unit of time. */
+                group_by?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
                 time_bucket?: "day" | "week" | "month";
                 /** @description How many values, the largest first; the others are one. */
@@ -10132,6 +10151,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -10276,8 +10296,10 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
-                /** @description The columns, from left to right, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); two to 4. */
-                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
+                /** @description The columns, from left to right, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); two to 4. */
+                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
                 /** @description How many values each column names, 1 to 50; several, repeated or separated by commas, are for one column each. */
                 top?: string[];
                 /**
@@ -10315,6 +10337,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -10455,6 +10478,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
                 focus?: string;
                 /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
@@ -10498,6 +10523,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -10640,6 +10666,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
                 focus?: string;
                 /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
@@ -10683,6 +10711,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -10823,6 +10852,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
                 focus?: string;
                 /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
@@ -10864,6 +10895,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -11103,8 +11135,8 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
-                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -11123,6 +11155,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /** @description The earlier moment. */
@@ -11164,6 +11198,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                     "not.line_id"?: string;
                 } & {
                     [key: string]: string;
@@ -11535,8 +11570,8 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
-                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
                 /** @description The earlier period: `previous` (as many days before), `year` (the same dates a year before), or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
                 /** @description Only costs charged to this identity. */
@@ -11557,6 +11592,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description Instead of a period and `compare`, the first day of the earlier range; needs `from_end`, `to_start` and `to_end`. */
                 from_start?: string;
                 /** @description The earlier range's last day, inclusive, in `timezone`. */
@@ -11602,6 +11639,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -11724,8 +11762,8 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
-                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id") | string)[];
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
@@ -11748,6 +11786,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /** @description Whether the display names of ids are included. */
@@ -11787,6 +11827,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                     "not.line_id"?: string;
                 } & {
                     [key: string]: string;
@@ -12187,6 +12228,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /** @description Only rows with this tag. */
@@ -12236,6 +12279,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                     "not.line_id"?: string;
                 } & {
                     [key: string]: string;
@@ -12497,6 +12541,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /** @description Only rows with this tag. */
@@ -12538,6 +12584,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                     "not.line_id"?: string;
                 } & {
                     [key: string]: string;
@@ -15598,6 +15645,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description How many topics are named. */
                 top?: number;
                 /**
@@ -15635,6 +15684,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -15782,10 +15832,12 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description What the costs are divided by: `gib_in` and `gib_out`, GiB that identities wrote and read; `gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two are about the costs of topics. */
                 per?: "gib_in" | "gib_out" | "gib_stored" | "topic";
-                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, cluster_id, topic_name, cluster_resource_id, env_id, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); those of chargebacks with `gib_in` and `gib_out`, those of topics with the others. Default: the total only. */
-                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "cluster_id" | "topic_name" | "cluster_resource_id" | "env_id" | "attribution_method") | string)[];
+                /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, topic_name, cluster_resource_id, env_id, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); those of chargebacks with `gib_in` and `gib_out`, those of topics with the others. Default: the total only. */
+                group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id" | "topic_name" | "cluster_resource_id" | "env_id" | "attribution_method") | string)[];
                 /** @description How many groups, those with the largest amounts first. */
                 limit?: number;
                 /**
@@ -15823,6 +15875,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                 } & {
                     [key: string]: string;
                 };
@@ -17723,6 +17776,8 @@ export interface operations {
                 allocation_method?: string[];
                 /** @description Only what was allocated for this reason. */
                 allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
                 /** @description Only the shares of this billing line. */
                 line_id?: string[];
                 /**
@@ -17760,6 +17815,7 @@ export interface operations {
                     "not.cluster_id"?: string;
                     "not.allocation_method"?: string;
                     "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
                     "not.line_id"?: string;
                 } & {
                     [key: string]: string;

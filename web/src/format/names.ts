@@ -18,6 +18,7 @@ const DIMENSIONS: Record<string, string> = {
   cost_type: "Kind of cost",
   allocation_method: "Method",
   allocation_detail: "Reason",
+  ecosystem: "Bill",
 };
 
 /** What the empty value of a column is called, for the columns that have one. */

@@ -31,6 +31,7 @@ class BillingColumns(Filters):
         "none.",
     )
     line_id: list[Text] = Field(default=[], description="Only this line.")
+    ecosystem: list[Text] = Field(default=[], description="Only lines on the bill of this ecosystem.")
 
 
 class BillingQuery(BillingColumns, DatasetQuery):

@@ -20,7 +20,8 @@ class ReconciliationQuery(PeriodQuery):
 
     group_by: ReconciledBy = Field(
         default="day",
-        description="What each entry is about: a UTC day (`days`), or a month, product type or resource (`buckets`).",
+        description="What each entry is about: a UTC day (`days`), or a month, product type, resource, or ecosystem of "
+        "the bill (`buckets`).",
     )
 
 

@@ -30,6 +30,7 @@ from chargeback.ecosystems.focus_files.settings import TAG_PREFIX, BillFilter, C
 from chargeback.errors import SourceDataError, SourceTooLarge, Stopped
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day
+from chargeback.model.inventory import KAFKA_CLUSTER, UNALLOCATED
 from chargeback.model.money import from_units, to_amount, to_units
 
 #: How an amount is read: more decimals than this are refused, because a sum would lose them.
@@ -43,6 +44,8 @@ _PRODUCT_TYPES: Final = ("SkuMeter", "SkuId", "ServiceName")
 #: Columns that a billing line keeps as ``key=value`` in its tier: they tell apart what has the same product type.
 _KEPT: Final = ("ChargeClass", "PricingCategory", "RegionId", "SubAccountId", "CommitmentDiscountStatus")
 _USAGE: Final = "Usage"
+#: The type of a part of a resource that one identity pays.
+OWNED_PART: Final = "owned_part"
 _MEMORY: Final = "768MB"
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - instants of the engine have no zone, and are in UTC
 _BINARY: Final = frozenset({"DOUBLE", "FLOAT"})
@@ -145,6 +148,7 @@ class _Charge:
     resource_id: str | None
     resource_name: str | None
     resource_type: str | None
+    identity: str | None
     unit: str | None
     unit_price: Decimal | None
     tier: str | None
@@ -162,6 +166,11 @@ class FocusBill:
         self._settings = settings
         self._bill = settings.bill
         self._files = files
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        """The columns and tags that a line keeps in its tier."""
+        return tuple(sorted({*_KEPT, *self._bill.attributes}))
 
     @property
     def _checked(self) -> tuple[str, ...]:
@@ -224,6 +233,34 @@ class FocusBill:
             )
         return {name: to_amount(cost).normalize() for name, cost in found}
 
+    def payers(self, days: DayRange) -> list[tuple[str, str]]:
+        """Return the part of a resource that each identity pays, and the identity, by the column ``identity``.
+
+        Raises:
+            SourceError: as for :meth:`days`.
+        """
+        if self._bill.identity is None:
+            return []
+        found = set()
+        with self._open() as (engine, schemas):
+            for charge in self._charges(engine, schemas, days):
+                payer = self._payer(charge)
+                if payer is not None:
+                    resource = _mapped(charge.resource_id, self._bill.resource) or self._settings.cluster_id
+                    found.add((owned(resource, payer), payer))
+        return sorted(found)
+
+    def _payer(self, charge: _Charge) -> str | None:
+        """Return the identity that the files name; None without one, and for what another chargeback left
+        unallocated."""
+        payer = _mapped(charge.identity, self._bill.identity)
+        return None if payer == UNALLOCATED else payer
+
+    def _type_of(self, charge: _Charge, *, is_cluster: bool, is_owned: bool) -> str:
+        if is_owned:
+            return OWNED_PART
+        return KAFKA_CLUSTER if is_cluster else _word(charge.resource_type)
+
     @contextmanager
     def _open(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, list[_Schema]]]:
         """Open an engine, and the files that count, those of one schema together."""
@@ -244,8 +281,10 @@ class FocusBill:
             yield engine, list(schemas.values())
 
     def _require(self, file: BillFile, columns: Mapping[str, object]) -> None:
-        chosen = [each.column for each in (self._bill.resource, self._bill.product_type) if each is not None]
-        asked = [*_REQUIRED, self._bill.cost_column, *("Tags" if "tag:" in name else name for name in chosen)]
+        choices = (self._bill.resource, self._bill.product_type, self._bill.identity)
+        chosen = [each.column for each in choices if each is not None] + list(self._bill.attributes)
+        asked = [*_REQUIRED, self._bill.cost_column]
+        asked += ["Tags" if name.startswith(TAG_PREFIX) else name for name in chosen]
         asked += ["Tags"] if self._bill.filter.tags else []
         if missing := [name for name in dict.fromkeys(asked) if name.lower() not in columns]:
             raise SourceDataError(f"{file.name} has no column {', '.join(missing)}", source=SOURCE)
@@ -259,12 +298,12 @@ class FocusBill:
             raise Stopped("the work was asked to stop", tenant=self._context.tenant_name)
         parameters: dict[str, object] = {}
         parts = [self._part(_Query(each, parameters), days) for each in schemas]
-        tier = ", ".join(f"'{name}=' || {name}" for name in _KEPT)
+        tier = ", ".join(f"'{_escaped(name)}=' || {_quoted(name)}" for name in self._kept)
         sums = f"""WITH part AS ({_union(parts)})
             SELECT min(wrong), period_start, period_end,
                    if(charge_category = '{_USAGE}', coalesce(service, 'Other'), charge_category) AS category,
                    coalesce(product_type, charge_category) AS product_type,
-                   resource_id, resource_name, resource_type, unit, unit_price,
+                   resource_id, resource_name, resource_type, identity, unit, unit_price,
                    nullif(concat_ws(';', {tier}), '') AS tier,
                    sum(cost), if(bool_and(has_list), sum(list_cost), NULL),
                    if(bool_and(has_quantity), CAST(sum(quantity) AS {_QUANTITY}), NULL), min(description)
@@ -287,12 +326,14 @@ class FocusBill:
         names = (query.text(name) for name in of_resource) if of_resource else (nothing, nothing)
         prices = (f"CAST({query.number(name)} AS {_QUANTITY})" for name in ("ContractedUnitPrice", "ListUnitPrice"))
         quantities = (query.number(name) for name in ("PricingQuantity", "ConsumedQuantity"))
-        kept = ", ".join(f"{query.text(name)} AS {name}" for name in _KEPT)
+        kept = ", ".join(f"{query.text(name)} AS {_quoted(name)}" for name in self._kept)
+        identity = self._bill.identity
         return f"""SELECT min(if(wrong, filename, NULL)) AS wrong,
                 if(first_day = last_day, first_day * {_DAY}, charge_start) AS period_start,
                 if(first_day = last_day, (first_day + 1) * {_DAY}, charge_end) AS period_end,
-                service, charge_category, product_type, resource_id, resource_name, resource_type, unit, unit_price,
-                {", ".join(_KEPT)}, CAST(sum(cost) AS {_DECIMAL}) AS cost, count(list_cost) = count(*) AS has_list,
+                service, charge_category, product_type, resource_id, resource_name, resource_type, identity, unit,
+                unit_price, {", ".join(map(_quoted, self._kept))},
+                CAST(sum(cost) AS {_DECIMAL}) AS cost, count(list_cost) = count(*) AS has_list,
                 CAST(sum(list_cost) AS {_DECIMAL}) AS list_cost, count(quantity) = count(*) AS has_quantity,
                 CAST(sum(quantity) AS {_DECIMAL}) AS quantity, min(description) AS description
             FROM (SELECT filename, {wrong} AS wrong, {query.instant("ChargePeriodStart")} AS charge_start,
@@ -303,6 +344,7 @@ class FocusBill:
                     coalesce({", ".join(map(query.text, types))}) AS product_type,
                     {nothing if resource is None else query.text(resource.column)} AS resource_id,
                     {" AS resource_name, ".join(names)} AS resource_type,
+                    {nothing if identity is None else query.text(identity.column)} AS identity,
                     coalesce({query.text("PricingUnit")}, {query.text("ConsumedUnit")}) AS unit,
                     coalesce({", ".join(prices)}) AS unit_price, {kept},
                     {query.number(self._bill.cost_column)} AS cost, {query.number("ListCost")} AS list_cost,
@@ -362,13 +404,16 @@ class FocusBill:
         settings = self._settings
         resource_id = _mapped(charge.resource_id, self._bill.resource) or settings.cluster_id
         is_cluster = resource_id == settings.cluster_id
+        payer = self._payer(charge)
+        if payer is not None:
+            resource_id = owned(resource_id, payer)
         for day, cost, list_cost, quantity in _spread(charge):
             yield BillingLine(
                 day=day,
                 timestamp=start_of_day(day),
                 resource_id=resource_id,
                 resource_name=settings.display_name if is_cluster else charge.resource_name,
-                resource_type="kafka_cluster" if is_cluster else _word(charge.resource_type),
+                resource_type=self._type_of(charge, is_cluster=is_cluster, is_owned=payer is not None),
                 product_category=charge.category,
                 product_type=_mapped(charge.product_type, self._bill.product_type) or charge.product_type,
                 total_cost=cost,
@@ -382,6 +427,11 @@ class FocusBill:
                 tier=charge.tier,
                 original_text=_original(charge, cost),
             )
+
+
+def owned(resource_id: str, identity_id: str) -> str:
+    """Return the id of the part of a resource that one identity pays."""
+    return f"{resource_id}:{identity_id}"
 
 
 def _run(
@@ -477,6 +527,10 @@ def _any_like(query: _Query, value: str, patterns: Sequence[str]) -> str:
 
 def _like(pattern: str) -> str:
     return re.sub(r"([\\%_])", r"\\\1", pattern).replace("*", "%")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("'", "''")
 
 
 def _quoted(name: str) -> str:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Final
 
 from chargeback.allocation.policies import best_match
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
+from chargeback.ecosystems.constructed.settings import PRINCIPAL
 from chargeback.ecosystems.constructed.system import QueriedSystem, UsageQuery
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.ecosystems.findings import CheckWarning, attempt
-from chargeback.ecosystems.focus_files.bill import FocusBill
+from chargeback.ecosystems.focus_files.bill import OWNED_PART, FocusBill
 from chargeback.ecosystems.focus_files.files import open_files
 from chargeback.ecosystems.focus_files.settings import FocusFilesSettings
+from chargeback.errors import SourceError
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.inventory import KAFKA_CLUSTER
+from chargeback.model.inventory import KAFKA_CLUSTER, Identity, Inventory, ListedInventory, Resource
 
 #: How many services, resources or product types a check names.
 _NAMED: Final = 12
 #: How far back ``check --online`` looks, in days.
 _CHECKED_DAYS: Final = 35
+#: How far back identities are listed: as far as a tenant's days can lie.
+_LISTED_DAYS: Final = 365
 
 
 def open_bill(context: TenantContext, settings: FocusFilesSettings) -> ConstructedGatherer:
@@ -38,8 +43,38 @@ def open_bill(context: TenantContext, settings: FocusFilesSettings) -> Construct
         connections,
         bill_of=bill.days,
         usage_of=partial(system.usage, queries=measures),
-        listing=system.inventory,
+        listing=lambda: _with_payers(context, settings, bill, system.inventory()),
         checks=lambda: chain(_checks(context, settings, bill), system.check()),
+    )
+
+
+def _with_payers(
+    context: TenantContext, settings: FocusFilesSettings, bill: FocusBill, listed: ListedInventory
+) -> ListedInventory:
+    """Return the inventory with the identities that the files name, and with what each of them pays as a resource that
+    it owns. If the files cannot be read, nothing is said about these."""
+    if settings.bill.identity is None:
+        return listed
+    try:
+        payers = bill.payers(DayRange(context.today - _LISTED_DAYS * ONE_DAY, context.today + ONE_DAY))
+    except SourceError as error:
+        return replace(listed, failures={**listed.failures, OWNED_PART: str(error)})
+    known = {each.identity_id for each in listed.inventory.identities}
+    new = sorted({identity for _, identity in payers} - known)
+    inventory = Inventory(
+        [
+            *listed.inventory.resources,
+            *(Resource(part, OWNED_PART, parent_id=settings.cluster_id, owner_id=payer) for part, payer in payers),
+        ],
+        [*listed.inventory.identities, *(Identity(each, PRINCIPAL, each, metadata={"source": "bill"}) for each in new)],
+        listed.inventory.grants,
+    )
+    listed_in_part = frozenset({OWNED_PART, PRINCIPAL})
+    return replace(
+        listed,
+        inventory=inventory,
+        complete=listed.complete - listed_in_part,
+        partial=(listed.partial | listed_in_part) - listed.failures.keys(),
     )
 
 

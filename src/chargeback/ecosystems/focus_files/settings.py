@@ -89,6 +89,8 @@ class BillSettings(Settings):
     cost: Literal["effective", "billed", "list", "contracted"] = "effective"
     resource: ColumnChoice | None = None
     product_type: ColumnChoice | None = None
+    identity: ColumnChoice | None = None
+    attributes: Annotated[tuple[Column, ...], Field(max_length=20)] = ()
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
     object_store: BillStore = BillStore()
 
