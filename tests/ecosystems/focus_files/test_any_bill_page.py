@@ -48,6 +48,9 @@ def prometheus() -> Iterator[RealPrometheus]:
     for principal, rate in (("checkout", 3 * MIB), ("billing", MIB)):
         for counter in ("kafka_bytes_in_total", "kafka_bytes_out_total"):
             seen.counter(counter, {"cluster": "orders", "principal": principal}, until_now(steady(rate)))
+    for kind, principal, rate in (("classic", "checkout", 2), ("diskless", "checkout", 1), ("diskless", "billing", 4)):
+        labels = {"topic_kind": kind, "principal": principal}
+        seen.counter("kafka_kind_bytes_in_total", labels, until_now(steady(rate * MIB)))
     with RealPrometheus(seen.text()) as server:
         yield server
 
@@ -63,7 +66,11 @@ def hours(**changes: Any) -> list[dict[str, Any]]:
 
 def run(folder: Path, heading: str, url: str = "http://127.0.0.1:9") -> Iterator[Ran]:
     """Run the configuration of a section over the files in ``folder``."""
-    text = example(heading).replace("/bill/", f"{folder}/").replace("${METRICS_URL}", url)
+    yield from run_settings(folder, example(heading).replace("/bill/", f"{folder}/").replace("${METRICS_URL}", url))
+
+
+def run_settings(folder: Path, text: str) -> Iterator[Ran]:
+    """Run a tenant with these plugin settings."""
     tenant = {
         "ecosystem": "focus",
         "tenant_id": "it",
@@ -166,6 +173,25 @@ def test_redpanda(tmp_path: Path) -> None:
     for ran in run(tmp_path, "Redpanda in your own cloud"):
         assert total(line["total_cost"] for line in ran.bill(DAY)) == Decimal(10)
         assert shares(ran) == {("Cluster fee", "payments"): Decimal(10)}
+
+
+@pytest.mark.usefixtures("process")
+def test_kinds_of_topics(tmp_path: Path, prometheus: RealPrometheus) -> None:
+    """A product type of one kind is split by the usage of that kind."""
+    write_csv(tmp_path / "bill" / "a.csv", hours(SkuMeter="DISKLESS_INGRESS", EffectiveCost="1"))
+    text = example("Topics of several kinds").replace("kafka_bytes_in_total", "kafka_kind_bytes_in_total")
+    text += f"""
+cluster_id: kinds
+bill: {{files: {tmp_path / "bill"}}}
+identity_source: {{source: static, static_identities: [{{identity_id: team}}]}}
+metrics: {{url: "{prometheus.url}"}}
+"""
+    for ran in run_settings(tmp_path, text):
+        paid = shares(ran)
+    assert paid == {
+        ("DISKLESS_INGRESS", "checkout"): Decimal("4.8"),
+        ("DISKLESS_INGRESS", "billing"): Decimal("19.2"),
+    }
 
 
 def test_every_key_is_documented() -> None:

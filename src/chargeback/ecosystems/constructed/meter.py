@@ -95,9 +95,14 @@ class Meter:
         """Return the same by the values of a label."""
         return _shared((labels.get(label, ""), text) for labels, text in self._increases(selector, label, day))
 
-    def total_by(self, query: str, label: str, day: date) -> Shares:
-        """Return the sum over the day, by the values of a label, of a query that gives the increase of each step."""
-        return _shared((labels.get(label, ""), text) for _, labels, text in self.points(query, day))
+    def total_by(self, query: str, label: str, day: date, kind: tuple[str, str] | None = None) -> Shares:
+        """Return the sum over the day, by the values of a label, of a query that gives the increase of each step. With
+        ``kind``, another label and its value, only the series with that value count."""
+        return _shared(
+            (labels.get(label, ""), text)
+            for _, labels, text in self.points(query, day)
+            if kind is None or labels.get(kind[0]) == kind[1]
+        )
 
     def presence(self, query: str, label: str, day: date) -> Shares:
         """Return at how many steps of the day the query had each value of a label, whatever the number was."""

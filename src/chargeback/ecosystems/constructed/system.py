@@ -23,10 +23,12 @@ from chargeback.sources.prometheus import PrometheusClient
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """PromQL that gives the increase of each step, and the label that names an identity."""
+    """PromQL that gives the increase of each step, and the label that names an identity. With ``kind``, a label and
+    one of its values, only series with that value count."""
 
     query: str
     label: str
+    kind: tuple[str, str] | None = None
 
 
 class QueriedSystem:
@@ -82,7 +84,7 @@ class QueriedSystem:
         if meter is None:
             return measured_usage(day, settings.cluster_id, {})
         measures: dict[str, Shares] = {
-            measure: meter.total_by(with_step(each.query, meter.step), each.label, day)
+            measure: meter.total_by(with_step(each.query, meter.step), each.label, day, each.kind)
             for measure, each in queries.items()
         }
         source = settings.identity_source

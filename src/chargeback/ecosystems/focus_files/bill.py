@@ -132,8 +132,7 @@ class _Query:
 
 
 _CSV_FORMAT: Final = (
-    "all_varchar=true, header=true, delim=',', quote='\"', escape='\"', nullstr=['', 'NULL', 'null'],"
-    " strict_mode=true, max_line_size=16777216"
+    "all_varchar=true, header=true, delim=',', quote='\"', escape='\"', nullstr=['', 'NULL', 'null'], strict_mode=true"
 )
 
 

@@ -9,10 +9,10 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from chargeback.allocation.policies import best_match
+from chargeback.allocation.policies import PolicyCatalogue, best_match, parse_policies
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.settings import PRINCIPAL
-from chargeback.ecosystems.constructed.system import QueriedSystem, UsageQuery
+from chargeback.ecosystems.constructed.system import QueriedSystem
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.ecosystems.findings import CheckWarning, attempt
 from chargeback.ecosystems.focus_files.bill import OWNED_PART, FocusBill
@@ -30,15 +30,20 @@ _CHECKED_DAYS: Final = 35
 _LISTED_DAYS: Final = 365
 
 
+def tenant_catalogue(settings: FocusFilesSettings) -> PolicyCatalogue:
+    """Return the tenant's ``allocation_policies``: the product types of a bill are its provider's, so none has a policy
+    before."""
+    return PolicyCatalogue({}, {}).override(parse_policies(settings.allocation_policies, "allocation_policies"))
+
+
 def open_bill(context: TenantContext, settings: FocusFilesSettings) -> ConstructedGatherer:
     """Start work for the tenant of these files."""
     connections = ExitStack()
     queries = {measure: each.query for measure, each in settings.usage.items()}
     system = QueriedSystem(context, settings, KAFKA_CLUSTER, connections, queries=queries, summed=queries)
     bill = FocusBill(context, settings, open_files(context, settings.bill))
-    measures = {
-        name: UsageQuery(each.query, each.label or settings.identity_label) for name, each in settings.usage.items()
-    }
+    used = tenant_catalogue(settings).measures
+    measures = {name: each for name, each in settings.measures.items() if name in used}
     return ConstructedGatherer(
         connections,
         bill_of=bill.days,

@@ -14,6 +14,7 @@ from chargeback.ecosystems.constructed.settings import (
     Text,
     check_known_measures,
 )
+from chargeback.ecosystems.constructed.system import UsageQuery
 from chargeback.settings import Settings, Url
 
 #: The value of ``from`` for the tag of a name: ``tag:team``.
@@ -105,12 +106,22 @@ class BillSettings(Settings):
         return f"{self.cost.capitalize()}Cost"
 
 
+class TopicKinds(Settings):
+    """Kinds of topics that are priced differently: the label of the metrics that names them, and its values."""
+
+    label: LabelName
+    values: Annotated[
+        tuple[Annotated[str, StringConstraints(pattern=_MEASURE)], ...], Field(min_length=1, max_length=20)
+    ]
+
+
 class Measure(Settings):
     """A measure of usage: a query that gives the increase of each step, and the label that names an identity (by
-    default that of the identity source)."""
+    default that of the identity source). Each of its ``kinds`` is a further measure, ``<measure>_<kind>``."""
 
     query: Query
     label: LabelName | None = None
+    kinds: TopicKinds | None = None
 
 
 class FocusFilesSettings(ConstructedSettings):
@@ -137,8 +148,19 @@ class FocusFilesSettings(ConstructedSettings):
             raise ValueError(f"metrics required: {', '.join(reasons)}")
         if self.chargeback_granularity == "hourly":
             raise ValueError("chargeback_granularity: a bill from files has daily lines")
-        check_known_measures(self.allocation_policies, frozenset({*self.usage, PRESENCE}))
+        check_known_measures(self.allocation_policies, frozenset({*self.measures, PRESENCE}))
         return self
+
+    @property
+    def measures(self) -> dict[str, UsageQuery]:
+        """Every measure that policies may use."""
+        found: dict[str, UsageQuery] = {}
+        for name, each in self.usage.items():
+            label, kinds = each.label or self.identity_label, each.kinds
+            found[name] = UsageQuery(each.query, label)
+            for value in () if kinds is None else kinds.values:
+                found[f"{name}_{value}"] = UsageQuery(each.query, label, (kinds.label, value))
+        return found
 
     def _needs_for_metrics(self) -> Iterator[str]:
         if self.identity_source.uses_metrics:
