@@ -56,13 +56,12 @@ def moments(count: int, seconds: float) -> list[float]:
     return [seconds * (number + 1) / count for number in range(count)]
 
 
-@pytest.mark.parametrize("start", ["both"])
-def test_told_to_end_while_starting(tmp_path: Path, demo: Demo, start: str) -> None:
+def test_told_to_end_while_starting(tmp_path: Path, demo: Demo) -> None:
     """A few moments, from before the first import to after the service answers."""
     for number, delay in enumerate(moments(4, 3)):
         folder = tmp_path / f"{number}"
         folder.mkdir()
-        assert seconds_to_end(STARTS[start](folder, demo), folder, delay) < LIMIT
+        assert seconds_to_end(STARTS["both"](folder, demo), folder, delay) < LIMIT
 
 
 @pytest.mark.drill

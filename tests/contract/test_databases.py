@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.contract.deployment import deployed
 from tests.contract.documentation import Asker
 from tests.contract.examples import EXAMPLES
@@ -33,6 +35,7 @@ def answers(folder: Path, kind: str) -> list[tuple[str, int, str]]:
         return found
 
 
+@pytest.mark.drill
 def test_the_answers_do_not_depend_on_the_database(tmp_path: Path, postgresql: str) -> None:
     """Every documented request, in its order, is answered alike over SQLite and over PostgreSQL."""
     expected, found = (answers(tmp_path / kind, kind) for kind in KINDS)

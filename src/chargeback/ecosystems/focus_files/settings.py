@@ -106,13 +106,15 @@ class BillSettings(Settings):
         return f"{self.cost.capitalize()}Cost"
 
 
+#: The name of a kind of topics, which is part of the name of a measure.
+Kind = Annotated[str, StringConstraints(pattern=_MEASURE)]
+
+
 class TopicKinds(Settings):
     """Kinds of topics that are priced differently: the label of the metrics that names them, and its values."""
 
     label: LabelName
-    values: Annotated[
-        tuple[Annotated[str, StringConstraints(pattern=_MEASURE)], ...], Field(min_length=1, max_length=20)
-    ]
+    values: Annotated[tuple[Kind, ...], Field(min_length=1, max_length=20)]
 
 
 class Measure(Settings):
@@ -156,10 +158,11 @@ class FocusFilesSettings(ConstructedSettings):
         """Every measure that policies may use."""
         found: dict[str, UsageQuery] = {}
         for name, each in self.usage.items():
-            label, kinds = each.label or self.identity_label, each.kinds
+            label = each.label or self.identity_label
             found[name] = UsageQuery(each.query, label)
-            for value in () if kinds is None else kinds.values:
-                found[f"{name}_{value}"] = UsageQuery(each.query, label, (kinds.label, value))
+            if each.kinds is not None:
+                for value in each.kinds.values:
+                    found[f"{name}_{value}"] = UsageQuery(each.query, label, (each.kinds.label, value))
         return found
 
     def _needs_for_metrics(self) -> Iterator[str]:
