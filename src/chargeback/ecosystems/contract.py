@@ -35,6 +35,8 @@ class Capabilities:
         payer_tiers: the identity types that pay if no identity was active on any resource, tier by tier.
         metrics_identity_type: the type of identities that only the metrics name.
         billing_history_days: how many days of costs the provider keeps.
+        confirms_less: whether a day's bill may have lines fewer than before by mistake, as when a file is replaced by a
+            part of it: it is only accepted when several runs in a row find it.
     """
 
     topic_overlay: bool = False
@@ -42,6 +44,7 @@ class Capabilities:
     payer_tiers: tuple[frozenset[str], ...] = ()
     metrics_identity_type: str = "principal"
     billing_history_days: int = 364
+    confirms_less: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Gather the inventory, and the bill of every day of the window.
 
-A day is written only when its fingerprint differs from what is stored. A response without lines does not erase stored
-lines of a day until the provider has returned it in three runs. A bill constructed from metrics is measured once; if a
-part of the day is missing, it is measured again, and the more complete measurement is kept.
+A day is written only when its fingerprint differs from what is stored. A response without lines, or with fewer where
+files may have been replaced by a part of them, does not erase stored lines of a day until the provider has returned it
+in three runs. A bill constructed from metrics is measured once; if a part of the day is missing, it is measured again,
+and the more complete measurement is kept.
 """
 
 from __future__ import annotations
@@ -162,10 +163,10 @@ class _BillingDayWriter:
             gathered = self._richer(gathered)
         run.record.dates_gathered += 1
         run.record.lines += len(gathered.lines)
-        if not gathered.lines and state.billing_lines:
-            empty_answers = state.empty_answers + 1
-            if empty_answers < _EMPTY_ANSWERS_ACCEPTED:
-                self._defer_empty(state, empty_answers)
+        if self._may_be_incomplete(state, gathered):
+            answers = state.empty_answers + 1
+            if answers < _EMPTY_ANSWERS_ACCEPTED:
+                self._defer(state, gathered, answers)
                 return
         seen = fingerprint(gathered.lines)
         now = run.now()
@@ -259,15 +260,26 @@ class _BillingDayWriter:
             if line.resource_id not in self._resources
         }
 
-    def _defer_empty(self, state: DayState, empty_answers: int) -> None:
-        day = state.tracking_date
+    def _may_be_incomplete(self, state: DayState, gathered: GatheredDay) -> bool:
+        """Return whether a bill has no lines, or fewer than are stored where that may be a mistake, unless the request
+        accepts less."""
+        run = self._run
+        if run.tenant.ecosystem.capabilities.confirms_less and not (
+            run.recalculates(gathered.day) and run.request.accept_less
+        ):
+            return len(gathered.lines) < (state.billing_lines or 0)
+        return not gathered.lines and bool(state.billing_lines)
+
+    def _defer(self, state: DayState, gathered: GatheredDay, answers: int) -> None:
+        day, found = state.tracking_date, len(gathered.lines)
+        returned = f"{found} instead of {state.billing_lines} lines" if found else "no lines"
         self._run.record_error(
-            f"the provider returned no lines ({empty_answers} of {_EMPTY_ANSWERS_ACCEPTED} times), "
+            f"the provider returned {returned} ({answers} of {_EMPTY_ANSWERS_ACCEPTED} times), "
             "the stored lines are kept",
             day,
         )
         with self._run.lease.write() as connection:
-            day_states.save_day(connection, day, gathered_at=self._run.now(), empty_answers=empty_answers)
+            day_states.save_day(connection, day, gathered_at=self._run.now(), empty_answers=answers)
 
     def _reject_day(self, day: date, problem: str, *, is_again: bool) -> None:
         """Record that a day's response is invalid; data from before the run is kept, and data that this run has stored

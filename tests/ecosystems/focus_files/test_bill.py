@@ -289,6 +289,84 @@ def test_sums_with_too_many_digits(context: TenantContext, tmp_path: Path) -> No
         lines(context, settings_for(tmp_path))
 
 
+#: Every column of a version, as its specification lists them, with a row as providers write it.
+SAMPLE_1_0 = {
+    **dict.fromkeys(
+        (
+            *("AvailabilityZone", "ChargeClass", "ResourceId", "ResourceName", "ResourceType"),
+            *("CommitmentDiscountCategory", "CommitmentDiscountId", "CommitmentDiscountName"),
+            *("CommitmentDiscountStatus", "CommitmentDiscountType"),
+        ),
+        "NULL",
+    ),
+    **dict.fromkeys(("BilledCost", "ContractedCost", "ListCost"), "0.0000000123"),
+    **dict.fromkeys(("ContractedUnitPrice", "ListUnitPrice"), "0.00082"),
+    **dict.fromkeys(("InvoiceIssuerName", "ProviderName", "PublisherName"), "AWS"),
+    **dict.fromkeys(("ConsumedUnit", "PricingUnit"), "GB"),
+    **dict.fromkeys(("BillingAccountId", "SubAccountId"), "1"),
+    **dict.fromkeys(("SkuId", "SkuPriceId"), "ABC"),
+    "BillingAccountName": 'Acme, Inc. "EU"',
+    "BillingCurrency": "USD",
+    "BillingPeriodEnd": "2026-02-01T00:00:00Z",
+    "BillingPeriodStart": "2026-01-01T00:00:00Z",
+    "ChargeCategory": "Usage",
+    "ChargeDescription": "storage,\nper GB",
+    "ChargeFrequency": "Usage-Based",
+    "ChargePeriodEnd": f"{DAY}T01:00:00Z",
+    "ChargePeriodStart": f"{DAY}T00:00:00Z",
+    "ConsumedQuantity": "1.5e-05",
+    "EffectiveCost": "1.23e-08",
+    "PricingCategory": "Standard",
+    "PricingQuantity": "0.000015",
+    "RegionId": "eu-central-1",
+    "RegionName": "EU (Frankfurt)",
+    "ServiceCategory": "Storage",
+    "ServiceName": "Amazon S3",
+    "SubAccountName": "kafka",
+    "Tags": "{}",
+    "x_Operation": "PutObject",
+}
+SAMPLE_1_1 = SAMPLE_1_0 | {
+    **dict.fromkeys(("CapacityReservationId", "CapacityReservationStatus"), ""),
+    **dict.fromkeys(("CommitmentDiscountQuantity", "CommitmentDiscountUnit"), ""),
+    "ServiceSubcategory": "Object Storage",
+    "SkuMeter": "TimedStorage",
+    "SkuPriceDetails": "{}",
+}
+SAMPLE_1_2 = SAMPLE_1_1 | {
+    **dict.fromkeys(("PricingCurrencyContractedUnitPrice", "PricingCurrencyListUnitPrice"), "0.00082"),
+    "BillingAccountType": "Billing Account",
+    "InvoiceId": "",
+    "PricingCurrency": "USD",
+    "PricingCurrencyEffectiveCost": "0.0000000123",
+    "SubAccountType": "Account",
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "sample"), [("1.0", SAMPLE_1_0), ("1.1", SAMPLE_1_1), ("1.2", SAMPLE_1_2)], ids=["1.0", "1.1", "1.2"]
+)
+def test_samples_of_each_version(context: TenantContext, tmp_path: Path, version: str, sample: dict[str, str]) -> None:
+    """Every column of a version, with quotes, line breaks, exponents and NULL, is read without an error."""
+    write_csv(tmp_path / "a.csv", [sample])
+    (line,) = lines(context, settings_for(tmp_path, version=version))
+    assert (line.total_cost, line.quantity) == (Decimal("0.000000012300"), Decimal("0.000015"))
+    assert (line.description, line.resource_id) == ("storage,\nper GB", "orders")
+    with gatherer(context, settings_for(tmp_path)) as opened:
+        (files, *_) = opened.check()
+    assert f"1 files in FOCUS {version}" in files.detail
+
+
+def test_a_newer_version_than_expected(context: TenantContext, tmp_path: Path) -> None:
+    """The error names the file and the column that tells."""
+    write_csv(tmp_path / "a.csv", [SAMPLE_1_0])
+    write_csv(tmp_path / "b.csv", [SAMPLE_1_2])
+    with pytest.raises(
+        SourceDataError, match=r"b\.csv is of a newer version than bill\.version 1\.1: it has InvoiceId"
+    ):
+        lines(context, settings_for(tmp_path, version="1.1"))
+
+
 def test_versions_side_by_side(context: TenantContext, tmp_path: Path) -> None:
     """Files of several versions of FOCUS have several columns; what a version lacks is empty."""
     old = {name: value for name, value in row().items() if name not in {"SkuMeter", "PricingQuantity", "PricingUnit"}}

@@ -16,7 +16,7 @@ ecosystem: Final = ConstructedEcosystem(
     PolicyCatalogue({}, {}),
     policies_of=tenant_catalogue,
     start=open_bill,
-    capabilities=replace(CAPABILITIES, constructs_costs=False, billing_history_days=731),
+    capabilities=replace(CAPABILITIES, constructs_costs=False, billing_history_days=731, confirms_less=True),
 )
 
 __all__ = ["FocusFilesSettings", "ecosystem"]

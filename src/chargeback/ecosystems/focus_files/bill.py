@@ -11,7 +11,7 @@ monthly fee, is spread over them in proportion to the time on each, by the large
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -39,6 +39,15 @@ _DECIMAL: Final = f"DECIMAL(38,{_PLACES})"
 _QUANTITY: Final = "DECIMAL(38,12)"
 _DAY: Final = 86_400_000_000
 _REQUIRED: Final = ("ChargePeriodStart", "ChargePeriodEnd", "BillingCurrency", "ServiceName")
+#: The columns that tell versions of FOCUS apart: some that each added. Between 1.3 and 1.4 no file can be told apart.
+_NEW_COLUMNS: Final = (
+    (
+        "1.1",
+        ("SkuMeter", "SkuPriceDetails", "ServiceSubcategory", "CapacityReservationId", "CommitmentDiscountQuantity"),
+    ),
+    ("1.2", ("InvoiceId", "PricingCurrency", "BillingAccountType", "SubAccountType", "PricingCurrencyEffectiveCost")),
+    ("1.3", ("AllocatedMethodId", "AllocatedResourceId", "AllocatedTags", "ContractApplied", "ServiceProviderName")),
+)
 #: The product type, if the settings name no column: the first of these with a value.
 _PRODUCT_TYPES: Final = ("SkuMeter", "SkuId", "ServiceName")
 #: Columns that a billing line keeps as ``key=value`` in its tier: they tell apart what has the same product type.
@@ -202,9 +211,11 @@ class FocusBill:
             files = sorted((file for each in schemas for file, _ in each.files), key=lambda file: file.name)
             cost = self._bill.cost_column.lower()
             binary = sum(len(each.files) for each in schemas if each.columns[cost][1] in _BINARY)
+            versions = sorted({version_of(each.columns) for each in schemas})
         size = sum(file.size for file in files) / 2**20
         note = f"; in {binary} of them {self._bill.cost_column} is a binary number" if binary else ""
-        return f"{len(files)} files, {size:.1f} MiB, from {files[0].name} to {files[-1].name}{note}"
+        where = f"from {files[0].name} to {files[-1].name}"
+        return f"{len(files)} files in FOCUS {', '.join(versions)}, {size:.1f} MiB, {where}{note}"
 
     def services(self, days: DayRange, *, filtered: bool) -> dict[str, Decimal]:
         """Return the cost of each service, the largest first, with or without the filter.
@@ -287,6 +298,12 @@ class FocusBill:
         asked += ["Tags"] if self._bill.filter.tags else []
         if missing := [name for name in dict.fromkeys(asked) if name.lower() not in columns]:
             raise SourceDataError(f"{file.name} has no column {', '.join(missing)}", source=SOURCE)
+        version = self._bill.version
+        newer = [each for since, names in _NEW_COLUMNS if since > version for each in names if each.lower() in columns]
+        if version != "auto" and newer:
+            raise SourceDataError(
+                f"{file.name} is of a newer version than bill.version {version}: it has {newer[0]}", source=SOURCE
+            )
 
     def _charges(
         self, engine: duckdb.DuckDBPyConnection, schemas: Sequence[_Schema], days: DayRange
@@ -426,6 +443,16 @@ class FocusBill:
                 tier=charge.tier,
                 original_text=_original(charge, cost),
             )
+
+
+def version_of(columns: Collection[str]) -> str:
+    """Return the version of FOCUS that a file with these columns, in lower case, has at least.
+
+    >>> version_of(["billedcost"]), version_of(["billedcost", "skumeter", "invoiceid"])
+    ('1.0', '1.2')
+    """
+    found = [since for since, names in _NEW_COLUMNS if any(name.lower() in columns for name in names)]
+    return found[-1] if found else "1.0"
 
 
 def owned(resource_id: str, identity_id: str) -> str:

@@ -86,6 +86,7 @@ class BillSettings(Settings):
 
     files: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_place)]
     format: Literal["auto", "csv", "parquet"] = "auto"
+    version: Literal["auto", "1.0", "1.1", "1.2", "1.3", "1.4"] = "auto"
     filter: BillFilter = BillFilter()
     cost: Literal["effective", "billed", "list", "contracted"] = "effective"
     resource: ColumnChoice | None = None
