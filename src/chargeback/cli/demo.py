@@ -151,7 +151,7 @@ def demo(
             )
         _allocate(configuration)
         for tenant in configuration.tenants.values():
-            tag_teams(tenant, seed)
+            tag_teams(tenant, seed, with_principals=bill is Bill.FOCUS)
             if bill is Bill.CONFLUENT:
                 apply_demo_categories(tenant, seed)
             print_summary(summarise(tenant))

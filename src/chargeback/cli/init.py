@@ -26,7 +26,11 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     ecosystem: Annotated[
         InitialEcosystem,
-        typer.Option("--ecosystem", help="The source of the bill; focus is files in FOCUS, of any provider."),
+        typer.Option(
+            "--ecosystem",
+            metavar="NAME",
+            help="The source of the bill: confluent_cloud, or focus for files in FOCUS, of any provider.",
+        ),
     ] = InitialEcosystem.CONFLUENT_CLOUD,
 ) -> None:
     """Write a commented configuration file."""
