@@ -354,7 +354,7 @@ def test_samples_of_each_version(context: TenantContext, tmp_path: Path, version
     assert (line.description, line.resource_id) == ("storage,\nper GB", "orders")
     with gatherer(context, settings_for(tmp_path)) as opened:
         (files, *_) = opened.check()
-    assert f"1 files in FOCUS {version}" in files.detail
+    assert files.detail.startswith(f"a.csv in FOCUS {version}, 0.0 MiB")
 
 
 def test_a_newer_version_than_expected(context: TenantContext, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_what_a_check_says(context: TenantContext, tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", [row(), row(ServiceName="Amazon S3", EffectiveCost="2")])
     write_parquet(tmp_path / "b.parquet", [row(SkuMeter="Storage")], cost="DOUBLE")
     found = findings(context, tmp_path, filter={"services": ["Amazon MSK"]})
-    assert "2 files in FOCUS 1.1" in found["bill files"].detail
+    assert "2 files from a.csv to b.parquet in FOCUS 1.1" in found["bill files"].detail
     assert "in 1 of them EffectiveCost is a binary number" in found["bill files"].detail
     assert found["bill services"].detail == "Amazon MSK 0.36 USD; left out: Amazon S3"
     assert (found["bill policies"].ok, found["bill policies"].warning) == (True, True)

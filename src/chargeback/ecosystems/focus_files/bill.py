@@ -214,8 +214,8 @@ class FocusBill:
             versions = sorted({version_of(each.columns) for each in schemas})
         size = sum(file.size for file in files) / 2**20
         note = f"; in {binary} of them {self._bill.cost_column} is a binary number" if binary else ""
-        where = f"from {files[0].name} to {files[-1].name}"
-        return f"{len(files)} files in FOCUS {', '.join(versions)}, {size:.1f} MiB, {where}{note}"
+        names = files[0].name if len(files) == 1 else f"{len(files)} files from {files[0].name} to {files[-1].name}"
+        return f"{names} in FOCUS {', '.join(versions)}, {size:.1f} MiB{note}"
 
     def services(self, days: DayRange, *, filtered: bool) -> dict[str, Decimal]:
         """Return the cost of each service, the largest first, with or without the filter.
