@@ -39,6 +39,7 @@ test.each([
   ["NUM_RULES", "Num rules"],
   ["SUPPORT", "Support"],
   ["SOMETHING_NEW", "Something new"],
+  ["USE1-DataTransfer-In-Bytes", "USE1-DataTransfer-In-Bytes"],
 ])("%s is called %s", (text, expected) => {
   expect(code(text)).toBe(expected);
 });

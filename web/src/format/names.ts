@@ -54,8 +54,9 @@ function spaced(key: string): string {
   return key.replace(/[_-]/g, " ").replace(/\bcost center\b/gi, "cost centre");
 }
 
-/** `Kafka CKUs` for `KAFKA_NUM_CKUS`. */
+/** `Kafka CKUs` for `KAFKA_NUM_CKUS`. A name that is no such code, as bills of other providers have, stays as it is. */
 export function code(text: string): string {
+  if (!/^[A-Z][A-Z0-9_]*$/.test(text)) return text;
   const words = text.split("_").filter((word, index) => !(word === "NUM" && index > 0));
   return words.map((word, index) => oneWord(word, index === 0)).join(" ");
 }
