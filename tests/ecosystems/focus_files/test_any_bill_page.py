@@ -129,7 +129,9 @@ def test_event_hubs(tmp_path: Path, prometheus: RealPrometheus) -> None:
     hub = {"ServiceName": "Event Hubs", "SubAccountId": "/subscriptions/0001", "SkuMeter": "", "Tags": ""}
     for number, cost in ((1, "9"), (2, "1")):
         folder = tmp_path / "azure" / "focus" / "20260101-20260131" / f"run-{number}"
-        kept = [row(**hub, SkuId="DZH318Z0BQ4C", BilledCost=cost, ChargePeriodStart=f"{DAY}T00:00Z")]
+        kept = [
+            row(**hub, x_SkuMeterName="Standard Throughput Unit", BilledCost=cost, ChargePeriodStart=f"{DAY}T00:00Z")
+        ]
         kept[0]["ChargePeriodEnd"] = f"{DAY + timedelta(days=1)}T00:00Z"
         kept.append(kept[0] | {"SubAccountId": "/subscriptions/0002"})
         written = write_csv(folder / "part_0_0001.csv", kept)
