@@ -151,7 +151,9 @@ def _findings(tenant: Tenant) -> Iterator[Finding]:
         yield Finding(tenant.ecosystem.name, ok=False, detail=str(error))
     for bill in tenant.additional_bills:
         try:
-            with bill.ecosystem.open(replace(context, currency=bill.currency), bill.plugin_settings) as gatherer:
+            with bill.ecosystem.open(
+                replace(context, currency=bill.currency, bill_only=True), bill.plugin_settings
+            ) as gatherer:
                 yield from (replace(each, subject=f"{bill.name}: {each.subject}") for each in gatherer.check())
         except ChargebackError as error:
             yield Finding(bill.name, ok=False, detail=str(error))

@@ -53,7 +53,8 @@ class TenantContext:
 
     ``stop`` is set when the work must end; every wait must end then. ``state_dir`` is a folder that processes of the
     host share, for rate limits. ``today`` is the UTC day on which the run began. If ``is_awaited``, a person waits for
-    the result, so nothing is retried. ``now`` returns the present time, in UTC.
+    the result, so nothing is retried. ``now`` returns the present time, in UTC. If ``bill_only``, only the bill is
+    read, as one more bill of a tenant with usage and policies of its own.
     """
 
     tenant_name: str
@@ -64,6 +65,7 @@ class TenantContext:
     state_dir: str
     is_awaited: bool = False
     now: Clock = utc_now
+    bill_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def open_others(tenant: Tenant, context: TenantContext) -> Iterator[Others]:
     with ExitStack() as opened:
         yield {
             bill: opened.enter_context(
-                bill.ecosystem.open(replace(context, currency=bill.currency), bill.plugin_settings)
+                bill.ecosystem.open(replace(context, currency=bill.currency, bill_only=True), bill.plugin_settings)
             )
             for bill in tenant.additional_bills
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,9 @@ def test_files_that_are_missing(context: TenantContext, tmp_path: Path) -> None:
     found = findings(context, tmp_path / "missing")
     assert not found["bill files"].ok
     assert "bill services" not in found
+
+
+def test_a_check_of_an_additional_bill(context: TenantContext, tmp_path: Path) -> None:
+    """Usage and policies are those of the tenant: nothing is said about them."""
+    write_csv(tmp_path / "a.csv", [row()])
+    assert list(findings(replace(context, bill_only=True), tmp_path)) == ["bill files", "bill services"]
