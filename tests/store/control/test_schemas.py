@@ -48,10 +48,11 @@ def databases(address: str) -> Iterator[list[ControlDatabase]]:
 
 
 def connections(address: str) -> int:
-    """How many connections to the database are open, but for the one that asks."""
+    """How many clients are connected to the database, but for the one that asks; its own cleaners do not count."""
     with psycopg.connect(address) as connection:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
         ).fetchone()
     assert row is not None
     return int(row[0])
