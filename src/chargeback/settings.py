@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     SecretStr,
     ValidationInfo,
     model_validator,
@@ -96,6 +97,26 @@ Url = Annotated[
     BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value),
     AfterValidator(_checked_url),
 ]
+
+
+class ObjectStoreSettings(Settings):
+    """How object storage is reached. What is missing is taken from the environment, or from the role of the
+    machine."""
+
+    endpoint: Url | None = None
+    region: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    access_key_id: Annotated[str, Field(min_length=1)] | None = None
+    secret_access_key: SecretStr | None = None
+    retry_seconds: Annotated[Whole, Field(ge=1, le=600)] = 90
+    allow_http: bool = False
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            raise ValueError("access_key_id and secret_access_key belong together: give both, or none")
+        if self.endpoint is not None and self.endpoint.startswith("http:") and not self.allow_http:
+            raise ValueError("the endpoint is not encrypted: use https, or set allow_http: true in a trusted network")
+        return self
 
 
 def is_loopback(name: str) -> bool:

@@ -33,7 +33,7 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore, ObjectStore, S3Store
 
 from chargeback.config.object_store import AZURE, S3, ObjectLocation
-from chargeback.config.settings import ObjectStoreSettings
+from chargeback.settings import ObjectStoreSettings
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.places import Folder, Place

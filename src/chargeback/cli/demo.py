@@ -110,6 +110,7 @@ def demo(
     from chargeback.cli.summary import print_summary
     from chargeback.config import load_configuration
     from chargeback.demo.config import CUTOFF_DAYS, demo_configuration
+    from chargeback.demo.organisation import DemoSpec
     from chargeback.logs import configure_logging
     from chargeback.model.days import utc_today
     from chargeback.reports.summary import summarise
@@ -129,10 +130,11 @@ def demo(
     today = utc_today()
     began = _began(folder, today)
     late = _late_day(folder, days, today)
-    with _provider(size, seed, days, began, today, late) as info:
+    spec = DemoSpec(today, seed, size.value, days + (today - began).days, began - _BURST_BEFORE)
+    with _provider(spec, late) as info:
         file = folder / "chargeback.yaml"
         if bill is Bill.FOCUS:
-            written = _focus_bill(info, folder, _spec(size, seed, days, began, today), port)
+            written = _focus_bill(info, folder, spec, port)
         else:
             written = demo_configuration(info, folder, port=port)
         file.write_text(_LOGGING + written, encoding="utf-8")
@@ -184,13 +186,6 @@ def _late_day(folder: Path, days: int, today: date) -> date | None:
     return today - timedelta(days=CUTOFF_DAYS + 1) if is_new and days - CUTOFF_DAYS >= _SPARE_DAYS else None
 
 
-def _spec(size: Size, seed: int, days: int, began: date, today: date) -> DemoSpec:
-    """Return what is generated: the organisation as it began, grown until today."""
-    from chargeback.demo.organisation import DemoSpec
-
-    return DemoSpec(today, seed, size.value, days + (today - began).days, began - _BURST_BEFORE)
-
-
 def _focus_bill(info: ServerInfo, folder: Path, spec: DemoSpec, port: int) -> str:
     """Write the bill in FOCUS; return the configuration that reads it."""
     from chargeback.demo.focus_bill import focus_configuration, write_bill
@@ -202,13 +197,12 @@ def _focus_bill(info: ServerInfo, folder: Path, spec: DemoSpec, port: int) -> st
 
 
 @contextmanager
-def _provider(size: Size, seed: int, days: int, began: date, today: date, late: date | None) -> Iterator[ServerInfo]:
+def _provider(spec: DemoSpec, late: date | None) -> Iterator[ServerInfo]:
     """Serve the organisation from a separate process, with the provider's API."""
     from chargeback.demo.config import ServerInfo
     from chargeback.errors import SourceUnavailable
 
-    spec = _spec(size, seed, days, began, today)
-    options = {"--size": spec.size, "--seed": seed, "--days": spec.days, "--today": today.isoformat()}
+    options = {"--size": spec.size, "--seed": spec.seed, "--days": spec.days, "--today": spec.today.isoformat()}
     options["--burst"] = str(spec.burst)
     if late is not None:
         options["--late"] = late.isoformat()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from chargeback.config.settings import CacheSettings, ObjectStoreSettings
-from chargeback.settings import secrets_in
+from chargeback.config.settings import CacheSettings
+from chargeback.settings import ObjectStoreSettings, secrets_in
 
 S3: Final = "s3"
 AZURE: Final = "az"

@@ -12,7 +12,7 @@ from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.journal import JournalSettings
 from chargeback.ecosystems.focus import FocusSettings
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
-from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, Settings, Url, Whole
+from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, ObjectStoreSettings, Settings, Whole
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
 
@@ -117,26 +117,6 @@ class ApiSettings(Settings):
     page: bool = True
     query_memory: ByteSize | None = None
     query_threads: Annotated[Whole, Field(ge=1, le=256)] | None = None
-
-
-class ObjectStoreSettings(Settings):
-    """How a tenant's object storage is reached. What is missing is taken from the environment, or from the role of the
-    machine."""
-
-    endpoint: Url | None = None
-    region: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    access_key_id: Annotated[str, Field(min_length=1)] | None = None
-    secret_access_key: SecretStr | None = None
-    retry_seconds: Annotated[Whole, Field(ge=1, le=600)] = 90
-    allow_http: bool = False
-
-    @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
-        if (self.access_key_id is None) != (self.secret_access_key is None):
-            raise ValueError("access_key_id and secret_access_key belong together: give both, or none")
-        if self.endpoint is not None and self.endpoint.startswith("http:") and not self.allow_http:
-            raise ValueError("the endpoint is not encrypted: use https, or set allow_http: true in a trusted network")
-        return self
 
 
 def _address(value: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from chargeback.demo.inventory import Cluster
 from chargeback.demo.lines import EXACT, HOURS, TEN_PLACES, gigabytes
 from chargeback.demo.metrics import REQUEST_BYTES, RESPONSE_BYTES
 from chargeback.demo.organisation import Organisation
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import ONE_DAY, DayRange, month_of, start_of_day
 
 _SERVICE: Final = "Amazon Managed Streaming for Apache Kafka"
 _ACCOUNT: Final = "120000000042"
@@ -97,7 +97,7 @@ def write_bill(organisation: Organisation, folder: Path) -> None:
 def _rows_of_day(organisation: Organisation, cluster: Cluster, day: date) -> Iterator[dict[str, Any]]:
     """Yield an hourly row of each broker, and the day's storage and traffic."""
     traffic = organisation.traffic
-    midnight = _instant(day)
+    midnight = start_of_day(day)
     for hour in range(HOURS):
         period = midnight + timedelta(hours=hour), midnight + timedelta(hours=hour + 1)
         for broker in range(1, _BROKERS + 1):
@@ -115,7 +115,7 @@ def _rows_of_day(organisation: Organisation, cluster: Cluster, day: date) -> Ite
 
 def _rows_of_month(cluster: Cluster, first: date, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the support fee of a month, and the tax on all of it."""
-    period = _instant(first), _instant(_next_month(first))
+    period = start_of_day(first), start_of_day(month_of(first).end)
     support = _row(cluster, period, "Support", Decimal(1), "Mo", _SUPPORT)
     yield support | {"ChargeCategory": "Purchase", "ServiceName": "AWS Support", "ResourceId": None}
     cost = sum((row["EffectiveCost"] for row in rows), _SUPPORT)
@@ -143,8 +143,8 @@ def _row(
         "BillingAccountId": _ACCOUNT,
         "SubAccountId": _ACCOUNT,
         "BillingCurrency": "USD",
-        "BillingPeriodStart": _instant(first),
-        "BillingPeriodEnd": _instant(_next_month(first)),
+        "BillingPeriodStart": start_of_day(first),
+        "BillingPeriodEnd": start_of_day(month_of(first).end),
         "ChargePeriodStart": start,
         "ChargePeriodEnd": end,
         "ChargeCategory": "Usage",
@@ -211,14 +211,6 @@ def focus_configuration(info: ServerInfo, organisation: Organisation, data_dir: 
     }
     whole = {"api": {"host": "127.0.0.1", "port": port}, "tenants": {"acme": tenant}}
     return yaml.safe_dump(whole, sort_keys=False)
-
-
-def _instant(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
-
-
-def _next_month(first: date) -> date:
-    return (first + timedelta(days=31)).replace(day=1)
 
 
 def _rounded(value: Decimal) -> Decimal:

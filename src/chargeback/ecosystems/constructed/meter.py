@@ -7,7 +7,7 @@ start. All arithmetic is exact, on the source's own text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -95,14 +95,9 @@ class Meter:
         """Return the same by the values of a label."""
         return _shared((labels.get(label, ""), text) for labels, text in self._increases(selector, label, day))
 
-    def total_by(self, query: str, label: str, day: date, kind: tuple[str, str] | None = None) -> Shares:
-        """Return the sum over the day, by the values of a label, of a query that gives the increase of each step. With
-        ``kind``, another label and its value, only the series with that value count."""
-        return _shared(
-            (labels.get(label, ""), text)
-            for _, labels, text in self.points(query, day)
-            if kind is None or labels.get(kind[0]) == kind[1]
-        )
+    def total_by(self, query: str, label: str, day: date) -> Shares:
+        """Return the sum over the day, by the values of a label, of a query that gives the increase of each step."""
+        return shares_of(self.points(query, day), label)
 
     def presence(self, query: str, label: str, day: date) -> Shares:
         """Return at how many steps of the day the query had each value of a label, whatever the number was."""
@@ -138,6 +133,13 @@ class Meter:
             return [(each.labels, each.value) for each in self._client.instant(query, piece.end - _MILLISECOND)]
 
         return chain.from_iterable(self._splitter.query(f"{selector} {by}", _whole(day), _MINUTE, _ask))
+
+
+def shares_of(points: Iterable[Point], label: str, kind: tuple[str, str] | None = None) -> Shares:
+    """Return the sums of values by a label. With ``kind``, another label and its value, only those with it count."""
+    return _shared(
+        (labels.get(label, ""), text) for _, labels, text in points if kind is None or labels.get(kind[0]) == kind[1]
+    )
 
 
 def billable(text: str) -> Fraction | None:

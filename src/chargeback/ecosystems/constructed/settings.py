@@ -1,6 +1,7 @@
 """Settings that ecosystems with constructed costs share: rates, queries, and who pays."""
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
@@ -140,6 +141,25 @@ class ConstructedSettings(PluginSettings):
     def identity_label(self) -> str:
         """The label that names an identity."""
         return self.identity_source.label or PRINCIPAL
+
+
+def check_sources(settings: ConstructedSettings, measured: Iterable[str]) -> None:
+    """Check that what comes from the metrics can come from there; ``measured`` names what is measured in addition to
+    the identities.
+
+    Raises:
+        ValueError: a query or the metrics source is missing.
+    """
+    source = settings.identity_source
+    if source.uses_metrics and source.discovery_query is None:
+        raise ValueError(
+            "discovery_query required when an identity source is the metrics source:"
+            " identity_source.discovery_query is missing"
+        )
+    reasons = ["identity_source takes identities from it"] if source.uses_metrics else []
+    reasons += [f"{name} is measured" for name in measured]
+    if settings.metrics is None and reasons:
+        raise ValueError(f"metrics required: {', '.join(reasons)}")
 
 
 def check_known_measures(policies: dict[str, Any], known: frozenset[str]) -> None:

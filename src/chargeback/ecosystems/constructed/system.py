@@ -10,7 +10,7 @@ from functools import partial
 
 from chargeback.ecosystems.constructed.check import range_warning, series_of
 from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static, recently_seen
-from chargeback.ecosystems.constructed.meter import Meter, Shares
+from chargeback.ecosystems.constructed.meter import Meter, Shares, shares_of
 from chargeback.ecosystems.constructed.promql import with_step
 from chargeback.ecosystems.constructed.settings import PRESENCE, ConstructedSettings
 from chargeback.ecosystems.constructed.usage import measured_usage
@@ -83,9 +83,12 @@ class QueriedSystem:
         settings, meter = self._settings, self.meter
         if meter is None:
             return measured_usage(day, settings.cluster_id, {})
+        points = {
+            query: list(meter.points(with_step(query, meter.step), day))
+            for query in dict.fromkeys(each.query for each in queries.values())
+        }
         measures: dict[str, Shares] = {
-            measure: meter.total_by(with_step(each.query, meter.step), each.label, day, each.kind)
-            for measure, each in queries.items()
+            measure: shares_of(points[each.query], each.label, each.kind) for measure, each in queries.items()
         }
         source = settings.identity_source
         if source.uses_metrics and source.discovery_query:

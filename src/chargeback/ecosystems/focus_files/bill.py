@@ -26,7 +26,7 @@ from chargeback.allocation.split import split_exactly
 from chargeback.ecosystems.constructed.bill import exact_text
 from chargeback.ecosystems.contract import GatheredDay, TenantContext
 from chargeback.ecosystems.focus_files.files import SOURCE, BillFile, Files, current_files
-from chargeback.ecosystems.focus_files.settings import TAG_PREFIX, BillFilter, ColumnChoice, FocusFilesSettings
+from chargeback.ecosystems.focus_files.settings import TAG_PREFIX, ColumnChoice, FocusFilesSettings
 from chargeback.errors import SourceDataError, SourceTooLarge, Stopped
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day
@@ -78,7 +78,9 @@ class _Query:
 
     def give(self, value: object) -> str:
         """Return the placeholder of a value."""
-        return _give(self.parameters, value)
+        name = f"p{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"${name}"
 
     def has(self, name: str) -> bool:
         """Return whether the files have a column."""
@@ -217,31 +219,33 @@ class FocusBill:
         names = files[0].name if len(files) == 1 else f"{len(files)} files from {files[0].name} to {files[-1].name}"
         return f"{names} in FOCUS {', '.join(versions)}, {size:.1f} MiB{note}"
 
-    def services(self, days: DayRange, *, filtered: bool) -> dict[str, Decimal]:
-        """Return the cost of each service, the largest first, with or without the filter.
+    def services(self, days: DayRange) -> tuple[dict[str, Decimal], list[str]]:
+        """Return the cost of each service that the filter leaves, the largest first, and the services left out.
 
         Raises:
             SourceError: as for :meth:`days`.
         """
         parameters: dict[str, object] = {}
-        chosen = self._bill.filter if filtered else BillFilter()
         start, end = (_microseconds_of(start_of_day(day)) for day in (days.start, days.end))
         with self._open() as (engine, schemas):
             parts = [
                 f"""SELECT coalesce({query.text("ServiceName")}, 'Other') AS service,
-                           CAST({query.number(self._bill.cost_column)} AS {_DECIMAL}) AS cost
+                           CAST({query.number(self._bill.cost_column)} AS {_DECIMAL}) AS cost,
+                           {self._conditions(query)} AS is_kept
                     FROM {query.relation()}
-                    WHERE {self._conditions(query, chosen)} AND {query.instant("ChargePeriodStart")} < {end}
+                    WHERE {query.instant("ChargePeriodStart")} < {end}
                           AND {query.instant("ChargePeriodEnd")} > {start}"""
                 for query in (_Query(each, parameters) for each in schemas)
             ]
             found = _run(
                 engine,
                 schemas,
-                f"""SELECT service, coalesce(sum(cost), 0) FROM ({_union(parts)}) GROUP BY ALL ORDER BY 2 DESC, 1""",
+                f"""SELECT service, bool_or(is_kept), coalesce(sum(cost) FILTER (is_kept), 0)
+                    FROM ({_union(parts)}) GROUP BY ALL ORDER BY 3 DESC, 1""",
                 parameters,
             )
-        return {name: to_amount(cost).normalize() for name, cost in found}
+        kept = {name: to_amount(cost).normalize() for name, is_kept, cost in found if is_kept}
+        return kept, [name for name, is_kept, _ in found if not is_kept]
 
     def payers(self, days: DayRange) -> list[tuple[str, str]]:
         """Return the part of a resource that each identity pays, and the identity, by the column ``identity``.
@@ -249,16 +253,17 @@ class FocusBill:
         Raises:
             SourceError: as for :meth:`days`.
         """
-        if self._bill.identity is None:
-            return []
         found = set()
         with self._open() as (engine, schemas):
             for charge in self._charges(engine, schemas, days):
                 payer = self._payer(charge)
                 if payer is not None:
-                    resource = _mapped(charge.resource_id, self._bill.resource) or self._settings.cluster_id
-                    found.add((owned(resource, payer), payer))
+                    found.add((owned(self._resource_of(charge), payer), payer))
         return sorted(found)
+
+    def _resource_of(self, charge: _Charge) -> str:
+        """Return the resource that a charge is for: the cluster, unless the settings say otherwise."""
+        return _mapped(charge.resource_id, self._bill.resource) or self._settings.cluster_id
 
     def _payer(self, charge: _Charge) -> str | None:
         """Return the identity that the files name; None without one, and for what another chargeback left
@@ -366,7 +371,7 @@ class FocusBill:
                     {query.number(self._bill.cost_column)} AS cost, {query.number("ListCost")} AS list_cost,
                     coalesce({", ".join(quantities)}) AS quantity, {query.text("ChargeDescription")} AS description
                 FROM {query.relation()}
-                WHERE {self._conditions(query, self._bill.filter)})
+                WHERE {self._conditions(query)})
             WHERE wrong OR (charge_start < {end} AND charge_end > {first}) GROUP BY ALL"""
 
     def _problem(self, query: _Query) -> str:
@@ -379,8 +384,9 @@ class FocusBill:
             WHEN {query.text("BillingCurrency")} IS DISTINCT FROM {query.give(self._context.currency)}
             THEN 'BillingCurrency' END"""
 
-    def _conditions(self, query: _Query, chosen: BillFilter) -> str:
+    def _conditions(self, query: _Query) -> str:
         """Return the filter as SQL."""
+        chosen = self._bill.filter
         every = [
             _any_like(query, query.text("ServiceName"), chosen.services),
             _any_like(query, query.text("ResourceId"), chosen.resources),
@@ -402,7 +408,7 @@ class FocusBill:
             [one.schema],
             f"""SELECT number, {self._problem(one)} AS problem, {values}
                 FROM (SELECT *, row_number() OVER () AS number FROM {one.relation()})
-                WHERE problem IS NOT NULL AND {self._conditions(one, self._bill.filter)} ORDER BY number LIMIT 1""",
+                WHERE problem IS NOT NULL AND {self._conditions(one)} ORDER BY number LIMIT 1""",
             parameters,
         )
         name = {"places": self._bill.cost_column, "period": "ChargePeriodEnd"}.get(problem, problem)
@@ -418,7 +424,7 @@ class FocusBill:
     def _lines(self, charge: _Charge) -> Iterator[BillingLine]:
         """Yield the billing lines of a charge: one of each day."""
         settings = self._settings
-        resource_id = _mapped(charge.resource_id, self._bill.resource) or settings.cluster_id
+        resource_id = self._resource_of(charge)
         is_cluster = resource_id == settings.cluster_id
         payer = self._payer(charge)
         if payer is not None:
@@ -478,13 +484,6 @@ def _run(
         for file, path in (each for schema in schemas for each in schema.files):
             message = message.replace(path, file.name)
         raise SourceDataError(f"the bill cannot be read: {message}", source=SOURCE) from error
-
-
-def _give(parameters: dict[str, object], value: object) -> str:
-    """Add a value to the parameters of a statement; return its placeholder."""
-    name = f"p{len(parameters)}"
-    parameters[name] = value
-    return f"${name}"
 
 
 def _union(parts: Sequence[str]) -> str:

@@ -92,12 +92,11 @@ def _checks(context: TenantContext, settings: FocusFilesSettings, bill: FocusBil
     days = DayRange(context.today - _CHECKED_DAYS * ONE_DAY, context.today + ONE_DAY)
 
     def services() -> str | CheckWarning:
-        every, kept = bill.services(days, filtered=False), bill.services(days, filtered=True)
+        kept, out = bill.services(days)
         if not kept:
-            seen = f"the services are {_named(every)}" if every else "the files have no row of these days"
+            seen = f"the services are {_named(out)}" if out else "the files have no row of these days"
             return CheckWarning(f"the filter leaves nothing of the last {_CHECKED_DAYS} days: {seen}")
         left = ", ".join(f"{name} {cost:f}" for name, cost in list(kept.items())[:_NAMED])
-        out = [name for name in every if name not in kept]
         return f"{left} {context.currency}" + (f"; left out: {_named(out)}" if out else "")
 
     def policies() -> str | CheckWarning:

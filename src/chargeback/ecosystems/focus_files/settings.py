@@ -1,10 +1,9 @@
 """``plugin_settings`` of a bill in FOCUS."""
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, SecretStr, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from chargeback.ecosystems.constructed.settings import (
     PRESENCE,
@@ -13,9 +12,10 @@ from chargeback.ecosystems.constructed.settings import (
     Query,
     Text,
     check_known_measures,
+    check_sources,
 )
 from chargeback.ecosystems.constructed.system import UsageQuery
-from chargeback.settings import Settings, Url
+from chargeback.settings import ObjectStoreSettings, Settings
 
 #: The value of ``from`` for the tag of a name: ``tag:team``.
 TAG_PREFIX = "tag:"
@@ -60,23 +60,6 @@ class ColumnChoice(Settings):
     map: dict[str, Text] = Field(default_factory=dict)
 
 
-class BillStore(Settings):
-    """How object storage is reached. What is missing is taken from the environment, or from the role of the machine."""
-
-    endpoint: Url | None = None
-    region: Text | None = None
-    access_key_id: Text | None = None
-    secret_access_key: SecretStr | None = None
-    retry_seconds: Annotated[int, Field(ge=1, le=600)] = 90
-    allow_http: bool = False
-
-    @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
-        if (self.access_key_id is None) != (self.secret_access_key is None):
-            raise ValueError("access_key_id and secret_access_key belong together: give both, or none")
-        return self
-
-
 class BillSettings(Settings):
     """Where the files are, and what of them is used.
 
@@ -94,7 +77,7 @@ class BillSettings(Settings):
     identity: ColumnChoice | None = None
     attributes: Annotated[tuple[Column, ...], Field(max_length=20)] = ()
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
-    object_store: BillStore = BillStore()
+    object_store: ObjectStoreSettings = ObjectStoreSettings()
 
     @property
     def is_remote(self) -> bool:
@@ -142,13 +125,7 @@ class FocusFilesSettings(ConstructedSettings):
 
     @model_validator(mode="after")
     def _can_be_measured(self) -> Self:
-        source = self.identity_source
-        if source.uses_metrics and source.discovery_query is None:
-            raise ValueError(
-                "identity_source.discovery_query is missing: it names the identities if the source is prometheus"
-            )
-        if self.metrics is None and (reasons := list(self._needs_for_metrics())):
-            raise ValueError(f"metrics required: {', '.join(reasons)}")
+        check_sources(self, ["usage"] if self.usage else [])
         if self.chargeback_granularity == "hourly":
             raise ValueError("chargeback_granularity: a bill from files has daily lines")
         check_known_measures(self.allocation_policies, frozenset({*self.measures, PRESENCE}))
@@ -165,9 +142,3 @@ class FocusFilesSettings(ConstructedSettings):
                 for value in each.kinds.values:
                     found[f"{name}_{value}"] = UsageQuery(each.query, label, (each.kinds.label, value))
         return found
-
-    def _needs_for_metrics(self) -> Iterator[str]:
-        if self.identity_source.uses_metrics:
-            yield "identity_source takes identities from it"
-        if self.usage:
-            yield "usage is measured"

@@ -1,6 +1,5 @@
 """``plugin_settings`` of a system that has only metrics."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, StringConstraints, Tag, field_validator, model_validator
@@ -13,6 +12,7 @@ from chargeback.ecosystems.constructed.settings import (
     Rate,
     Text,
     check_known_measures,
+    check_sources,
 )
 from chargeback.settings import Settings
 
@@ -104,23 +104,16 @@ class GenericMetricsSettings(ConstructedSettings):
 
     @model_validator(mode="after")
     def _can_be_measured(self) -> Self:
-        source = self.identity_source
-        if source.uses_metrics and source.discovery_query is None:
-            raise ValueError(
-                "discovery_query required when an identity source is the metrics source:"
-                " identity_source.discovery_query is missing"
-            )
-        if self.metrics is None and (reasons := list(self._needs_for_metrics())):
-            raise ValueError(f"metrics required: {', '.join(reasons)}")
+        check_sources(
+            self,
+            (
+                each.name
+                for each in self.cost_types
+                if each.cost_quantity.type != "fixed" or each.allocation_query is not None
+            ),
+        )
         check_known_measures(self.allocation_policies, self.measures)
         return self
-
-    def _needs_for_metrics(self) -> Iterator[str]:
-        if self.identity_source.uses_metrics:
-            yield "identity_source takes identities from it"
-        for each in self.cost_types:
-            if each.cost_quantity.type != "fixed" or each.allocation_query is not None:
-                yield f"{each.name} is measured"
 
     @property
     def measures(self) -> frozenset[str]:
