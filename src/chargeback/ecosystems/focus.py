@@ -44,18 +44,24 @@ class FocusService(Settings):
 OTHER: Final = FocusService(name="Other", category="Other", subcategory="Other (Other)")
 
 
-class FocusSettings(Settings):
-    """``focus`` of a tenant. ``services`` maps product categories, or patterns such as ``SUPPORT*``, to services."""
+class BillInFocus(Settings):
+    """``focus`` of an additional bill. ``services`` maps product categories, or patterns such as ``SUPPORT*``, to
+    services."""
 
     issuer: str | None = Field(default=None, min_length=1)
-    billing_account_name: str | None = Field(default=None, min_length=1)
     services: dict[str, FocusService] = Field(default={})
-    discount: Discount = NEGOTIATED
 
     @model_validator(mode="after")
     def _each_service_has_one_place(self) -> Self:
         _require_one_place(self.services)
         return self
+
+
+class FocusSettings(BillInFocus):
+    """``focus`` of a tenant."""
+
+    billing_account_name: str | None = Field(default=None, min_length=1)
+    discount: Discount = NEGOTIATED
 
 
 class FocusProfile(FocusSettings):
@@ -68,13 +74,20 @@ class FocusProfile(FocusSettings):
         account_type: the type of the resource that is the billed account; by default the account is the tenant's id.
         credits: product types, or patterns, of promotional credits.
         recurring: product types, or patterns, that are charged for time and not for usage.
-        units: the unit of each measure of usage, as FOCUS writes units.
+        bills: how each additional bill is written, by its name.
+        units: the unit of each measure of usage, or of a pattern of measures, as FOCUS writes units.
     """
 
     account_type: str | None = None
     credits: tuple[str, ...] = ()
     recurring: tuple[str, ...] = ()
     units: dict[str, str] = Field(default={})
+    bills: dict[str, FocusProfile] = Field(default={})
+
+    def of_bill(self, name: str) -> FocusProfile:
+        """Return how an additional bill is written; the empty name is the tenant's own bill. One that is no longer
+        configured is known by its name only."""
+        return self.bills.get(name, FocusProfile(issuer=name)) if name else self
 
     def service(self, product_category: str) -> FocusService:
         """Return the service of a product; an exact name wins over a pattern, a longer pattern over a shorter."""
@@ -91,11 +104,12 @@ class FocusProfile(FocusSettings):
 
     def unit(self, measures: Iterable[str]) -> str | None:
         """Return the unit of a sum of measures; None if it is not known of all of them, or they have several."""
-        found = {self.units.get(measure) for measure in measures}
+        patterns = {best_match(measure, self.units) for measure in measures}
+        found = {None if pattern is None else self.units[pattern] for pattern in patterns}
         return found.pop() if len(found) == 1 else None
 
-    def changed(self, settings: FocusSettings) -> FocusProfile:
-        """Return the profile with the changes of a tenant.
+    def changed(self, settings: BillInFocus) -> FocusProfile:
+        """Return the profile with the changes of a configuration.
 
         Raises:
             ValueError: a service would have two categories or subcategories.

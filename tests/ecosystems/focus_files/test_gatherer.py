@@ -11,7 +11,10 @@ from pydantic import ValidationError
 
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.ecosystems.focus_files import FocusFilesSettings
+from chargeback.ecosystems.focus_files.settings import AdminApi
+from chargeback.model.inventory import ListedInventory
 from tests.ecosystems.focus_files.conftest import STATIC, gatherer, row, settings_for, write_csv, write_parquet
+from tests.support.kafka import MockCluster, closed_port
 
 EVEN = {"portions": [{"share": "1", "try": ["even(active)"]}]}
 
@@ -19,6 +22,8 @@ EVEN = {"portions": [{"share": "1", "try": ["even(active)"]}]}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"resource_source": {"bootstrap_servers": "k:9092"}}, "resource_source.source"),
+        ({"resource_source": {"source": "admin_api"}}, "bootstrap_servers is missing"),
         ({"bill": {"files": "ftp://x/y"}}, "should be a folder, a file, a pattern"),
         ({"bill": {"files": "x", "cost": "amortised"}}, "effective"),
         ({"bill": {"files": "x", "resource": {"from": "tag:"}}}, "should be the name of a column"),
@@ -43,6 +48,26 @@ def test_the_inventory(context: TenantContext, tmp_path: Path) -> None:
         listed = opened.inventory()
     assert [each.resource_id for each in listed.inventory.resources] == ["orders"]
     assert [each.identity_id for each in listed.inventory.identities] == ["team-a"]
+
+
+def test_the_cluster_lists_its_parts(context: TenantContext, tmp_path: Path) -> None:
+    """With its admin API the cluster has brokers and topics; without an answer they stay as they were known. As an
+    additional bill nothing is asked."""
+    cluster = MockCluster("orders", "payments")
+    settings = settings_for(tmp_path / "missing")
+
+    def listed(servers: str, *, bill_only: bool = False) -> ListedInventory:
+        source = AdminApi(source="admin_api", bootstrap_servers=servers)
+        own = settings.model_copy(update={"resource_source": source})
+        with gatherer(replace(context, bill_only=bill_only), own) as opened:
+            return opened.inventory()
+
+    found = listed(cluster.bootstrap_servers)
+    topics = [each.resource_id for each in found.inventory.resources if each.resource_type == "kafka_topic"]
+    assert topics == ["orders:topic:orders", "orders:topic:payments"]
+    assert {"kafka_broker", "kafka_topic", "kafka_cluster"} <= found.complete
+    assert listed(f"127.0.0.1:{closed_port()}").failures.keys() == {"kafka_broker", "kafka_topic"}
+    assert not listed(f"127.0.0.1:{closed_port()}", bill_only=True).failures
 
 
 def findings(context: TenantContext, files: Path, **more: Any) -> dict[str, Finding]:

@@ -80,6 +80,34 @@ def test_a_day_without_samples_has_no_bill(client: PrometheusClient, metric: str
         charges(client).of(TODAY - timedelta(days=30))
 
 
+#: Any label can name the kind; here that of the topic does.
+KINDS = {"label": "topic", "rates": {"payments": {"network_egress_per_gib": "0.5"}, "audit": {}}}
+
+
+def test_kinds_of_topics_have_their_rates(client: PrometheusClient) -> None:
+    """What each kind has, together exactly what all topics have; a kind without any topic costs nothing."""
+    found = quantities(charges(client, cost_model={**RATES, "topic_kinds": KINDS}).of(DAY))
+    assert found == {
+        "SELF_KAFKA_COMPUTE": (Decimal(48), "0.50"),
+        "SELF_KAFKA_STORAGE": (Decimal(4 * 10 * 24), "0.0001"),
+        "SELF_KAFKA_STORAGE_PAYMENTS": (Decimal(0), "0.0001"),
+        "SELF_KAFKA_STORAGE_AUDIT": (Decimal(0), "0.0001"),
+        "SELF_KAFKA_NETWORK_INGRESS": (4 * DAYS_TRAFFIC, "0.01"),
+        "SELF_KAFKA_NETWORK_INGRESS_PAYMENTS": (Decimal(0), "0.01"),
+        "SELF_KAFKA_NETWORK_INGRESS_AUDIT": (Decimal(0), "0.01"),
+        "SELF_KAFKA_NETWORK_EGRESS": (2 * DAYS_TRAFFIC, "0.05"),
+        "SELF_KAFKA_NETWORK_EGRESS_PAYMENTS": (2 * DAYS_TRAFFIC, "0.5"),
+        "SELF_KAFKA_NETWORK_EGRESS_AUDIT": (Decimal(0), "0.05"),
+    }
+
+
+def test_a_day_without_samples_of_any_kind_has_no_bill(client: PrometheusClient) -> None:
+    """Nothing at all is not the same as nothing of one kind."""
+    for name in ("bytes_in", "log_size"):
+        with pytest.raises(SourceDataError, match="no sample of no_such_metric"):
+            charges(client, cost_model={**RATES, "topic_kinds": KINDS}, metric_names={name: "no_such_metric"}).of(DAY)
+
+
 def test_a_region_has_its_rates(client: PrometheusClient) -> None:
     """The override of the configured region holds."""
     model = RATES | {"region_overrides": {"eu-central-1": {"compute_hourly_rate": "0.75"}}}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from chargeback.ecosystems.constructed.admin import connection
+from chargeback.ecosystems.constructed.settings import ResourceSource
 from chargeback.ecosystems.contract import TenantContext
-from chargeback.ecosystems.self_managed_kafka.inventory import connection
-from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource
 from chargeback.model.inventory import ListedInventory
 from chargeback.settings import FOLDER
 from tests.ecosystems.self_managed_kafka.conftest import gatherer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chargeback.ecosystems.self_managed_kafka.policies import catalogue, tenant_catalogue
-from tests.ecosystems.self_managed_kafka.conftest import settings_for
+from tests.ecosystems.self_managed_kafka.conftest import RATES, settings_for
 
 EVEN = "even(active), even(period), unallocated"
 
@@ -26,6 +26,24 @@ def test_traffic_follows_usage() -> None:
     """What came in is split by who wrote it, what went out by who read it, and evenly where nobody knows."""
     assert chain("SELF_KAFKA_NETWORK_INGRESS") == f"usage(bytes_in), {EVEN}"
     assert chain("SELF_KAFKA_NETWORK_EGRESS") == f"usage(bytes_out), {EVEN}"
+
+
+def test_kinds_of_topics_are_split_by_their_traffic() -> None:
+    """Each product type of a kind has the policy of all topics, with the measures of the kind."""
+    kinds = {"label": "kind", "rates": {"tiered": {}}}
+    settings = settings_for("http://p", cost_model={**RATES, "topic_kinds": kinds})
+    expected = {
+        "SELF_KAFKA_COMPUTE": "",
+        "SELF_KAFKA_STORAGE": "",
+        "SELF_KAFKA_STORAGE_TIERED": "",
+        "SELF_KAFKA_NETWORK_INGRESS": "usage(bytes_in_other), ",
+        "SELF_KAFKA_NETWORK_INGRESS_TIERED": "usage(bytes_in_tiered), ",
+        "SELF_KAFKA_NETWORK_EGRESS_TIERED": "usage(bytes_out_tiered), ",
+    }
+    for product_type, usage in expected.items():
+        policy = tenant_catalogue(settings).find(product_type)
+        assert policy is not None
+        assert ", ".join(map(str, policy.portions[0].methods)) == f"{usage}{EVEN}"
 
 
 def test_a_tenant_may_have_its_own() -> None:

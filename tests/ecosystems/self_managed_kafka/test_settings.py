@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from chargeback.ecosystems.constructed.settings import ResourceSource
 from chargeback.ecosystems.self_managed_kafka.settings import (
     PRESETS,
     CostModel,
     MetricNames,
-    ResourceSource,
     SelfManagedKafkaSettings,
 )
 from tests.ecosystems.self_managed_kafka.conftest import RATES, settings_for
@@ -104,6 +104,31 @@ def test_resource_sources_that_cannot_work(keys: dict[str, Any], message: str) -
 def test_resource_sources_that_work(keys: dict[str, Any]) -> None:
     """Plain, encrypted, and with credentials."""
     assert ResourceSource.model_validate(keys)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "more", "message"),
+    [
+        ({"rates": {"tiered": {}}}, {}, "label"),
+        ({"label": "kind", "rates": {}}, {}, "at least 1"),
+        ({"label": "kind", "rates": {"other": {}}}, {}, "the topics of no listed kind"),
+        ({"label": "kind", "rates": {"Tiered Storage": {}}}, {}, "pattern"),
+        ({"label": "kind", "rates": {"tiered": {}}}, {"metric_names": {"principals": "quotas"}}, "have no topics"),
+    ],
+)
+def test_kinds_that_cannot_be_billed(kinds: dict[str, Any], more: dict[str, Any], message: str) -> None:
+    """Each mistake is named before anything starts."""
+    keys = {"metrics": {"url": "http://p"}, "cluster_id": "c", "broker_count": 1} | more
+    assert message in refused(SelfManagedKafkaSettings, keys | {"cost_model": {**RATES, "topic_kinds": kinds}})
+
+
+def test_a_policy_may_ask_for_a_kind() -> None:
+    """Each kind is a measure, and so are the topics of none."""
+    model = {**RATES, "topic_kinds": {"label": "kind", "rates": {"tiered": {}}}}
+    policy = {"portions": [{"share": "1", "try": ["usage(bytes_in_tiered + bytes_out_other)", "even(active)"]}]}
+    assert settings_for("http://p", cost_model=model, allocation_policies={"SELF_KAFKA_COMPUTE": policy})
+    with pytest.raises(ValidationError, match="no such measure: bytes_in_tiered, bytes_out_other"):
+        settings_for("http://p", allocation_policies={"SELF_KAFKA_COMPUTE": policy})
 
 
 def test_policies_may_ask_for_what_is_measured() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.model.inventory import Inventory
-from tests.ecosystems.self_managed_kafka.conftest import DAY, IN, MIB, gatherer
+from tests.ecosystems.self_managed_kafka.conftest import DAY, IN, MIB, RATES, gatherer
 from tests.support.prometheus import RealPrometheus
 
 A_DAY = 1440 * MIB
@@ -30,6 +30,17 @@ def test_bytes_of_each_principal(context: TenantContext, prometheus: RealPrometh
         ("bytes_in", "bob"): Decimal(A_DAY),
         ("bytes_out", "UNALLOCATED"): Decimal(2 * A_DAY),
         ("bytes_out", "carol"): Decimal(2 * A_DAY),
+    }
+
+
+def test_bytes_of_each_kind(context: TenantContext, prometheus: RealPrometheus) -> None:
+    """What a kind of topics costs is split by its own traffic, and what the others cost by theirs."""
+    kinds = {"label": "topic", "rates": {"payments": {}}}
+    found = usage(context, prometheus, cost_model={**RATES, "topic_kinds": kinds})
+    assert found == {
+        ("bytes_in_other", "alice"): Decimal(3 * A_DAY),
+        ("bytes_in_other", "bob"): Decimal(A_DAY),
+        ("bytes_out_other", "carol"): Decimal(2 * A_DAY),
     }
 
 

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints, field_validator, model_validator
 
+from chargeback import how_to_install
 from chargeback.allocation.policies import parse_policies
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import PLACES
-from chargeback.settings import ExactDecimal, Settings
+from chargeback.settings import ExactDecimal, LocalPath, Settings
 
 SECONDS_OF_A_DAY = 86_400
 _MAX_RATE = Decimal(10) ** 9
@@ -75,6 +77,10 @@ LabelName = Annotated[str, AfterValidator(_label)]
 #: PromQL of the user; ``{step}`` stands for the step.
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+#: The names of measures.
+NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
+#: A kind of topics: a value of a label of the metrics. It is part of the names of its measures.
+Kind = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 
 
 class StaticIdentity(Settings):
@@ -120,6 +126,40 @@ class IdentitySource(Settings):
     def team_of(self, identity_id: str) -> str:
         """Return the team of an identity."""
         return self.principal_to_team.get(identity_id, self.default_team)
+
+
+class ResourceSource(Settings):
+    """The source of the lists of brokers and topics: the metrics, or the cluster itself (``admin_api``)."""
+
+    source: Literal["prometheus", "admin_api"] = "prometheus"
+    bootstrap_servers: Text | None = None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: Text | None = None
+    sasl_password: SecretStr | None = None
+    ssl_ca_location: LocalPath | None = None
+    ssl_certificate_location: LocalPath | None = None
+    ssl_key_location: LocalPath | None = None
+    ssl_key_password: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _is_usable(self) -> Self:
+        if self.source == "prometheus":
+            return self
+        if not self.bootstrap_servers:
+            raise ValueError(
+                "bootstrap servers required when resource source is the admin API: bootstrap_servers is missing"
+            )
+        uses_sasl = self.security_protocol.startswith("SASL_")
+        if uses_sasl and not (self.sasl_mechanism and self.sasl_username and self.sasl_password):
+            raise ValueError(f"sasl_mechanism, sasl_username and sasl_password required with {self.security_protocol}")
+        if not uses_sasl and (self.sasl_mechanism or self.sasl_username or self.sasl_password):
+            raise ValueError(
+                f"the sasl_ keys have no effect with {self.security_protocol}; write SASL_PLAINTEXT or SASL_SSL"
+            )
+        if find_spec("confluent_kafka") is None:
+            raise ValueError(f"the admin API needs the extra kafka: {how_to_install('kafka')}")
+        return self
 
 
 class ConstructedSettings(PluginSettings):

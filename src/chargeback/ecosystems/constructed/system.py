@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 
+from chargeback.ecosystems.constructed.admin import KAFKA_BROKER, KAFKA_TOPIC, describe, list_parts
 from chargeback.ecosystems.constructed.check import range_warning, series_of
 from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static, recently_seen
 from chargeback.ecosystems.constructed.meter import Meter, Shares, shares_of
@@ -15,9 +16,10 @@ from chargeback.ecosystems.constructed.promql import with_step
 from chargeback.ecosystems.constructed.settings import PRESENCE, ConstructedSettings
 from chargeback.ecosystems.constructed.usage import measured_usage
 from chargeback.ecosystems.contract import Finding, MeasuredUsage, TenantContext
-from chargeback.ecosystems.findings import Check, attempt_all
+from chargeback.ecosystems.findings import Check, attempt, attempt_all
 from chargeback.errors import SourceDataError
 from chargeback.model.inventory import ListedInventory, Resource
+from chargeback.sources.kafka_admin import KafkaAdmin
 from chargeback.sources.prometheus import PrometheusClient
 
 
@@ -63,13 +65,15 @@ class QueriedSystem:
             )
             self.meter = Meter(self._client, self._step)
 
-    def inventory(self) -> ListedInventory:
-        """Return the one resource and its users."""
+    def inventory(self, admin: KafkaAdmin | None = None) -> ListedInventory:
+        """Return the one resource and its users; with its ``admin`` API also its brokers and topics."""
         settings, listing = self._settings, InventoryBuilder()
         source = settings.identity_source
         name = settings.display_name or settings.cluster_id
         listing.resources.append(Resource(settings.cluster_id, self._resource_type, name))
         listing.complete.add(self._resource_type)
+        if admin is not None:
+            listing.attempt([KAFKA_BROKER, KAFKA_TOPIC], lambda: list_parts(listing, admin, settings.cluster_id))
         if source.static_identities:
             list_static(listing, source, settings.cluster_id)
         if source.discovery_query and source.uses_metrics and self._client is not None:
@@ -96,10 +100,12 @@ class QueriedSystem:
             measures[PRESENCE] = meter.presence(query, settings.identity_label, day)
         return measured_usage(day, settings.cluster_id, measures)
 
-    def check(self) -> Iterator[Finding]:
-        """Check each query once; warn about each summed query with a range that is not as long as the step. If the
-        metrics source cannot be reached, or refuses its key, yield one finding for that, and one that names the checks
-        that were skipped."""
+    def check(self, admin: KafkaAdmin | None = None) -> Iterator[Finding]:
+        """Check the admin API and each query once; warn about each summed query with a range that is not as long as the
+        step. If the metrics source cannot be reached, or refuses its key, yield one finding for that, and one that
+        names the checks that were skipped."""
+        if admin is not None:
+            yield attempt("admin API", partial(describe, admin))
         client = self._client
         if client is None:
             yield Finding("metrics", ok=True, detail="not needed: nothing is measured and every identity is static")

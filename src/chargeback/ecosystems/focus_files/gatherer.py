@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 from chargeback.allocation.policies import PolicyCatalogue, best_match, parse_policies
+from chargeback.ecosystems.constructed.admin import open_admin
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.settings import PRINCIPAL
 from chargeback.ecosystems.constructed.system import QueriedSystem
@@ -42,14 +43,15 @@ def open_bill(context: TenantContext, settings: FocusFilesSettings) -> Construct
     queries = {measure: each.query for measure, each in settings.usage.items()}
     system = QueriedSystem(context, settings, KAFKA_CLUSTER, connections, queries=queries, summed=queries)
     bill = FocusBill(context, settings, open_files(context, settings.bill))
+    admin = None if context.bill_only else open_admin(context, settings.resource_source)
     used = tenant_catalogue(settings).measures
     measures = {name: each for name, each in settings.measures.items() if name in used}
     return ConstructedGatherer(
         connections,
         bill_of=bill.days,
         usage_of=partial(system.usage, queries=measures),
-        listing=lambda: _with_payers(context, settings, bill, system.inventory()),
-        checks=lambda: chain(_checks(context, settings, bill), () if context.bill_only else system.check()),
+        listing=lambda: _with_payers(context, settings, bill, system.inventory(admin)),
+        checks=lambda: chain(_checks(context, settings, bill), () if context.bill_only else system.check(admin)),
     )
 
 

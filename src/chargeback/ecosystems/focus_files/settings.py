@@ -6,10 +6,13 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from chargeback.ecosystems.constructed.settings import (
+    NAME_PATTERN,
     PRESENCE,
     ConstructedSettings,
+    Kind,
     LabelName,
     Query,
+    ResourceSource,
     Text,
     check_known_measures,
     check_sources,
@@ -21,7 +24,6 @@ from chargeback.settings import ObjectStoreSettings, Settings
 TAG_PREFIX = "tag:"
 _BUCKET_URL = re.compile(r"(s3|gs|az)://[^/\s]+(/[^\s]*)?")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_MEASURE = r"^[a-z][a-z0-9_]{0,62}$"
 
 
 def _place(value: str) -> str:
@@ -90,10 +92,6 @@ class BillSettings(Settings):
         return f"{self.cost.capitalize()}Cost"
 
 
-#: The name of a kind of topics, which is part of the name of a measure.
-Kind = Annotated[str, StringConstraints(pattern=_MEASURE)]
-
-
 class TopicKinds(Settings):
     """Kinds of topics that are priced differently: the label of the metrics that names them, and its values."""
 
@@ -110,11 +108,18 @@ class Measure(Settings):
     kinds: TopicKinds | None = None
 
 
+class AdminApi(ResourceSource):
+    """The cluster itself, which lists its brokers and topics: here nothing else does."""
+
+    source: Literal["admin_api"]
+
+
 class FocusFilesSettings(ConstructedSettings):
     """Everything under ``plugin_settings``."""
 
     bill: BillSettings
-    usage: dict[Annotated[str, StringConstraints(pattern=_MEASURE)], Measure] = Field(default_factory=dict)
+    usage: dict[Annotated[str, StringConstraints(pattern=NAME_PATTERN)], Measure] = Field(default_factory=dict)
+    resource_source: AdminApi | None = None
 
     @field_validator("usage")
     @classmethod

@@ -21,25 +21,27 @@ class BrokerMetrics:
         self._broker = settings.label_names.broker
         self.principal_label = settings.principal_label
 
-    def traffic(self, metric: str) -> str:
-        """Return the byte counters (``bytes_in`` or ``bytes_out``), one series per topic and broker.
+    def traffic(self, metric: str, of_kind: str = "") -> str:
+        """Return the byte counters (``bytes_in`` or ``bytes_out``), one series per topic and broker; ``of_kind`` are
+        the matchers of a kind of topics.
 
         The brokers also export the sum over all topics, as the same metric without a topic: with it every byte would
         count twice, so it is excluded, unless the configured matchers have the topic label.
         """
         name = self._names.name(metric)
         per_topic = "" if mentions(name, self._topic) else f'{self._topic}!=""'
-        return select(name, self._matchers, per_topic)
+        return select(name, self._matchers, per_topic, of_kind)
 
-    def log_size(self) -> str:
+    def log_size(self, of_kind: str = "") -> str:
         """Return the size of each log: one series per partition and replica. Replicas use disk, so all of them
         count."""
-        return select(self._names.name("log_size"), self._matchers)
+        return select(self._names.name("log_size"), self._matchers, of_kind)
 
-    def mean_log_size(self) -> str:
+    def mean_log_size(self, of_kind: str = "") -> str:
         """Return the bytes on all disks; each log counts with its mean over the step, so that a missed scrape omits
-        none."""
-        return f"sum(avg_over_time({self.log_size()}[{{step}}]))"
+        none. A kind of topics has a value, perhaps zero, whenever any topic has: its mean is one over the same time."""
+        of_all = f"sum(avg_over_time({self.log_size()}[{{step}}]))"
+        return f"sum(avg_over_time({self.log_size(of_kind)}[{{step}}])) or 0 * {of_all}" if of_kind else of_all
 
     @property
     def counts_principals(self) -> bool:

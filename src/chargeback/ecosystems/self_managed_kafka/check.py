@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from chargeback.ecosystems.constructed.admin import describe
 from chargeback.ecosystems.constructed.check import series_of
 from chargeback.ecosystems.constructed.identities import recently_seen
 from chargeback.ecosystems.contract import Finding
@@ -47,7 +48,7 @@ class Checks:
             checks["principals"] = self._principals
         yield from attempt_all(checks, lambda: self._client.given_up)
         if self._admin is not None:
-            yield attempt("admin API", partial(_describe, self._admin))
+            yield attempt("admin API", partial(describe, self._admin))
 
     def _brokers(self) -> str | CheckWarning:
         found = len(self._client.instant(self._metrics.brokers("1h"), self._now()))
@@ -69,8 +70,3 @@ class Checks:
                 " counters no principal; with quotas, metric_names.principals: quotas takes the gauges per user"
             )
         return f"{len(found)} within {hours} h"
-
-
-def _describe(admin: KafkaAdmin) -> str:
-    described = admin.describe()
-    return f"cluster {described.cluster_id}: {len(described.brokers)} brokers, {len(described.topics)} topics"

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 
+from chargeback.ecosystems.constructed.admin import open_admin
 from chargeback.ecosystems.constructed.bill import LineDefaults, gather
 from chargeback.ecosystems.constructed.meter import Meter
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
@@ -13,11 +14,11 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.ecosystems.self_managed_kafka.bill import DailyCharges
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
 from chargeback.ecosystems.self_managed_kafka.check import Checks
-from chargeback.ecosystems.self_managed_kafka.inventory import KAFKA_CLUSTER, ClusterInventory, connection
+from chargeback.ecosystems.self_managed_kafka.inventory import ClusterInventory
 from chargeback.ecosystems.self_managed_kafka.policies import tenant_catalogue
-from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
+from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 from chargeback.ecosystems.self_managed_kafka.usage import ClusterUsage
-from chargeback.sources.kafka_admin import INTERACTIVE_TIMEOUT_SECONDS, TIMEOUT_SECONDS, KafkaAdmin
+from chargeback.model.inventory import KAFKA_CLUSTER
 from chargeback.sources.prometheus import PrometheusClient
 
 
@@ -29,7 +30,7 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
     )
     meter = Meter(client, timedelta(seconds=settings.metrics_step_seconds))
     metrics = BrokerMetrics(settings)
-    admin = _admin(context, settings.resource_source)
+    admin = open_admin(context, settings.resource_source)
     return ConstructedGatherer(
         connections,
         bill_of=partial(
@@ -41,11 +42,3 @@ def open_cluster(context: TenantContext, settings: SelfManagedKafkaSettings) -> 
         listing=ClusterInventory(settings, metrics, client, admin, context.now).gather,
         checks=Checks(settings, metrics, client, admin, context.now).run,
     )
-
-
-def _admin(context: TenantContext, source: ResourceSource) -> KafkaAdmin | None:
-    """Return the cluster's admin API if it lists brokers and topics, with a short timeout if a person waits."""
-    if source.source != "admin_api":
-        return None
-    timeout = INTERACTIVE_TIMEOUT_SECONDS if context.is_awaited else TIMEOUT_SECONDS
-    return KafkaAdmin(connection(source), stop=context.stop, timeout_seconds=timeout)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
+from chargeback.ecosystems.constructed.admin import KAFKA_BROKER, KAFKA_TOPIC, list_parts, part
 from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
-from chargeback.ecosystems.self_managed_kafka.settings import ResourceSource, SelfManagedKafkaSettings
+from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 from chargeback.model.days import Clock
-from chargeback.model.inventory import ListedInventory, Resource
-from chargeback.sources.kafka_admin import KafkaAdmin, KafkaConnection
+from chargeback.model.inventory import KAFKA_CLUSTER, ListedInventory, Resource
+from chargeback.sources.kafka_admin import KafkaAdmin
 from chargeback.sources.prometheus import PrometheusClient
-
-KAFKA_CLUSTER: Final = "kafka_cluster"
-KAFKA_BROKER: Final = "kafka_broker"
-KAFKA_TOPIC: Final = "kafka_topic"
 
 
 class ClusterInventory:
@@ -60,51 +54,16 @@ class ClusterInventory:
         if self._admin is None:
             self._by_metrics(listing)
         else:
-            self._by_admin(listing, self._admin)
+            list_parts(listing, self._admin, self._cluster_id)
 
     def _by_metrics(self, listing: InventoryBuilder) -> None:
         hours = f"{self._settings.identity_source.discovery_window_hours}h"
         labels = self._settings.label_names
         brokers = self._values(self._metrics.brokers(hours), labels.broker)
         topics = self._values(self._metrics.topics(hours), labels.topic)
-        listing.resources += [self._part(KAFKA_BROKER, "broker", name) for name in brokers]
-        listing.resources += [self._part(KAFKA_TOPIC, "topic", name) for name in topics]
+        listing.resources += [part(self._cluster_id, KAFKA_BROKER, name) for name in brokers]
+        listing.resources += [part(self._cluster_id, KAFKA_TOPIC, name) for name in topics]
 
     def _values(self, query: str, label: str) -> list[str]:
         found = (sample.labels.get(label) for sample in self._client.instant(query, self._now()))
         return sorted({name for name in found if name})
-
-    def _by_admin(self, listing: InventoryBuilder, admin: KafkaAdmin) -> None:
-        described = admin.describe()
-        listing.resources += [
-            self._part(KAFKA_BROKER, "broker", str(broker.id), host=broker.host, port=broker.port)
-            for broker in described.brokers
-        ]
-        listing.resources += [
-            self._part(KAFKA_TOPIC, "topic", topic.name, partitions=topic.partitions, replication_factor=topic.replicas)
-            for topic in described.topics
-        ]
-
-    def _part(self, kind: str, word: str, name: str, **metadata: str | int) -> Resource:
-        parent = self._cluster_id
-        return Resource(f"{parent}:{word}:{name}", kind, name, parent_id=parent, metadata=metadata)
-
-
-def connection(source: ResourceSource) -> KafkaConnection:
-    """Return the connection to the cluster's admin API."""
-    password, key_password = source.sasl_password, source.ssl_key_password
-    return KafkaConnection(
-        bootstrap_servers=source.bootstrap_servers or "",
-        security_protocol=source.security_protocol,
-        sasl_mechanism=source.sasl_mechanism,
-        sasl_username=source.sasl_username,
-        sasl_password=password.get_secret_value() if password else None,
-        ssl_ca_location=_text(source.ssl_ca_location),
-        ssl_certificate_location=_text(source.ssl_certificate_location),
-        ssl_key_location=_text(source.ssl_key_location),
-        ssl_key_password=key_password.get_secret_value() if key_password else None,
-    )
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

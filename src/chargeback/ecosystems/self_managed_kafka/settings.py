@@ -1,26 +1,29 @@
 """``plugin_settings`` of a self-managed Kafka cluster."""
 
-from importlib.util import find_spec
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from chargeback import how_to_install
 from chargeback.ecosystems.constructed.settings import (
     PRESENCE,
     ConstructedSettings,
+    Kind,
     LabelName,
     Matchers,
     Rate,
+    ResourceSource,
     SeriesName,
     Text,
     check_known_measures,
 )
-from chargeback.settings import LocalPath, Settings
+from chargeback.settings import Settings
 from chargeback.sources.settings import MetricsSettings
 
-#: The measures that a policy's ``usage(…)`` may name.
-MEASURES = frozenset({"bytes_in", "bytes_out", PRESENCE})
+#: The measures of traffic.
+TRAFFIC = ("bytes_in", "bytes_out")
+#: In the names of measures, the topics of none of the configured kinds.
+OTHER_KINDS = "other"
 
 
 class Names(NamedTuple):
@@ -64,6 +67,28 @@ class RegionRates(Settings):
     network_egress_per_gib: Rate | None = None
 
 
+class KindRates(Settings):
+    """The rates that differ for a kind of topics."""
+
+    storage_per_gib_hourly: Rate | None = None
+    network_ingress_per_gib: Rate | None = None
+    network_egress_per_gib: Rate | None = None
+
+
+class TopicKinds(Settings):
+    """Kinds of topics with their own rates, by the values of a label of the metrics."""
+
+    label: LabelName
+    rates: Annotated[dict[Kind, KindRates], Field(min_length=1, max_length=20)]
+
+    @field_validator("rates")
+    @classmethod
+    def _others_keep_their_name(cls, value: dict[str, KindRates]) -> dict[str, KindRates]:
+        if OTHER_KINDS in value:
+            raise ValueError(f"{OTHER_KINDS} are the topics of no listed kind; the rates of the cost model are theirs")
+        return value
+
+
 class CostModel(Settings):
     """Rates: a broker per hour, a GiB on disk per hour, a GiB in, a GiB out. Written in quotes, to be exact."""
 
@@ -72,11 +97,44 @@ class CostModel(Settings):
     network_ingress_per_gib: Rate
     network_egress_per_gib: Rate
     region_overrides: dict[str, RegionRates] = Field(default_factory=dict)
+    topic_kinds: TopicKinds | None = None
 
     def of_region(self, region: str | None) -> "CostModel":
         """Return the rates of a region."""
         own = self.region_overrides.get(region or "")
-        return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
+        return self if own is None else self._with(own)
+
+    def of_kinds(self) -> "tuple[PricedKind, ...]":
+        """Return what is billed apart: the topics of each kind, and those of none; without kinds, all topics."""
+        kinds = self.topic_kinds
+        if kinds is None:
+            return (PricedKind(None, "", "", self),)
+        every = "|".join(kinds.rates)
+        own = (
+            PricedKind(name, name, f'{kinds.label}="{name}"', self._with(rates)) for name, rates in kinds.rates.items()
+        )
+        return (PricedKind(None, OTHER_KINDS, f'{kinds.label}!~"{every}"', self), *own)
+
+    def _with(self, own: RegionRates | KindRates) -> "CostModel":
+        return self.model_copy(update=own.model_dump(exclude_none=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PricedKind:
+    """Topics that are billed together. ``matcher`` selects their series; ``name`` is None for those of no kind."""
+
+    name: str | None
+    of_measures: str
+    matcher: str
+    rates: CostModel
+
+    def product_type(self, base: str) -> str:
+        """Return the product type of their lines."""
+        return base if self.name is None else f"{base}_{self.name.upper()}"
+
+    def measure(self, base: str) -> str:
+        """Return the measure of their traffic."""
+        return f"{base}_{self.of_measures}" if self.of_measures else base
 
 
 class MetricNames(Settings):
@@ -109,40 +167,6 @@ class LabelNames(Settings):
     broker: LabelName = "instance"
 
 
-class ResourceSource(Settings):
-    """The source of the lists of brokers and topics: the metrics, or the cluster itself (``admin_api``)."""
-
-    source: Literal["prometheus", "admin_api"] = "prometheus"
-    bootstrap_servers: Text | None = None
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    sasl_username: Text | None = None
-    sasl_password: SecretStr | None = None
-    ssl_ca_location: LocalPath | None = None
-    ssl_certificate_location: LocalPath | None = None
-    ssl_key_location: LocalPath | None = None
-    ssl_key_password: SecretStr | None = None
-
-    @model_validator(mode="after")
-    def _is_usable(self) -> Self:
-        if self.source == "prometheus":
-            return self
-        if not self.bootstrap_servers:
-            raise ValueError(
-                "bootstrap servers required when resource source is the admin API: bootstrap_servers is missing"
-            )
-        uses_sasl = self.security_protocol.startswith("SASL_")
-        if uses_sasl and not (self.sasl_mechanism and self.sasl_username and self.sasl_password):
-            raise ValueError(f"sasl_mechanism, sasl_username and sasl_password required with {self.security_protocol}")
-        if not uses_sasl and (self.sasl_mechanism or self.sasl_username or self.sasl_password):
-            raise ValueError(
-                f"the sasl_ keys have no effect with {self.security_protocol}; write SASL_PLAINTEXT or SASL_SSL"
-            )
-        if find_spec("confluent_kafka") is None:
-            raise ValueError(f"the admin API needs the extra kafka: {how_to_install('kafka')}")
-        return self
-
-
 class SelfManagedKafkaSettings(ConstructedSettings):
     """Everything under ``plugin_settings``."""
 
@@ -154,16 +178,27 @@ class SelfManagedKafkaSettings(ConstructedSettings):
     metric_names: MetricNames = MetricNames()
     label_names: LabelNames = LabelNames()
 
-    @field_validator("allocation_policies")
-    @classmethod
-    def _known_measures(cls, value: dict[str, Any]) -> dict[str, Any]:
-        check_known_measures(value, MEASURES)
-        return value
+    @model_validator(mode="after")
+    def _can_be_measured(self) -> Self:
+        if self.cost_model.topic_kinds is not None and self.metric_names.principals == "quotas":
+            raise ValueError(
+                "cost_model.topic_kinds: the gauges per user have no topics; write metric_names.principals: counters"
+            )
+        check_known_measures(self.allocation_policies, frozenset({*self.measures, PRESENCE}))
+        return self
 
     @property
     def rates(self) -> CostModel:
         """The rates of this cluster's region."""
         return self.cost_model.of_region(self.region)
+
+    @property
+    def measures(self) -> dict[str, tuple[str, str]]:
+        """The measures of traffic that a policy's ``usage(…)`` may name: what each counts, and of which topics (as
+        label matchers)."""
+        kinds = self.rates.of_kinds()
+        parts = {kind.measure(base): (base, kind.matcher) for base in TRAFFIC for kind in kinds}
+        return {base: (base, "") for base in TRAFFIC} | parts
 
     @property
     def principal_label(self) -> str:

@@ -28,7 +28,7 @@ class ClusterUsage:
         self._cluster_id = settings.cluster_id
         self._metrics = metrics
         self._meter = meter
-        self._bytes = [measure for measure in ("bytes_in", "bytes_out") if measure in measures]
+        self._bytes = {name: counted for name, counted in settings.measures.items() if name in measures}
         given = source.discovery_query if source.uses_metrics else None
         needed = metrics.principals("{step}") if PRESENCE in measures else None
         self._presence = given or needed
@@ -36,15 +36,15 @@ class ClusterUsage:
     def of(self, day: date) -> MeasuredUsage:
         """Return every measure over the day."""
         label = self._metrics.principal_label
-        measures = {measure: self._measure(measure, day) for measure in self._bytes}
+        measures = {measure: self._measure(*counted, day) for measure, counted in self._bytes.items()}
         if self._presence:
             query = with_step(self._presence, self._meter.step)
             measures[PRESENCE] = self._meter.presence(query, label, day)
         return measured_usage(day, self._cluster_id, measures)
 
-    def _measure(self, measure: str, day: date) -> Shares:
+    def _measure(self, metric: str, of_kind: str, day: date) -> Shares:
         label = self._metrics.principal_label
         if self._metrics.counts_principals:
-            return self._meter.increase_by(self._metrics.traffic(measure), label, day)
-        query = self._metrics.principal_bytes(measure, self._meter.step)
+            return self._meter.increase_by(self._metrics.traffic(metric, of_kind), label, day)
+        query = self._metrics.principal_bytes(metric, self._meter.step)
         return self._meter.total_by(query, label, day)
