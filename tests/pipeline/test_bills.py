@@ -14,11 +14,17 @@ from chargeback.config import load_configuration
 from chargeback.ecosystems.contract import GatheredDay
 from chargeback.errors import ConfigurationError
 from chargeback.model.billing import BillingLine, bill_of
-from chargeback.model.days import start_of_day
+from chargeback.model.days import DayRange, start_of_day
 from chargeback.pipeline.bills import own_with
 from chargeback.pipeline.run_messages import RunOutcome
+from chargeback.reports.focus.columns import FocusLayout
+from chargeback.reports.focus.file import focus_batches
+from chargeback.reports.statements.as_html import statement_html
+from chargeback.reports.statements.compile import compile_statements
+from chargeback.reports.tenant_view import TenantView
 from tests.ecosystems.focus_files.conftest import row, write_csv
 from tests.support.clock import TODAY
+from tests.support.focus import focus_source
 from tests.support.pipeline import Ran, run_pipeline
 
 DAY = TODAY - timedelta(days=2)
@@ -77,6 +83,34 @@ def test_both_bills_are_charged(tmp_path: Path) -> None:
         assert (checks[DAY].chargebacks, checks[DAY].difference) == (Decimal("12.3"), Decimal(0))
 
 
+def test_each_bill_is_shown_apart(tmp_path: Path) -> None:
+    """In FOCUS each row has the issuer and the service of its bill; a statement says how much is on which."""
+    write_csv(tmp_path / "cloud" / "bill.csv", [network()])
+    service = {"name": "Data Transfer", "category": "Networking", "subcategory": "Other (Networking)"}
+    for focus, issuer in (({}, "cloud"), ({"issuer": "AWS", "services": {"Network": service}}, "AWS")):
+        file = configured(tmp_path, focus=focus)
+        tenant = load_configuration(file).tenants["it"]
+        with run_pipeline(file, "it") as ran, focus_source(ran.store, tenant) as source:
+            layout = FocusLayout("1.2", "identities", ("InvoiceIssuerName", "ServiceName", "EffectiveCost"))
+            rows = [row for batch in focus_batches(source, layout, DayRange(DAY, TODAY)) for row in batch.to_pylist()]
+            name = service["name"] if focus else "Other"
+            assert {tuple(each.values()) for each in rows} == {
+                (issuer, name, Decimal("0.3")),
+                ("it", "Other", Decimal(12)),
+            }
+            view = TenantView("it", "it", "generic_metrics_only", 4, ran.store)
+            month = compile_statements(view, source.reader, DAY, "identity_id")
+            found = month.find("team-a")
+            assert found is not None
+            assert found.bills is not None
+            assert found.bills.total.amount == found.amount
+            assert [(each.id, each.amount % 12) for each in found.bills.items] == [
+                ("generic_metrics_only", Decimal(0)),
+                ("focus", Decimal("0.3")),
+            ]
+            assert "Bills" in statement_html(month, found)
+
+
 def test_a_bill_that_cannot_be_read_keeps_its_lines(tmp_path: Path) -> None:
     """Its lines of the last run remain, the day says what it lacks, and a later run has the new ones."""
     file, cloud = configured(tmp_path), tmp_path / "cloud" / "bill.csv"
@@ -116,6 +150,18 @@ def test_another_currency(tmp_path: Path) -> None:
         ({"name": "My Bill"}, "additional_bills[0].name"),
         ({"currency": "EUR"}, "the additional bill cloud is in EUR: give its rates"),
         ({"plugin_settings": {}}, "additional_bills[0].plugin_settings"),
+        ({"focus": {"issuer": ""}}, "additional_bills[0].focus.issuer"),
+        (
+            {
+                "focus": {
+                    "services": {
+                        "A": {"name": "X", "category": "Networking", "subcategory": "Other (Networking)"},
+                        "B": {"name": "X", "category": "Security", "subcategory": "Other (Security)"},
+                    }
+                }
+            },
+            "one category and one subcategory",
+        ),
     ],
 )
 def test_bills_that_cannot_be_configured(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -55,13 +55,15 @@ class TopicStatus(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class AdditionalBill:
-    """Another bill of a tenant: its ecosystem with the settings for it. ``currency`` is that of its amounts."""
+    """Another bill of a tenant: its ecosystem with the settings for it. ``currency`` is that of its amounts, ``focus``
+    says how it is written in FOCUS: with its name as the issuer where nothing else is known."""
 
     name: str
     ecosystem: Ecosystem
     plugin_settings: PluginSettings = field(repr=False)
     currency: str = "USD"
     rates: Mapping[date, Decimal] = field(default_factory=dict)
+    focus: FocusProfile = field(default_factory=FocusProfile)
 
     def rate(self, day: date) -> Decimal:
         """Return the units of the tenant's currency for one of the bill's.
@@ -99,8 +101,8 @@ class Tenant:
     @cached_property
     def focus(self) -> FocusProfile:
         """How its bill is written in FOCUS: as its ecosystem says, with its own changes."""
-        of_ecosystem = self.ecosystem.focus_profile if isinstance(self.ecosystem, FocusEcosystem) else FocusProfile()
-        return of_ecosystem.changed(self.settings.focus)
+        own = _profile_of(self.ecosystem).changed(self.settings.focus)
+        return own.model_copy(update={"bills": {bill.name: bill.focus for bill in self.additional_bills}})
 
     @cached_property
     def journal(self) -> JournalProfile:
@@ -137,9 +139,19 @@ def _restore(
 def additional_bill(
     settings: AdditionalBillSettings, currency: str, ecosystem: Ecosystem, plugin_settings: PluginSettings
 ) -> AdditionalBill:
-    """Return an additional bill of a tenant with this ``currency``."""
+    """Return an additional bill of a tenant with this ``currency``.
+
+    Raises:
+        ValueError: a service of its ``focus`` would have two categories or subcategories.
+    """
     rates = {parse_month(month): rate for month, rate in settings.rates.items()}
-    return AdditionalBill(settings.name, ecosystem, plugin_settings, settings.currency or currency, rates)
+    focus = _profile_of(ecosystem).changed(settings.focus)
+    focus = focus.model_copy(update={"issuer": focus.issuer or settings.name})
+    return AdditionalBill(settings.name, ecosystem, plugin_settings, settings.currency or currency, rates, focus)
+
+
+def _profile_of(ecosystem: Ecosystem) -> FocusProfile:
+    return ecosystem.focus_profile if isinstance(ecosystem, FocusEcosystem) else FocusProfile()
 
 
 @cache

@@ -234,8 +234,12 @@ class _Reader:
             ecosystem = self._ecosystem((*key_path, number, "ecosystem"), each.ecosystem, discovered)
             written = values["additional_bills"][number].get("plugin_settings") or {}
             plugin = self._plugin_settings((*key_path, number, "plugin_settings"), written, ecosystem)
-            if ecosystem is not None and plugin is not None:
+            if ecosystem is None or plugin is None:
+                continue
+            try:
                 bills.append(additional_bill(each, settings.currency, ecosystem, plugin))
+            except ValueError as mistake:
+                self._add_problem((*key_path, number, "focus", "services"), str(mistake))
         return tuple(bills)
 
     def _check_focus(self, key_path: KeyPath, tenant: Tenant) -> None:

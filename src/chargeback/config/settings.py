@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from chargeback.config.access import AccessSettings
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.journal import JournalSettings
-from chargeback.ecosystems.focus import FocusSettings
+from chargeback.ecosystems.focus import BillInFocus, FocusSettings
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, ObjectStoreSettings, Settings, Whole
 
@@ -181,6 +181,7 @@ class AdditionalBillSettings(Settings):
     ecosystem: Annotated[str, Field(min_length=1)]
     currency: Annotated[str, AfterValidator(_currency)] | None = None
     rates: MonthlyRates = Field(default_factory=dict)
+    focus: BillInFocus = BillInFocus()
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
 
 

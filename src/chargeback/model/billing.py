@@ -106,6 +106,8 @@ class BillingLine:
 
 
 _BILL: Final = "bill="
+#: The name of the additional bill of a line, as SQL over its tier; of the tenant's own bill the empty text.
+BILL_NAME_SQL: Final = f"coalesce(regexp_extract(tier, '(?:^|;){_BILL}([^;]*)', 1), '')"
 
 
 def with_bill(line: BillingLine, name: str) -> BillingLine:

@@ -107,6 +107,7 @@ def statement(value: str = "payments", amount: str = "1234.561", products: int =
         ),
         identities=ranking,
         resources=ranking,
+        bills=None,
         topics=ranking,
         unit_costs=[
             StatementUnitCost(

@@ -109,9 +109,11 @@ def check_ranking(ranking: StatementRanking) -> None:
 def check_statement(statement: StatementAnswer) -> None:
     """Lines, largest parts and effects add up."""
     check_sum(statement.lines, statement)
-    for ranking in (statement.identities, statement.resources, statement.topics):
+    for ranking in (statement.identities, statement.resources, statement.topics, statement.bills):
         if ranking is not None:
             check_ranking(ranking)
+    if statement.bills is not None:
+        assert statement.bills.total == statement.resources.total
     assert statement.resources.total == StatedAmount(amount=statement.amount, rounded=statement.rounded)
     if statement.previous is not None:
         assert total(amount for _, amount in statement.previous.effects) == statement.previous.delta

@@ -58,6 +58,7 @@ def statements(amounts: list[Decimal], currency: str = "USD") -> Statements:
                 previous=None,
                 identities=None,
                 resources=StatementRanking(items=[], other=None, total=StatedAmount.alone(Decimal(0), currency)),
+                bills=None,
                 topics=None,
                 unit_costs=[],
                 split=StatementSplit(policies=[], rules=None, steps=None),

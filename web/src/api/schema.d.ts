@@ -6451,6 +6451,8 @@ export interface components {
             /** @description Null for the statement of an identity. */
             identities: components["schemas"]["StatementRanking"] | null;
             resources: components["schemas"]["StatementRanking"];
+            /** @description By the ecosystem of the bill; null where all costs are on the bill of one. */
+            bills: components["schemas"]["StatementRanking"] | null;
             /** @description Another view of the costs of clusters, which is not a part of the total; by cost category only. */
             topics: components["schemas"]["StatementRanking"] | null;
             /**

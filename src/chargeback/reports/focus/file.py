@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from chargeback.ecosystems.focus import PROGRAMME
 from chargeback.errors import StorageError
+from chargeback.model.billing import BILL_NAME_SQL
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import IDENTITIES, TOPICS, UNITS
 from chargeback.model.inventory import UNALLOCATED
@@ -119,7 +120,8 @@ def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
         WITH lines AS (
             SELECT *, {named(_PRICES)} FROM (
                 SELECT bill.*, product.is_credit, units.focus_unit FROM {tables}_lines AS bill
-                JOIN {tables}_products AS product ON product.category = product_category AND product.type = product_type
+                JOIN {tables}_products AS product ON product.bill = bill.bill_name
+                    AND product.category = product_category AND product.type = product_type
                 LEFT JOIN {tables}_units AS units ON units.unit = bill.unit)
         ), shares AS (
             SELECT placed.* EXCLUDE (usage_unit, payer_name), {named(_SHARED)}
@@ -131,8 +133,8 @@ def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
         )
         SELECT {fields}
         FROM lines AS line JOIN shares AS share ON share.line_id = line.line_id
-        JOIN {tables}_products AS product
-            ON product.category = line.product_category AND product.type = line.product_type
+        JOIN {tables}_products AS product ON product.bill = line.bill_name
+            AND product.category = line.product_category AND product.type = line.product_type
         CROSS JOIN {tables}_account AS account
         LEFT JOIN {tables}_resources AS resource ON resource.id = line.resource_id
         LEFT JOIN {tables}_resources AS environment ON environment.id = line.environment_id
@@ -316,14 +318,14 @@ def _size(state: DayState) -> int:
 
 
 def _occurring(source: FocusSource, days: DayRange) -> Occurring:
-    bill = ("resource_id", "environment_id", "product_category", "product_type", "unit")
+    bill = ("resource_id", "environment_id", BILL_NAME_SQL, "product_category", "product_type", "unit")
     lines = _distinct(source, BILLING_LINES, days, bill)
     payers = _distinct(source, CHARGEBACKS, days, ("identity_id",))
     return Occurring(
         {resource for resource, *_ in lines},
         {environment for _, environment, *_ in lines if environment is not None},
         {identity for (identity,) in payers},
-        {(category, product_type) for _, _, category, product_type, _ in lines},
+        {(name, category, product_type) for _, _, name, category, product_type, _ in lines},
         {unit for *_, unit in lines if unit is not None},
     )
 
@@ -363,7 +365,9 @@ def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState], p
     if bill is not None:
         relation, condition = bill
         cursor.run(
-            f"CREATE OR REPLACE TEMP TABLE {lines} AS FROM {relation} WHERE {condition.sql}", condition.parameters
+            f"CREATE OR REPLACE TEMP TABLE {lines} AS SELECT *, {BILL_NAME_SQL} AS bill_name"
+            f" FROM {relation} WHERE {condition.sql}",
+            condition.parameters,
         )
     wrong = cursor.rows(
         f"""SELECT date FROM (SELECT line_id, sum(amount) AS charged FROM {shares} GROUP BY line_id)

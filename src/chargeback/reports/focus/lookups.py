@@ -24,13 +24,14 @@ from chargeback.store.control.policies import used_policies
 REGION: Final = "region"
 CLOUD: Final = "cloud"
 
-_ACCOUNT: Final = pa.schema(
-    [("id", pa.string()), ("name", pa.string()), ("issuer", pa.string()), ("has_programme", pa.bool_())]
-)
+_ACCOUNT: Final = pa.schema([("id", pa.string()), ("name", pa.string()), ("has_programme", pa.bool_())])
 _RESOURCES: Final = pa.schema([(name, pa.string()) for name in ("id", "name", "type", REGION, CLOUD)])
 _PAYERS: Final = pa.schema([(name, pa.string()) for name in ("id", "name", "type")])
 _PRODUCTS: Final = pa.schema(
-    [(name, pa.string()) for name in ("category", "type", "service", "service_category", "service_subcategory")]
+    [
+        (name, pa.string())
+        for name in ("bill", "category", "type", "issuer", "service", "service_category", "service_subcategory")
+    ]
     + [("is_credit", pa.bool_()), ("is_recurring", pa.bool_())]
 )
 _UNITS: Final = pa.schema([("unit", pa.string()), ("focus_unit", pa.string())])
@@ -58,13 +59,13 @@ class FocusTenant:
 
 @dataclass(frozen=True)
 class Occurring:
-    """What occurs in the bill of some days, and in what was charged for them; ``products`` are pairs of category and
-    type."""
+    """What occurs in the bill of some days, and in what was charged for them; ``products`` are bill,
+    category and type of each product: the name of an additional bill, or the empty text."""
 
     resources: Collection[str]
     environments: Collection[str]
     identities: Collection[str]
-    products: Collection[tuple[str, str]]
+    products: Collection[tuple[str, str, str]]
     units: Collection[str]
 
 
@@ -78,7 +79,7 @@ def lookup_tables(connection: Connection, tenant: FocusTenant, found: Occurring)
     lineages = read_lineages(connection, {*found.resources, *found.environments})
     payers = names_of(connection, IDENTITIES, found.identities)
     units = [{"unit": unit, "focus_unit": focus_unit(unit)} for unit in found.units]
-    products = [_product(tenant.profile, *each) for each in found.products]
+    products = [_product(tenant, *each) for each in found.products]
     return {
         "account": pa.Table.from_pylist([account], _ACCOUNT),
         "resources": pa.Table.from_pylist(list(_resources(lineages)), _RESOURCES),
@@ -110,7 +111,6 @@ def _account(connection: Connection, tenant: FocusTenant) -> _Row:
     return {
         "id": tenant.tenant_id if found is None else found["resource_id"],
         "name": name,
-        "issuer": profile.issuer or tenant.name,
         "has_programme": profile.discount == PROGRAMME,
     }
 
@@ -143,9 +143,12 @@ def _payers(names: Mapping[str, Named]) -> Iterable[_Row]:
     return ({"id": identity_id, "name": each.name, "type": each.type} for identity_id, each in names.items())
 
 
-def _product(profile: FocusProfile, category: str, product_type: str) -> _Row:
+def _product(tenant: FocusTenant, bill: str, category: str, product_type: str) -> _Row:
+    profile = tenant.profile.of_bill(bill)
     service = profile.service(category)
     return {
+        "bill": bill,
+        "issuer": profile.issuer or tenant.name,
         "category": category,
         "type": product_type,
         "service": service.name,

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import total
 from chargeback.reports.changes import Change, ChangeEffects, changes, names_of_changes, policies_used, together
+from chargeback.reports.reconciliation import ECOSYSTEM
 from chargeback.reports.statements.amounts import (
     Grouping,
     amounts_by,
@@ -47,7 +48,7 @@ from chargeback.reports.wording import Names
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
 from chargeback.store.control.names import names_of
 from chargeback.store.control.statement_replies import Reply, read_replies
-from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import StatementSum, sums_by
@@ -58,6 +59,8 @@ _TOPIC: Final = ("cluster_resource_id", "topic_name")
 #: The units whose cost a statement says: what identities wrote and read.
 _UNITS: Final = ("gib_in", "gib_out")
 
+#: By value: what is on the bill of each ecosystem.
+_Bills = Mapping[str, Mapping[str, Decimal]]
 #: By value: the attribution of each topic, as (cluster, name).
 _Topics = Mapping[str, Mapping[tuple[str, str], Decimal]]
 
@@ -80,6 +83,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
     amounts = stated_amounts(sums, whole, tenant.currency)
     changed = _changes(reader, days, grouping)
     topics = _topics(tenant, reader, days, grouping)
+    bills = _bills(reader, days, grouping)
     per_unit = _unit_costs(reader, days, grouping, len(sums))
     used = policies_used(reader, Selection.of_days(days).window)
     rows = [each for of_value in sums.values() for each in of_value]
@@ -112,6 +116,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
             amounts.get(value, nothing),
             changed.get(value),
             topics,
+            bills.get(value, {}),
             per_unit.get(value, ()),
         )
         for value in sorted(sums.keys() | changed.keys(), key=grouping.order)
@@ -162,6 +167,7 @@ class _StatementMaker:
         amount: StatedAmount,
         changed: Change | None,
         topics: _Topics | None,
+        bills: Mapping[str, Decimal],
         per_unit: Sequence[StatementUnitCost],
     ) -> StatementAnswer:
         """Return the statement of a value."""
@@ -184,6 +190,9 @@ class _StatementMaker:
             if heading.by == IDENTITY
             else self._ranking(rows, amount, lambda each: each.identity_id, self.identities),
             resources=self._ranking(rows, amount, lambda each: each.resource_id, self.resources),
+            bills=None
+            if len(bills) < 2
+            else largest(bills, amount, heading.currency, lambda ecosystem: (ecosystem, None, None)),
             topics=None if topics is None else self._topics(topics.get(value, {})),
             unit_costs=list(per_unit),
             split=self._split(value, rows, lines),
@@ -267,6 +276,19 @@ def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: 
     sums = sums_by(reader, TOPIC_ATTRIBUTIONS, Selection.of_days(days), (grouping.by, *_TOPIC))
     for (value, cluster, topic), amount in sums.items():
         found.setdefault(value or "", {})[cluster or "", topic or ""] = amount
+    return found
+
+
+def _bills(reader: TenantReader, days: DayRange, grouping: Grouping) -> _Bills:
+    """Return what each value has of the bill of each ecosystem; nothing if all lines of these days are on one's."""
+    selection = Selection.of_days(days)
+    if len(sums_by(reader.unscoped(), BILLING_LINES, selection, (ECOSYSTEM,))) < 2:
+        return {}
+    by = (grouping.by,) if grouping.unassigned is None else (grouping.by, IDENTITY)
+    found: dict[str, dict[str, Decimal]] = {}
+    for (*key, ecosystem), amount in sums_by(reader, CHARGEBACKS, selection, (*by, ECOSYSTEM)).items():
+        of_value = found.setdefault(grouping.value_of(key[0], key[-1]), {})
+        of_value[ecosystem or ""] = of_value.get(ecosystem or "", Decimal(0)) + amount
     return found
 
 

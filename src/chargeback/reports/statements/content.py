@@ -283,6 +283,9 @@ class StatementAnswer(StatementHeading):
     previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
     identities: StatementRanking | None = Field(description="Null for the statement of an identity.")
     resources: StatementRanking
+    bills: StatementRanking | None = Field(
+        description="By the ecosystem of the bill; null where all costs are on the bill of one."
+    )
     topics: StatementRanking | None = Field(
         description="Another view of the costs of clusters, which is not a part of the total; by cost category only."
     )

@@ -42,6 +42,7 @@ export function StatementView({ found }: { found: Statement }) {
       <div className="cards">
         {found.identities && <Largest title="Identities" of={found.identities} currency={found.currency} />}
         <Largest title="Resources" of={found.resources} currency={found.currency} />
+        {found.bills && <Largest title="Bills" of={found.bills} currency={found.currency} />}
         {found.topics && found.topics.items.length > 0 && (
           <Largest title="Topics" of={found.topics} currency={found.currency} />
         )}
