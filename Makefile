@@ -173,7 +173,7 @@ $(READERS_VENV)/.ready: requirements/readers.lock
 	@$(READERS_VENV)/bin/python $(PIP) --quiet --require-hashes -r requirements/readers.lock
 	@touch $@
 
-stores: setup servers $(STORES_VENV)/.ready stores/node_modules/.all  ## Other object stores (moto, Azurite): the same tests pass; one that would lose commits (s3rver) is refused
+stores: setup servers $(STORES_VENV)/.ready stores/node_modules/.all  ## Other object stores (moto, Azurite, s3rver without conditional writes): the same tests pass
 	@$(BIN)/python -m stores $(STORES_VENV)/bin/python
 
 $(STORES_VENV)/.ready: requirements/stores.lock

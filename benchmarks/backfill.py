@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measure import Figure
+from benchmarks.storage import replace_tables, tables_in
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.demo.config import CUTOFF_DAYS, ServerInfo, demo_configuration
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
@@ -47,7 +48,7 @@ def backfill(scratch: Path, *, days: int, topics: bool) -> Iterator[Figure]:
     finally:
         provider.terminate()
         provider.wait()
-    written = FactTables(folder / "acme.facts").snapshot(CHARGEBACKS_TABLE)
+    written = tables_in(folder / "acme.facts").snapshot(CHARGEBACKS_TABLE)
     if len(written.days) != days:
         raise RuntimeError(f"the backfill wrote {len(written.days)} of {days} days")
     name = "with topics" if topics else "without topics"
@@ -71,19 +72,15 @@ def calculate_again(facts: FactTables, copy: FactTables) -> float:
 
     Reading the stored evidence does not count.
     """
-    copy.create()
-    calculator, register = DayCalculator(catalogue()), DimensionRegister(copy, epoch=1)
+    calculator, register = DayCalculator(catalogue()), DimensionRegister(copy)
     reading = 0.0
     for day in sorted(facts.snapshot(CHARGEBACKS_TABLE).days):
         start = time.process_time()
         stored = {name: read_day(facts, name, day) for name in (BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE)}
         reading += time.process_time() - start
-        for name, rows in stored.items():
-            copy.replace_day(name, day, rows, epoch=1)
         calculated = calculator.calculate(Evidence(day, *stored.values()))
         register.add(calculated.dimensions)
-        register.write()
-        copy.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=1)
+        replace_tables(copy, day, {**stored, CHARGEBACKS_TABLE: calculated.rows}, register)
     calculator.close()
     return time.process_time() - reading
 
@@ -106,4 +103,4 @@ def wall_and_cpu(command: list[str], log: Path) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{calculate_again(FactTables(Path(sys.argv[1])), FactTables(Path(sys.argv[2])))}\n")
+    sys.stdout.write(f"{calculate_again(tables_in(Path(sys.argv[1])), tables_in(Path(sys.argv[2])))}\n")

@@ -20,6 +20,7 @@ from benchmarks.evidence import EvidenceMaker
 from benchmarks.measure import Figure, memory_mib, reset_peak
 from benchmarks.reference.loop import allocate, new_database
 from benchmarks.shapes import FIRST_DAY, HUGE_DAY, LARGE, USUAL, Shape
+from benchmarks.storage import replace_tables, tables_in
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.ecosystems.confluent_cloud.policies import catalogue
 from chargeback.store.facts.dimensions import DimensionRegister
@@ -91,9 +92,8 @@ def _calculate(shape: Shape, days: int, sending: multiprocessing.connection.Conn
     maker = EvidenceMaker(shape)
     made = maker.day(FIRST_DAY)
     maker.close()
-    facts = FactTables(folder / "facts")
-    facts.create()
-    calculator, register = DayCalculator(catalogue()), DimensionRegister(facts, epoch=1)
+    facts = tables_in(folder / "facts")
+    calculator, register = DayCalculator(catalogue()), DimensionRegister(facts)
     seconds, cpu_seconds, peaks, rows = [], [], [], 0
     for number in range(days):
         day = FIRST_DAY + timedelta(days=number)
@@ -102,8 +102,7 @@ def _calculate(shape: Shape, days: int, sending: multiprocessing.connection.Conn
         start, cpu = time.perf_counter(), time.process_time()
         calculated = calculator.calculate(evidence)
         register.add(calculated.dimensions)
-        register.write()
-        facts.replace_day(CHARGEBACKS_TABLE, day, calculated.rows, epoch=1)
+        replace_tables(facts, day, {CHARGEBACKS_TABLE: calculated.rows}, register)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)
         peaks.append(memory_mib(peak=True))

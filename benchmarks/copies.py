@@ -41,7 +41,7 @@ def copies(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure
     store = opened(tenant, scratch / "control.db")
     bucket = new_bucket(scratch)
     bucket.load(tenant.facts)
-    far = replace(store, facts=FactTables(bucket))
+    far = replace(store, facts=FactTables(bucket, store.control))
     selection = Selection(instants(tenant.shape.dates()[0], tenant.shape.last_day))
     page = Page(tenant.rows // 2 // _PAGE * _PAGE, _PAGE)
     asked: dict[str, Callable[[TenantReader], object]] = {

@@ -23,13 +23,18 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from benchmarks.storage import replace_tables
+from chargeback.model.days import utc_now
+from chargeback.store.control.catalogue import add, end_days, end_table, every_file, instant_of_change
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
 from chargeback.store.control.retention import delete_days
-from chargeback.store.facts.history import HistoryWriter, file_names_of_day
+from chargeback.store.facts.dimensions import write_register
+from chargeback.store.facts.published import publish, shorten_logs
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
+    DAY_TABLES,
     DIMENSIONS_TABLE,
     HISTORY_TABLES,
     MEMBERS_TABLE,
@@ -39,7 +44,7 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     FactTables,
 )
-from chargeback.store.facts.upkeep import clean_table, rewrite_dimensions
+from chargeback.store.facts.upkeep import compacted_dimensions, remove_unnamed
 
 FIRST = date(2026, 1, 1)
 #: How many days before today the replaced days are.
@@ -73,11 +78,10 @@ class Use:
 def simulate(folder: Path, *, days: int, retention_days: int, seconds: float, restated: float = 3.0) -> Iterator[Use]:
     """Simulate ``days`` days, each at least ``seconds`` long, and yield the disk usage after each. Every day so many
     older ones as ``restated`` are replaced, on average."""
-    facts = FactTables(folder / "facts")
-    facts.create()
     chance = random.Random(7)
     with ControlDatabase(f"sqlite:///{folder / 'control.db'}") as control:
         control.upgrade()
+        facts = FactTables(folder / "facts", control)
         scaled: set[str] = set()
         begun: list[float] = []
         for number in range(days):
@@ -98,7 +102,7 @@ def _restated(number: int, restated: float, chance: random.Random) -> list[int]:
 
 def _scale_new(facts: FactTables, scaled: set[str], seconds: float) -> None:
     """Scale the limits of the tables that have been created since the last call."""
-    for name in SCHEMAS:
+    for name in (*SCHEMAS, *HISTORY_TABLES.values()):
         if name not in scaled and (facts.root / name / "_delta_log").exists():
             _scale(facts, name, seconds)
             scaled.add(name)
@@ -122,27 +126,30 @@ def _live(
     today = FIRST + timedelta(days=number)
     oldest = today - timedelta(days=retention_days)
     for day in [today, *(today - timedelta(days=offset) for offset in restated)]:
-        for name, rows in ROWS.items():
-            history = HistoryWriter(facts, epoch=1)
-            history.add(name, day, number, file_names_of_day(facts.snapshot(name), day))
-            history.commit()
-            facts.replace_day(name, day, _rows(name, day, rows, chance), epoch=1)
+        replace_tables(facts, day, {name: _rows(name, day, rows, chance) for name, rows in ROWS.items()})
         with control.write() as connection:
             save_day(connection, day, billing_gathered=True)
             save_dataset(connection, DayDataset.CHARGEBACKS, [day], state=DatasetState.CURRENT)
-    facts.append(DIMENSIONS_TABLE, _rows(DIMENSIONS_TABLE, today, 3, chance), epoch=1)
+    register = write_register(facts, _rows(DIMENSIONS_TABLE, today, 3, chance))
+    with control.write() as connection:
+        add(connection, [(DIMENSIONS_TABLE, None, register)], instant_of_change(connection, utc_now()))
     if number % 10 == 0:
         for name in ("half.parquet#1", "orphan.parquet"):
             (facts.root / CHARGEBACKS_TABLE / f"date={today}" / f"{number}-{name}").write_bytes(b"x" * 50_000)
     with control.write() as connection:
         delete_days(connection, oldest)
-    for name in ROWS:
-        facts.delete_before(name, oldest, epoch=1)
-        if facts.snapshot(HISTORY_TABLES[name]).files:
-            facts.delete_before(HISTORY_TABLES[name], oldest, epoch=1)
-    rewrite_dimensions(facts, epoch=1)
-    for name in SCHEMAS:
-        clean_table(facts, name, epoch=1, leftover_age=timedelta(seconds=KEPT_DAYS * seconds))
+        end_days(connection, DAY_TABLES, oldest, instant_of_change(connection, utc_now()))
+    facts.changed()
+    if (compacted := compacted_dimensions(facts)) is not None:
+        with control.write() as connection:
+            at = instant_of_change(connection, utc_now())
+            end_table(connection, DIMENSIONS_TABLE, at)
+            add(connection, [(DIMENSIONS_TABLE, None, compacted)], at)
+    facts.changed()
+    with control.read() as connection:
+        publish(facts.place, every_file(connection, kept_only=True), {}, from_scratch=False)
+    shorten_logs(facts.place)
+    remove_unnamed(facts, utc_now(), timedelta(seconds=KEPT_DAYS * seconds))
 
 
 def _rows(name: str, day: date, count: int, chance: random.Random) -> pa.Table:

@@ -47,7 +47,7 @@ _QUERIES: Final = (
 
 def sums(tenant: Generated, scratch: Path) -> Iterator[Figure]:
     """Make partial aggregates, query with and without them, store them as a table and query that."""
-    facts, root = FactTables(tenant.facts), scratch / f"sums-{tenant.shape.name}"
+    facts, root = tenant.tables(), scratch / f"sums-{tenant.shape.name}"
     partials = PartialFiles(root)
     with QueryEngine(threads=2) as engine, engine.cursor(CancellationToken()) as cursor:
         yield _made(cursor, partials, facts, tenant, root)
@@ -117,7 +117,7 @@ def _costs(engine: QueryEngine, partials: PartialFiles, tenant: Generated, index
     unwritable.write_text("no folder can be here")
 
     def _ask(source: PartialFiles) -> Costs:
-        facts = FactTables(tenant.facts)
+        facts = tenant.tables()
         facts.partials = source
         with engine.cursor(CancellationToken()) as cursor:
             return costs(TenantReader(cursor, facts, index), query)

@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from benchmarks.evidence import ECOSYSTEM, ORGANISATION, TENANT_ID, EvidenceMaker
 from benchmarks.shapes import CONNECTORS, ENVIRONMENTS, Shape
+from benchmarks.storage import replace_tables, tables_in
 from benchmarks.topics import topic_evidence, topic_plan
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
@@ -36,7 +37,6 @@ from chargeback.store.control.day_revisions import (
 from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
-from chargeback.store.facts.history import HistoryWriter, file_names_of_day
 from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -75,7 +75,11 @@ class Generated:
 
     def files(self) -> list[str]:
         """The Parquet files of its chargebacks."""
-        return sorted(str(path) for path in (self.facts / CHARGEBACKS_TABLE).glob("date=*/*.parquet"))
+        return [file.path for file in self.tables().snapshot(CHARGEBACKS_TABLE).files]
+
+    def tables(self) -> FactTables:
+        """Open its fact tables."""
+        return tables_in(self.facts, self.database)
 
 
 def generated(shape: Shape, below: Path) -> Generated:
@@ -107,7 +111,6 @@ def generate(shape: Shape, folder: Path) -> None:
     folder.mkdir(parents=True)
     store = _open(shape, folder)
     store.control.upgrade()
-    store.facts.create()
     lease = acquire(store.control, LeaseOwner.this_process())
     with lease.heartbeat():
         count = _calculate(store, shape, lease)
@@ -158,7 +161,7 @@ class _DayWriter:
         self._lease = lease
         self._calculator = DayCalculator(catalogue())
         self._attributor = TopicAttributor(topic_plan())
-        self._dimensions = DimensionRegister(store.facts, epoch=lease.epoch)
+        self._dimensions = DimensionRegister(store.facts)
         self._clusters = frozenset(f"lkc-{number}" for number in range(shape.clusters))
         self._shape = shape
         self.rows = 0
@@ -173,7 +176,6 @@ class _DayWriter:
         day = evidence.day
         calculated = self._calculator.calculate(evidence)
         self._dimensions.add(calculated.dimensions)
-        self._dimensions.write()
         measured = topic_evidence(day, self._shape.clusters, self._shape.topics)
         lines = lines_of_clusters(evidence.billing, self._clusters, topic_plan())
         topics = self._attributor.attribute(day, lines, measured)
@@ -184,8 +186,7 @@ class _DayWriter:
             CHARGEBACKS_TABLE: calculated.rows,
             TOPICS_TABLE: topics,
         }
-        for name, table in tables.items():
-            self._replace(name, day, table, number)
+        replace_tables(self._store.facts, day, tables, self._dimensions, at)
         self._record(Revision(DayDataset.CHARGEBACKS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
         self._record(Revision(DayDataset.TOPICS, day, number, at, FIRST if number == 1 else BILL_CHANGED), tables)
         with self._lease.write() as connection:
@@ -202,20 +203,9 @@ class _DayWriter:
         if number == 1:
             self.rows += calculated.rows.num_rows
 
-    def _replace(self, name: str, day: date, rows: pa.Table, number: int) -> None:
-        facts, epoch = self._store.facts, self._lease.epoch
-        if number > 1:
-            present = file_names_of_day(facts.snapshot(name), day)
-            history = HistoryWriter(facts, epoch=epoch)
-            history.add(name, day, number - 1, present)
-            history.commit()
-        facts.replace_day(name, day, rows, epoch=epoch)
-
     def _record(self, revision: Revision, tables: Mapping[str, pa.Table]) -> None:
-        dataset, facts = REVISED[revision.dataset], self._store.facts
-        rows = tables[dataset.table]
-        files = {name: file_names_of_day(facts.snapshot(name), revision.tracking_date) for name in dataset.tables}
-        whole = replace(revision, rows=rows.num_rows, total=total(rows["amount"].to_pylist()), files=files)
+        rows = tables[REVISED[revision.dataset].table]
+        whole = replace(revision, rows=rows.num_rows, total=total(rows["amount"].to_pylist()))
         with self._lease.write() as connection:
             record_revision(connection, whole)
 

@@ -13,6 +13,7 @@ import duckdb
 
 from benchmarks.measure import Figure
 from benchmarks.shapes import FIRST_DAY
+from benchmarks.storage import replace_tables, tables_in
 from chargeback.allocation.topics import TopicAttributor
 from chargeback.ecosystems.confluent_cloud import ConfluentCloudSettings, ecosystem
 from chargeback.model.billing import BillingLine, billing_table
@@ -20,7 +21,7 @@ from chargeback.model.days import start_of_day
 from chargeback.model.money import to_amount
 from chargeback.model.topics import TopicPlan
 from chargeback.model.usage import USAGE
-from chargeback.store.facts.tables import TOPICS_TABLE, FactTables
+from chargeback.store.facts.tables import TOPICS_TABLE
 
 _TOPICS_PER_CLUSTER: Final = 2000
 _TYPES: Final = (
@@ -32,15 +33,14 @@ _TYPES: Final = (
 def overlay(scratch: Path, *, clusters: int, days: int) -> Iterator[Figure]:
     """Measure equal days of ``clusters`` × 2,000 topics × 7 product types."""
     lines, evidence = _lines(clusters), topic_evidence(FIRST_DAY, clusters, _TOPICS_PER_CLUSTER)
-    facts = FactTables(scratch / f"topics-{clusters}")
-    facts.create()
+    facts = tables_in(scratch / f"topics-{clusters}")
     attributor = TopicAttributor(topic_plan())
     attributing, writing, rows = [], [], 0
     for _ in range(days):
         start = time.perf_counter()
         attributed = attributor.attribute(FIRST_DAY, lines, evidence)
         middle = time.perf_counter()
-        facts.replace_day(TOPICS_TABLE, FIRST_DAY, attributed, epoch=1)
+        replace_tables(facts, FIRST_DAY, {TOPICS_TABLE: attributed})
         writing.append(time.perf_counter() - middle)
         attributing.append(middle - start)
         rows = attributed.num_rows

@@ -1,8 +1,8 @@
 """``python -m stores PYTHON``: the tests of object storage with other servers than the usual one.
 
-moto stands for S3 and Azurite for Azure Blob Storage: in both, tables live their whole life, and two writers commit at
-once. s3rver ignores the conditions of requests, so it must be refused. moto, and the client that makes Azurite's
-container, run in the environment of the interpreter ``PYTHON``. Exits with 1 unless every test passes.
+moto stands for S3 and Azurite for Azure Blob Storage; s3rver knows no conditional writes, which are not needed. In
+each, tables live their whole life. moto, and the client that makes Azurite's container, run in the environment of the
+interpreter ``PYTHON``. Exits with 1 unless every test passes.
 """
 
 from __future__ import annotations
@@ -30,17 +30,8 @@ _START_SECONDS: Final = 60
 #: What Azurite's documentation says that its account is.
 _ACCOUNT: Final = "devstoreaccount1"
 _ACCOUNT_KEY: Final = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-#: The tests of a store that is good, but for those that need one that ignores conditions, or the words of S3.
-_OF_GOOD: Final = (
-    *("tests/store/facts", "tests/pipeline/test_object_storage.py"),
-    "tests/drills/test_object_store.py::test_two_writers",
-    *("-k", "not ignores_conditions and not told_so"),
-)
-#: The tests of one that is refused.
-_OF_CARELESS: Final = (
-    *("tests/store/facts/test_buckets.py", "tests/cli/test_check.py"),
-    *("-k", "ignores_conditions or object_storage_is_tried_out"),
-)
+#: The tests of a store, but for those that need the words of S3.
+_TESTS: Final = ("tests/store/facts", "tests/pipeline/test_object_storage.py", "-m", "not drill", "-k", "not told_so")
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ def _moto(python: str) -> Store:
         port,
         lambda: httpx.put(f"http://127.0.0.1:{port}/{_BUCKET}").raise_for_status(),
         {"CHARGEBACK_TEST_OBJECTS": f"s3://key:secret@127.0.0.1:{port}/{_BUCKET}"},
-        _OF_GOOD,
+        _TESTS,
     )
 
 
@@ -110,7 +101,7 @@ def _azurite(python: str, folder: Path) -> Store:
         port,
         lambda: subprocess.run(client, check=True),
         {"CHARGEBACK_TEST_OBJECTS": named},
-        _OF_GOOD,
+        _TESTS,
     )
 
 
@@ -122,8 +113,8 @@ def _s3rver(folder: Path) -> Store:
         [_NODE, str(_MODULES / "s3rver/bin/s3rver.js"), *options],
         port,
         lambda: None,
-        {"CHARGEBACK_TEST_CARELESS": f"s3://S3RVER:S3RVER@127.0.0.1:{port}/{_BUCKET}"},
-        _OF_CARELESS,
+        {"CHARGEBACK_TEST_OBJECTS": f"s3://S3RVER:S3RVER@127.0.0.1:{port}/{_BUCKET}"},
+        _TESTS,
     )
 
 

@@ -16,7 +16,9 @@ from chargeback.emitters.files import write_whole
 from chargeback.errors import ChargebackError, ConfigurationError, EmitterError, StorageError
 from chargeback.store.backup import _reporting as reporting
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.facts.tables import FactTables
+from chargeback.store.facts.places import Folder
+from chargeback.store.facts.tables import MEMBERS_TABLE, prepare_day
+from tests.store.facts.test_tables import DAY, rows
 from tests.support.users import as_nobody
 
 
@@ -58,7 +60,7 @@ def test_whoever_may_not_is_told_who_may(what: str, closed: Path, monkeypatch: p
         if what == "database":
             ControlDatabase(f"sqlite:///{closed}/main.db").upgrade()
         elif what == "facts":
-            FactTables(closed / "main.facts").create()
+            prepare_day(Folder(closed / "main.facts"), MEMBERS_TABLE, DAY, rows(DAY, "a"))
         elif what == "state":
             state_dir()
         elif what == "emitted":

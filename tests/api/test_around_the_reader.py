@@ -58,9 +58,9 @@ WITH_THE_REQUEST = {"run_pipeline": "the address of the status of the run"}
 #: What opens the fence: the names of attributes and functions, and who uses them.
 DOORS = {
     # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
-    # service. The revisions of a day are about the whole bill; a comparison of two moments gives its second reader the
+    # service. Whether there is any data is asked of the tenant. A comparison of two moments gives its second reader the
     # scope of the first.
-    "whole_store": {"executor", "tenant_requests", "routes/explain", "routes/revisions"},
+    "whole_store": {"executor", "tenant_requests", "routes/explain", "routes/readiness", "routes/revisions"},
     # Readers that somebody else than the context of the request (``executor``) opens.
     "version_reader": {"executor", "routes/revisions"},
     "open_reader": {"executor"},

@@ -17,7 +17,7 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, known
 from tests.support.clock import NOW
-from tests.support.facts import Share, line, write_lines, write_shares
+from tests.support.facts import Share, line, remove_days, write_lines, write_shares
 from tests.support.serving import client_of, services_for
 
 PATHS = (
@@ -82,7 +82,7 @@ def _bill(store: TenantStore) -> None:
 
 
 def _forget(store: TenantStore) -> None:
-    store.facts.delete_before(CHARGEBACKS_TABLE, DAYS[1], epoch=1)
+    remove_days(store.facts, DAYS[1], CHARGEBACKS_TABLE)
 
 
 def _find_pending(store: TenantStore) -> None:

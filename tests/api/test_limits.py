@@ -24,7 +24,7 @@ from chargeback.model.run_request import RunRequest
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
-from tests.support.facts import Share, days_from, tenant_store
+from tests.support.facts import Share, days_from, replace_day, tenant_store
 from tests.support.serving import client_of, services_for, wait_until
 
 FIRST = date(2026, 1, 1)
@@ -40,7 +40,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
     """Six days of four hundred thousand rows, each with an identity of its own."""
     with tenant_store(tmp_path_factory.mktemp("large")) as store:
         for day in days_from(FIRST, 6):
-            store.facts.replace_day(CHARGEBACKS_TABLE, day, _day(day, 400_000), epoch=1)
+            replace_day(store.facts, CHARGEBACKS_TABLE, day, _day(day, 400_000))
         yield store
 
 
@@ -167,7 +167,7 @@ def test_a_failure_in_the_middle_breaks_the_connection(tmp_path: Path) -> None:
     """A short file is never taken for a whole one."""
     with tenant_store(tmp_path) as store:
         for day in days_from(FIRST, 4):
-            store.facts.replace_day(CHARGEBACKS_TABLE, day, _day(day, 100_000), epoch=1)
+            replace_day(store.facts, CHARGEBACKS_TABLE, day, _day(day, 100_000))
         last = store.facts.snapshot(CHARGEBACKS_TABLE).files[-1]
         path = Path(last.path)
         content = bytearray(path.read_bytes())
@@ -182,7 +182,7 @@ def test_a_failure_in_the_middle_breaks_the_connection(tmp_path: Path) -> None:
 def test_a_failure_before_the_first_byte_is_a_problem(tmp_path: Path) -> None:
     """What fails at once is answered as such, not as an empty file."""
     with tenant_store(tmp_path) as store:
-        store.facts.replace_day(CHARGEBACKS_TABLE, FIRST, _day(FIRST, 10), epoch=1)
+        replace_day(store.facts, CHARGEBACKS_TABLE, FIRST, _day(FIRST, 10))
         Path(store.facts.snapshot(CHARGEBACKS_TABLE).files[0].path).write_bytes(b"nonsense")
         with client_of(services_for(store)) as client:
             response = client.post(f"{ACME}/export", json=RANGE)

@@ -13,7 +13,7 @@ from benchmarks.reference.star import Star
 from benchmarks.shapes import CLUSTER_TYPES, FIRST_DAY, Shape
 from benchmarks.tenants import Generated, generate, generated
 
-from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
+from chargeback.store.facts.tables import BILLING_TABLE, read_day
 
 _TINY = Shape("tiny", identities=20, clusters=3, members=4, days=2, resources=5, topics=4)
 
@@ -28,7 +28,7 @@ def test_every_line_is_allocated(tmp_path: Path) -> None:
     tenant = _tiny(tmp_path / "tenant")
     rows = [pq.ParquetFile(name).read() for name in tenant.files()]
     charged = [pc.sum(each["amount"]).as_py() for each in rows]
-    facts = FactTables(tenant.facts)
+    facts = tenant.tables()
     billed = [pc.sum(read_day(facts, BILLING_TABLE, day)["total_cost"]).as_py() for day in _TINY.dates()]
     assert charged == billed
     floors = Floors(tenant.facts)

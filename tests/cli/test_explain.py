@@ -9,15 +9,16 @@ import pytest
 
 from chargeback.cli.explain import WIDTH
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables, read_day
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, read_day
 from tests.cli.conftest import TODAY, Demo, Run
+from tests.support.facts import known_facts
 
 DAY = TODAY - timedelta(days=6)
 
 
 def a_row(demo: Demo) -> dict[str, Any]:
     """A row of the day that an identity is charged."""
-    rows = read_day(FactTables(demo.file.parent / "acme.facts"), CHARGEBACKS_TABLE, DAY).to_pylist()
+    rows = read_day(known_facts(demo.file.parent / "acme.facts"), CHARGEBACKS_TABLE, DAY).to_pylist()
     return next(row for row in rows if row["identity_id"] != UNALLOCATED)
 
 
@@ -57,7 +58,7 @@ def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
 
 def test_a_topic(chargeback: Run, calculated: Demo) -> None:
     """The same page for a topic's part of a line; of many topics, only as many as asked for are listed."""
-    facts = FactTables(calculated.file.parent / "acme.facts")
+    facts = known_facts(calculated.file.parent / "acme.facts")
     days = facts.snapshot(TOPICS_TABLE).days
     rows = [row for day in days for row in read_day(facts, TOPICS_TABLE, day).to_pylist()]
     row = min((row for row in rows if row["topic_usage"]), key=lambda row: row["topic_usage"])

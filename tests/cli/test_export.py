@@ -15,6 +15,7 @@ from chargeback.cli.export import period_of
 from chargeback.model.days import ONE_DAY
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables
 from tests.cli.conftest import Demo, Run
+from tests.support.facts import known_facts
 
 
 def amounts(file: Path) -> list[Decimal]:
@@ -40,7 +41,7 @@ def test_all_rows(chargeback: Run, calculated: Demo, form: str) -> None:
         "export", "--config", str(calculated.file), "--tenant", "acme", "--format", form, "--to", str(file)
     )
     assert said.returncode == 0, said.stderr
-    facts = FactTables(calculated.file.parent / "acme.facts")
+    facts = known_facts(calculated.file.parent / "acme.facts")
     days = facts.snapshot(CHARGEBACKS_TABLE).days
     found = amounts(file)
     assert sum(found) == total(facts, BILLING_TABLE, "total_cost")
@@ -51,7 +52,7 @@ def test_all_rows(chargeback: Run, calculated: Demo, form: str) -> None:
 
 def test_a_folder_has_a_file_for_each_month(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
     """Topics, month by month; a month that is named, or days, are all that is written."""
-    facts = FactTables(calculated.file.parent / "acme.facts")
+    facts = known_facts(calculated.file.parent / "acme.facts")
     days = facts.snapshot(TOPICS_TABLE).days
     months = sorted({f"{day:%Y-%m}" for day in days})
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--rows", "topics"]
@@ -75,7 +76,7 @@ def test_columns_and_an_earlier_instant(chargeback: Run, calculated: Demo, tmp_p
     said = chargeback(*words, "--to", str(file), "--columns", "amount,identity_id", "--as-of", "2999-01-01")
     assert said.returncode == 0, said.stderr
     assert file.read_text(encoding="utf-8").startswith("amount,identity_id\n")
-    assert sum(amounts(file)) == total(FactTables(calculated.file.parent / "acme.facts"), BILLING_TABLE, "total_cost")
+    assert sum(amounts(file)) == total(known_facts(calculated.file.parent / "acme.facts"), BILLING_TABLE, "total_cost")
     said = chargeback(*words, "--to", str(tmp_path / "none.csv"), "--as-of", "2001-01-01")
     assert (said.returncode, "there are no chargebacks on these days" in said.stderr) == (1, True), said.stderr
     for wrong, told in (
@@ -93,7 +94,7 @@ def test_what_cannot_be_exported(chargeback: Run, calculated: Demo, tmp_path: Pa
     file = tmp_path / "rows.csv"
     file.write_text("before", encoding="utf-8")
     words = ["export", "--config", str(calculated.file), "--to", str(file)]
-    days = FactTables(calculated.file.parent / "acme.facts").snapshot(CHARGEBACKS_TABLE).days
+    days = known_facts(calculated.file.parent / "acme.facts").snapshot(CHARGEBACKS_TABLE).days
     said = chargeback(*words, "--tenant", "acme", "--from", str(days[-1] + ONE_DAY))
     assert (said.returncode, said.stderr) == (
         1,

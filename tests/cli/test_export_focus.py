@@ -18,6 +18,7 @@ from chargeback.ecosystems.focus_files import ecosystem as focus
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, FactTables, read_day
 from tests.cli.conftest import Demo, Run
+from tests.support.facts import known_facts
 
 
 def test_a_folder_of_the_whole_bill(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_a_folder_of_the_whole_bill(chargeback: Run, calculated: Demo, tmp_path:
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     said = chargeback(*words, "--version", "1.4", "--split", "topics")
     assert said.returncode == 0, said.stderr
-    snapshot = FactTables(calculated.file.parent / "acme.facts").snapshot(BILLING_TABLE)
+    snapshot = known_facts(calculated.file.parent / "acme.facts").snapshot(BILLING_TABLE)
     months = sorted({f"{day:%Y-%m}" for day in snapshot.days})
     files = sorted((folder / "data" / "acme-topics").iterdir())
     assert [file.name for file in files] == [f"{month}.parquet" for month in months]
@@ -49,7 +50,7 @@ def test_what_is_exported_can_be_read_as_a_bill(
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     assert chargeback(*words, "--version", version, "--split", "none").returncode == 0
-    facts = FactTables(calculated.file.parent / "acme.facts")
+    facts = known_facts(calculated.file.parent / "acme.facts")
     billed: dict[tuple[date, str], Decimal] = defaultdict(Decimal)
     for day in facts.snapshot(BILLING_TABLE).days:
         for line in read_day(facts, BILLING_TABLE, day).to_pylist():
@@ -79,7 +80,7 @@ def test_what_is_exported_by_identities_can_be_charged_as_it_is(
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     assert chargeback(*words, "--version", "1.4", "--split", "identities").returncode == 0
-    expected = paid(FactTables(calculated.file.parent / "acme.facts"))
+    expected = paid(known_facts(calculated.file.parent / "acme.facts"))
     settings = {
         "cluster_id": "acme",
         "identity_source": {"source": "static", "static_identities": [{"identity_id": "nobody"}]},
@@ -102,7 +103,7 @@ def test_what_is_exported_by_identities_can_be_charged_as_it_is(
     (tmp_path / "again.yaml").write_text(json.dumps({"tenants": {"again": tenant}}))
     said = chargeback("run", "--config", str(tmp_path / "again.yaml"))
     assert said.returncode == 0, said.stderr
-    found = paid(FactTables(tmp_path / "again.facts"))
+    found = paid(known_facts(tmp_path / "again.facts"))
     assert {key: cost for key, cost in found.items() if key[2] != "Credit"} == {
         key: cost for key, cost in expected.items() if key[2] != "PROMO_CREDIT"
     }

@@ -6,8 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from chargeback.model.days import ONE_DAY
-from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
+from chargeback.store.facts.tables import BILLING_TABLE, read_day
 from tests.cli.conftest import TODAY, Demo, Run
+from tests.support.facts import known_facts
 
 DAY = TODAY - timedelta(days=6)
 MAPPING = "columns: {amount: amount, entity: resource, product_type: line type, date: day}\n"
@@ -15,7 +16,7 @@ MAPPING = "columns: {amount: amount, entity: resource, product_type: line type, 
 
 def files_of(demo: Demo) -> tuple[Path, Path]:
     """The bill of a day as a file of costs, and its mapping."""
-    bill = read_day(FactTables(demo.file.parent / "acme.facts"), BILLING_TABLE, DAY).to_pylist()
+    bill = read_day(known_facts(demo.file.parent / "acme.facts"), BILLING_TABLE, DAY).to_pylist()
     costs, mapping = demo.file.with_name("costs.csv"), demo.file.with_name("mapping.yaml")
     lines = [f"{DAY},{row['resource_id']},{row['product_type']},{row['total_cost']:f}" for row in bill]
     costs.write_text("\n".join(["day,resource,line type,amount", *lines, ""]), encoding="utf-8")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from chargeback.model.chargeback import CHARGEBACKS
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE, FactTables
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, TOPICS_TABLE
 from tests.cli.conftest import DAYS, TODAY, Demo, Run
 from tests.support.damage import file_of
+from tests.support.facts import known_facts, replace_day
 
 
 def test_days_that_sum_to_their_bill(chargeback: Run, calculated: Demo) -> None:
@@ -25,8 +26,8 @@ def test_days_that_sum_to_their_bill(chargeback: Run, calculated: Demo) -> None:
 def test_a_day_that_differs(chargeback: Run, calculated: Demo) -> None:
     """A calculated day whose rows are gone is an error, and the exit code is 1."""
     day = TODAY - timedelta(days=6)
-    tables = FactTables(calculated.file.parent / "acme.facts")
-    tables.replace_day(CHARGEBACKS_TABLE, day, CHARGEBACKS.empty_table(), epoch=10**6)
+    tables = known_facts(calculated.file.parent / "acme.facts")
+    replace_day(tables, CHARGEBACKS_TABLE, day, CHARGEBACKS.empty_table())
     said = chargeback("verify", "--config", str(calculated.file))
     assert said.returncode == 1
     assert "error: tenant acme: 1 of 3 days differ from their bill" in said.stderr
@@ -35,7 +36,7 @@ def test_a_day_that_differs(chargeback: Run, calculated: Demo) -> None:
 def test_a_day_with_a_lost_file(chargeback: Run, calculated: Demo) -> None:
     """The file is named, the days beside it are compared, and the exit code is 1."""
     day = TODAY - timedelta(days=6)
-    Path(file_of(FactTables(calculated.file.parent / "acme.facts"), CHARGEBACKS_TABLE, day).path).unlink()
+    Path(file_of(known_facts(calculated.file.parent / "acme.facts"), CHARGEBACKS_TABLE, day).path).unlink()
     said = chargeback("verify", "--config", str(calculated.file))
     assert said.returncode == 1
     assert f"error: tenant acme: {day}: the file chargebacks/date={day}/" in said.stderr
@@ -48,8 +49,8 @@ def test_topics_beside_their_clusters(chargeback: Run, calculated: Demo) -> None
     assert sum(" attributed  " in line and line.startswith(" 20") for line in said.stdout.splitlines()) == DAYS - 5
     assert "the topics of every attributed day sum to their lines exactly" in said.stdout
     day = TODAY - timedelta(days=6)
-    tables = FactTables(calculated.file.parent / "acme.facts")
-    tables.replace_day(TOPICS_TABLE, day, TOPIC_ATTRIBUTIONS.empty_table(), epoch=10**6)
+    tables = known_facts(calculated.file.parent / "acme.facts")
+    replace_day(tables, TOPICS_TABLE, day, TOPIC_ATTRIBUTIONS.empty_table())
     said = chargeback("verify", "--config", str(calculated.file))
     assert said.returncode == 1
     assert f"error: tenant acme: {day}: 0 lines differ from their topics" in said.stderr

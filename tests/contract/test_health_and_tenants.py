@@ -84,6 +84,7 @@ def test_who_am_i(client: Client) -> None:
 def test_status(client: Client, everything: Everything) -> None:
     """Per date five flags, for the lookback unless dates are given."""
     answer = client.answer(f"{everything.base}/status")
+    assert answer["is_published"]
     assert [state["tracking_date"] for state in answer["states"]] == WINDOW
     for state in answer["states"]:
         assert all(value is True for name, value in state.items() if name != "tracking_date")

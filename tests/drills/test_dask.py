@@ -80,7 +80,7 @@ def _calculating(
     run = command(deployment.config_file, "run")
     place = deployment.store.facts.place
     try:
-        eventually(lambda: any("date=" in path for path in place.data_files(CHARGEBACKS_TABLE)))
+        eventually(lambda: any("date=" in file.path for file in place.files(CHARGEBACKS_TABLE)))
         assert run.poll() is None
         yield deployment, run
     finally:

@@ -139,7 +139,7 @@ def _calculated_exactly_once(drill: Drill, folder: Path, *, tenants: int, days: 
             ends = [process.wait(20) for process in processes]
         assert ends == [0, 0, 0, 0]
         for store in stores:
-            written = [path for path in store.facts.place.data_files(CHARGEBACKS_TABLE) if "date=" in path]
+            written = [file.path for file in store.facts.place.files(CHARGEBACKS_TABLE) if "date=" in file.path]
             assert len(written) == due
             drill.compare_shares(alone, store)
 

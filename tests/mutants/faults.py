@@ -216,8 +216,8 @@ FAULTS: Final = (
     ),
     Fault(
         "store/control/lease.py",
-        "epoch = max(row.lease_epoch, newest_epoch) + 1",
         "epoch = row.lease_epoch + 1",
+        "epoch = row.lease_epoch",
         "store/control/test_lease.py",
     ),
     Fault(

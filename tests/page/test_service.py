@@ -21,6 +21,7 @@ from chargeback.store.tenant import TenantStore, open_store
 from tests.contract.deployment import CUTOFF_DAYS, deployed
 from tests.page.test_web import CHROMIUM, node
 from tests.security.test_tls import certificate
+from tests.support.facts import replace_day
 from tests.support.nginx import PASSWORD, example_below_a_path, proxied
 
 __all__ = ["certificate"]
@@ -44,7 +45,7 @@ def spoil(store: TenantStore) -> None:
     field = rows.schema.field("amount")
     amounts = pa.array([first + Decimal("0.000000000001"), *others], field.type)
     changed = rows.set_column(rows.schema.get_field_index("amount"), field, amounts)
-    store.facts.replace_day(CHARGEBACKS_TABLE, days[-3], changed, epoch=10)
+    replace_day(store.facts, CHARGEBACKS_TABLE, days[-3], changed)
 
 
 @pytest.fixture(scope="module")

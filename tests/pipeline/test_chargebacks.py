@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
-from chargeback.errors import SourcePartial, SourceUnavailable, StorageError
+from chargeback.errors import SourcePartial, SourceUnavailable
+from chargeback.model.days import Clock
 from chargeback.model.inventory import Inventory, Resource
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run_messages import RunOutcome
+from chargeback.store.control.catalogue import NewContent
 from chargeback.store.control.days import METRICS, listing
 from chargeback.store.control.inventory import read_inventory
+from chargeback.store.control.lease import Lease
 from chargeback.store.control.schema import days
-from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, PreparedDay
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, FactTables
 from tests.support.sources import DAY, RECALCULATE, Laboratory, line
 
 AWAY = SourceUnavailable("HTTP 503", source="metrics")
@@ -171,22 +175,24 @@ def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laborator
     assert laboratory.state().evidence_version == 1
 
 
-def test_whom_rows_charge_is_known_before_the_rows_are(laboratory: Laboratory) -> None:
-    """A reader never sees a row of somebody who has no place in the inventory, whenever the writer is killed."""
+def test_whom_rows_charge_is_known_with_the_rows(laboratory: Laboratory) -> None:
+    """A reader never sees a row of somebody who has no place in the inventory: both are one transaction."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-unlisted"): 1}}
-    facts, commit, seen = laboratory.store.facts, laboratory.store.facts.commit_days, []
+    facts, seen = laboratory.store.facts, list[tuple[bool, bool]]()
 
-    def killed(prepared: Sequence[PreparedDay], *, epoch: int) -> None:
-        commit(prepared, epoch=epoch)
-        if CHARGEBACKS_TABLE in {each.table for each in prepared}:
-            with laboratory.store.control.read() as connection:
-                seen.append({each.identity_id for each in read_inventory(connection).identities})
-            raise StorageError("the machine is gone")
+    @contextmanager
+    def commit(lease: Lease, now: Clock) -> Iterator[tuple[Connection, datetime]]:
+        with FactTables.commit(facts, lease, now) as found:
+            yield found
+        with laboratory.store.control.read() as connection:
+            known = {each.identity_id for each in read_inventory(connection).identities}
+        seen.append((bool(facts.snapshot(CHARGEBACKS_TABLE).files), "sa-unlisted" in known))
 
-    facts.commit_days = killed  # type: ignore[method-assign]
+    facts.commit = commit  # type: ignore[method-assign]
     laboratory.run()
     assert laboratory.charged() == {"sa-unlisted": "100"}
-    assert "sa-unlisted" in seen[0]
+    assert (True, True) in seen
+    assert (True, False) not in seen
 
 
 def test_metrics_are_waited_for_and_then_done_without(laboratory: Laboratory) -> None:
@@ -212,7 +218,7 @@ def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> 
         laboratory.sources.lines = {DAY: [line("100"), line("7")], before: [line("100", day=before)]}
         facts, prepare = laboratory.store.facts, laboratory.store.facts.prepare_day
 
-        def lose_a_line(name: str, day: date, rows: pa.Table) -> PreparedDay:
+        def lose_a_line(name: str, day: date, rows: pa.Table) -> NewContent:
             is_lossy = (name, day) == (BILLING_TABLE, DAY)
             return prepare(name, day, rows.slice(1) if is_lossy else rows)
 

@@ -136,7 +136,7 @@ def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deploymen
     assert result.outcome is RunOutcome.FAILED
     assert "lease" in result.errors[0]
     assert recorded_runs(deployment.store) == []
-    assert not deployment.store.facts.exist()
+    assert not list(deployment.store.facts.place.files())
 
 
 def test_a_child_that_found_nothing_executes_the_next_run(deployment: Deployment, children: ChildProcesses) -> None:

@@ -26,7 +26,7 @@ from chargeback.model.money import total
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run_messages import Progress, RunOutcome, Stage, StopSignal
 from chargeback.store.control.emissions import Emission, read_emissions
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from tests.emitters.plugins import installed
 from tests.support.clock import TODAY
 from tests.support.deployments import DAYS, Deployment
@@ -260,7 +260,7 @@ def test_a_hanging_emitter_ends_with_the_run(deployment: Emitting, tmp_path: Pat
 def test_facts_that_are_gone_are_the_dates_error(emitted: Emitting) -> None:
     """A file that is lost in the middle of a run fails its date and no other."""
     emitted.emitters(finance(name="again", params={"output_dir": "again"}))
-    (file,) = FactTables(emitted.store.facts.root).snapshot(CHARGEBACKS_TABLE).within(DayRange(DAY, DAY + ONE_DAY))
+    (file,) = emitted.store.facts.snapshot(CHARGEBACKS_TABLE).within(DayRange(DAY, DAY + ONE_DAY))
 
     def lose(progress: Progress) -> None:
         if progress.stage is Stage.EMITTING:

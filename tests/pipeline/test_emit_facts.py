@@ -32,7 +32,6 @@ ROWS = 20_000
 @pytest.fixture
 def run(deployment: Deployment) -> RunContext:
     """A run of a tenant that has a day of many rows."""
-    deployment.store.facts.create()
     write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     nobody: Callable[[object], None] = lambda _: None  # noqa: E731

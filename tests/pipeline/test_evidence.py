@@ -27,6 +27,7 @@ from chargeback.store.facts.tables import (
     FactTables,
 )
 from tests.support.damage import file_of, remove
+from tests.support.facts import new_facts, replace_day
 from tests.support.laws import examples
 from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
@@ -117,9 +118,8 @@ CLUSTER = Inventory([Resource("lkc-1", "kafka_cluster")])
 @pytest.fixture
 def facts(tmp_path: Path) -> Iterator[FactTables]:
     """Fact tables that have the usage of one day."""
-    tables = FactTables(tmp_path / "facts")
-    tables.create()
-    tables.replace_day(USAGE_TABLE, ANY_DAY, table(MORE), epoch=1)
+    tables = new_facts(tmp_path / "facts")
+    replace_day(tables, USAGE_TABLE, ANY_DAY, table(MORE))
     yield tables
 
 

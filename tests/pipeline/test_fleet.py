@@ -19,7 +19,7 @@ from chargeback.pipeline import day_task, fleet
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, Stage, StopSignal
 from chargeback.store.control.lease import LeaseOwner, acquire
-from chargeback.store.facts.history import content_key
+from chargeback.store.facts.files import content_key
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, SCHEMAS, FactTables
 from tests.support.dask_cluster import Cluster, certificates, dask_cluster
 from tests.support.objects import new_bucket
@@ -93,7 +93,7 @@ def test_workers_of_this_machine_write_the_same_files(tmp_path: Path, alone: lis
 def test_workers_write_into_a_bucket(tmp_path: Path, cluster: Cluster, alone: list[str]) -> None:
     """A worker that shares nothing with the run but object storage writes the same files there."""
     with laboratory(tmp_path / "dask") as tenant:
-        tenant.store = replace(tenant.store, facts=FactTables(new_bucket(tmp_path)))
+        tenant.store = replace(tenant.store, facts=FactTables(new_bucket(tmp_path), tenant.store.control))
         assert run(tenant, cluster.settings).errors == ()
         assert stored(tenant) == alone
 

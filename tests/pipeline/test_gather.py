@@ -77,7 +77,6 @@ class Bills:
 @pytest.fixture
 def run(deployment: Deployment) -> RunContext:
     """A run that has just begun."""
-    deployment.store.facts.create()
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     stop = StopSignal()
     return RunContext(

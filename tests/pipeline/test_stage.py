@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from sqlalchemy import Connection
 
 from chargeback.errors import LeaseLost, SourceUnavailable, StorageBusy, StorageError
-from chargeback.model.days import DayRange
+from chargeback.model.days import Clock, DayRange
 from chargeback.pipeline import stage
 from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.pipeline.stage import MAX_DAYS, MAX_ROWS, Batch
-from chargeback.store.facts.history import content_key
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables, PreparedDay
+from chargeback.store.control.catalogue import every_file
+from chargeback.store.control.lease import Lease
+from chargeback.store.facts.files import content_key
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
 from tests.support.laws import one_first
 from tests.support.sources import DAY, RECALCULATE, Laboratory, line
 
 DAYS = [DAY - timedelta(days=number) for number in range(4)]
+#: Bills, charges and topics.
+_STAGES = 3
 
 
 @pytest.fixture
@@ -37,9 +44,19 @@ def _billed(folder: Path) -> Laboratory:
     return opened
 
 
-def commits(laboratory: Laboratory) -> dict[str, int]:
-    """How often each table was written."""
-    return {name: max(0, laboratory.store.facts.snapshot(name).version) for name in SCHEMAS}
+@pytest.fixture
+def commits(laboratory: Laboratory) -> list[datetime]:
+    """The instants of all transactions of the catalogue."""
+    facts, found = laboratory.store.facts, list[datetime]()
+
+    @contextmanager
+    def commit(lease: Lease, now: Clock) -> Iterator[tuple[Connection, datetime]]:
+        with FactTables.commit(facts, lease, now) as (connection, at):
+            found.append(at)
+            yield connection, at
+
+    facts.commit = commit  # type: ignore[method-assign]
+    return found
 
 
 def test_a_batch_ends_with_enough_days_rows_or_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,21 +97,16 @@ def test_the_last_days_of_a_failed_stage(error: Exception, *, is_committed: bool
     assert bool(seen) is is_committed
 
 
-def test_a_run_commits_its_days_together(laboratory: Laboratory) -> None:
-    """One commit for each table, whatever the number of days; also when all of them change."""
+def test_a_run_commits_its_days_together(laboratory: Laboratory, commits: list[datetime]) -> None:
+    """One transaction for each stage, whatever the number of days; also when all of them change."""
     assert laboratory.run().errors == ()
-    first = commits(laboratory)
-    assert {name for name, count in first.items() if count != 1} == {
-        name for name in SCHEMAS if name.endswith("_history")
-    }
+    assert len(commits) == _STAGES
     laboratory.sources.lines = {day: [line("110", day=day)] for day in DAYS}
     assert laboratory.run().errors == ()
-    changed = {name for name, count in commits(laboratory).items() if count != first[name]}
-    assert changed == {
-        f"{name}{suffix}" for name in ("billing", "chargebacks", "topic_attributions") for suffix in ("", "_history")
-    }
-    assert set(commits(laboratory).values()) <= {0, 1, 2}
-    assert DIMENSIONS_TABLE not in changed
+    assert len(commits) == 2 * _STAGES
+    with laboratory.store.control.read() as connection:
+        ended = {each.table for each in every_file(connection) if each.until is not None}
+    assert ended == {"billing", "chargebacks", "topic_attributions"}
 
 
 def test_days_before_an_answer_that_fails_the_run_are_stored(laboratory: Laboratory) -> None:
@@ -131,32 +143,35 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         return _stored(opened)
 
 
-def _dying(facts: FactTables, step: int) -> Callable[[], None]:
-    """Let a commit be the last thing that the process does; return what undoes it."""
-    commit, steps = facts.commit_days, iter(range(100))
+def _dying(facts: FactTables, step: int, *, is_committed: bool) -> None:
+    """Let a commit be the last thing that the process does, or what it does not live to do."""
+    commit, steps = FactTables.commit, iter(range(100))
 
-    def commit_and_die(prepared: Sequence[PreparedDay], *, epoch: int) -> None:
+    @contextmanager
+    def commit_and_die(lease: Lease, now: Clock) -> Iterator[tuple[Connection, datetime]]:
         number = next(steps)
-        if number <= step:
-            commit(prepared, epoch=epoch)
-        if number >= step:
+        if number > step:
+            raise StorageBusy("dead")
+        with commit(facts, lease, now) as found:
+            yield found
+            if number == step and not is_committed:
+                raise StorageBusy("dead")
+        if number == step:
             raise StorageBusy("dead")
 
-    facts.commit_days = commit_and_die  # type: ignore[method-assign]
-
-    def undo() -> None:
-        facts.commit_days = commit  # type: ignore[method-assign]
-
-    return undo
+    facts.commit = commit_and_die  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("step", one_first(range(1, 6)))
-def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, undisturbed: list[str], step: int) -> None:
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("step", one_first(range(_STAGES)))
+def test_a_kill_at_a_commit_repeats_the_days(
+    laboratory: Laboratory, undisturbed: list[str], step: int, *, is_committed: bool
+) -> None:
     """Wherever a run ends in a batch, the next one has the files of a run that nothing disturbed, each once."""
-    undo = _dying(laboratory.store.facts, step)
-    assert laboratory.run().outcome is RunOutcome.FAILED
-    undo()
-    assert not all(laboratory.state(day).topics.is_current for day in DAYS)
+    facts = laboratory.store.facts
+    _dying(facts, step, is_committed=is_committed)
+    laboratory.run()
+    del facts.commit
     assert laboratory.run().errors == ()
     assert _stored(laboratory) == undisturbed
     assert {laboratory.state(day).chargebacks.revision for day in DAYS} == {1}
@@ -166,12 +181,11 @@ def test_a_kill_between_two_commits_repeats_the_days(laboratory: Laboratory, und
 def test_an_error_of_the_storage_is_one_of_each_day(laboratory: Laboratory) -> None:
     """A commit that will not go in is an error of the days of its batch, named once."""
 
-    def refuse(prepared: Sequence[PreparedDay], *, epoch: int) -> None:
-        if prepared and prepared[0].table == "chargebacks":
-            raise StorageError("the table chargebacks cannot be used")
+    def refuse(lease: Lease, now: Clock) -> NoReturn:
+        raise StorageError("the table chargebacks cannot be used")
 
     laboratory.run()
-    laboratory.store.facts.commit_days = refuse  # type: ignore[method-assign]
+    laboratory.store.facts.commit = refuse  # type: ignore[method-assign]
     result = laboratory.run(RECALCULATE)
     assert result.errors[0] == f"4 days ({DAYS[-1]} to {DAYS[0]}): the table chargebacks cannot be used"
     assert {laboratory.state(day).error for day in DAYS} == {"the table chargebacks cannot be used"}

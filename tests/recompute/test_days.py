@@ -17,6 +17,7 @@ from chargeback.recompute.days import DayRecomputer, billed_lines
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from tests.support.damage import file_of, remove
+from tests.support.facts import replace_day
 from tests.support.sources import DAY, Laboratory, line
 
 AWAY = SourceUnavailable("HTTP 503", source="metrics")
@@ -123,7 +124,7 @@ def test_a_bill_with_missing_lines_is_refused(laboratory: Laboratory) -> None:
     laboratory.run()
     facts, state = laboratory.store.facts, laboratory.state()
     assert billed_lines(facts, state).num_rows == 2
-    facts.replace_day(BILLING_TABLE, DAY, laboratory.stored(BILLING_TABLE).slice(0, 1), epoch=10**6)
+    replace_day(facts, BILLING_TABLE, DAY, laboratory.stored(BILLING_TABLE).slice(0, 1))
     with pytest.raises(StorageError, match="2 billing lines were stored, but 1 found"):
         billed_lines(facts, state)
 
@@ -133,7 +134,7 @@ def test_nothing_in_this_room_writes() -> None:
     writers = {
         "write",
         "replace_day",
-        "delete_before",
+        "commit",
         "save_day",
         "save_dataset",
         "mark_due",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from sqlalchemy import update
 
 from chargeback.allocation.policies import parse_policies
 from chargeback.errors import HistoryGone, PluginError, SourceUnavailable
@@ -23,15 +24,11 @@ from chargeback.recompute.explain import (
 )
 from chargeback.recompute.rules import CONFIGURED, RECORDED, SHIPPED, AllocationRules
 from chargeback.recompute.stored_day import LineNotFound
-from chargeback.store.facts.tables import (
-    BILLING_TABLE,
-    CHARGEBACKS_TABLE,
-    HISTORY_TABLES,
-    MEMBERS_TABLE,
-    USAGE_TABLE,
-)
+from chargeback.store.control.schema import files
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, USAGE_TABLE, FactTables
 from tests.support.clock import NOW, FixedClock
 from tests.support.damage import file_of, remove
+from tests.support.facts import replace_day
 from tests.support.sources import DAY, RECALCULATE, Laboratory, line
 
 NINE_TO_ONE = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
@@ -114,7 +111,7 @@ def test_a_row_that_differs(laboratory: Laboratory) -> None:
     shifted = rows.set_column(
         position, rows.schema.field("amount"), rows["amount"].take(list(range(rows.num_rows))[::-1])
     )
-    laboratory.store.facts.replace_day(CHARGEBACKS_TABLE, DAY, shifted, epoch=10**6)
+    replace_day(laboratory.store.facts, CHARGEBACKS_TABLE, DAY, shifted)
     assert explained(laboratory).is_same is False
 
 
@@ -196,17 +193,24 @@ def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
     assert (found.line is None) == (name == BILLING_TABLE)
 
 
+def give_up(facts: FactTables, name: str) -> None:
+    """Give up what a table had earlier."""
+    of_table = (files.c.table_name == name) & files.c.until.is_not(None)
+    with facts.control.write() as connection:
+        connection.execute(update(files).where(of_table).values(gone_at=NOW))
+
+
 @pytest.mark.extensive
 def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
     """Superseded evidence that is no longer kept is told; without the rows of then, what is known of them is."""
     recalculated(laboratory)
     facts, then = laboratory.store.facts, NOW + timedelta(minutes=1)
-    facts.delete_before(HISTORY_TABLES[USAGE_TABLE], DAY + timedelta(days=1), epoch=10**6)
+    give_up(facts, USAGE_TABLE)
     found = explained(laboratory, as_of=then)
     assert (
         found.missing == "the measured usage of that revision is no longer kept; history_days says for how long it is"
     )
-    facts.delete_before(HISTORY_TABLES[CHARGEBACKS_TABLE], DAY + timedelta(days=1), epoch=10**6)
+    give_up(facts, CHARGEBACKS_TABLE)
     assert [each.amount for each in explained(laboratory).revisions] == [None, Decimal(50)]
     with pytest.raises(HistoryGone):
         explained(laboratory, as_of=then)

@@ -14,6 +14,7 @@ from chargeback.recompute.stored_day import LineNotFound
 from chargeback.store.facts.tables import BILLING_TABLE, TOPIC_USAGE_TABLE, TOPICS_TABLE
 from tests.pipeline.topic_deployment import DAY, Attributed, attributed, organisation, prepared
 from tests.support.damage import file_of, remove
+from tests.support.facts import replace_day
 
 __all__ = ["attributed", "organisation", "prepared"]
 
@@ -83,7 +84,7 @@ def test_a_day_whose_metrics_failed(attributed: Attributed) -> None:
         "total_usage": None,
     }
     table = type(rows).from_pylist([*kept, failed], schema=rows.schema)
-    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, table, epoch=10**6)
+    replace_day(attributed.store.facts, TOPICS_TABLE, DAY, table)
     found = explained(attributed, failed)
     assert (found.method, found.is_same) == (ATTRIBUTION_FAILED, True)
 

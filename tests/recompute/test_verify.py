@@ -26,7 +26,7 @@ from chargeback.store.facts.tables import TOPICS_TABLE
 from tests.pipeline.topic_deployment import DAY, WINDOW, Attributed, attributed, deployment, organisation, prepared
 from tests.support.clock import TODAY
 from tests.support.days import set_chargebacks
-from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
+from tests.support.facts import Share, line, replace_day, tenant_store, write_lines, write_shares
 
 __all__ = ["attributed", "deployment", "organisation", "prepared"]
 
@@ -55,7 +55,7 @@ def test_a_line_that_differs(attributed: Attributed) -> None:
     amounts[0] -= Decimal(1).scaleb(-12)
     position = rows.schema.get_field_index("amount")
     changed = rows.set_column(position, rows.schema.field("amount"), pa.array(amounts, MONEY))
-    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, changed, epoch=EPOCH)
+    replace_day(attributed.store.facts, TOPICS_TABLE, DAY, changed)
     found = checks(attributed)
     assert (found[DAY].is_wrong, found[DAY].wrong_lines) == (True, 1)
     assert not any(check.is_wrong for day, check in found.items() if day != DAY)
@@ -81,7 +81,7 @@ def test_sums_beyond_every_amount_are_exact(tmp_path: Path) -> None:
 def test_rows_that_are_gone(attributed: Attributed) -> None:
     """A line whose rows are all missing is not taken for one that was left out."""
     rows = attributed.topics()
-    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, rows.slice(0, 0), epoch=EPOCH)
+    replace_day(attributed.store.facts, TOPICS_TABLE, DAY, rows.slice(0, 0))
     check = checks(attributed)[DAY]
     assert (check.is_wrong, check.lost_rows) == (True, rows.num_rows)
 
@@ -91,7 +91,7 @@ def test_rows_of_a_line_that_is_not_billed(attributed: Attributed) -> None:
     rows = attributed.topics()
     position = rows.schema.get_field_index("line_id")
     strangers = rows.set_column(position, rows.schema.field("line_id"), [["stranger"] * rows.num_rows])
-    attributed.store.facts.replace_day(TOPICS_TABLE, DAY, strangers, epoch=EPOCH)
+    replace_day(attributed.store.facts, TOPICS_TABLE, DAY, strangers)
     assert checks(attributed)[DAY].wrong_lines == 1
 
 

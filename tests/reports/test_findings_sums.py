@@ -35,7 +35,7 @@ from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
-from tests.support.facts import Share, days_from, write_shares
+from tests.support.facts import Share, days_from, replace_day, write_shares
 from tests.support.laws import examples
 from tests.support.readers import Read
 
@@ -68,7 +68,7 @@ def write_topics(facts: FactTables, day: date, topics: Iterable[str], cluster: s
         for product, method, amount in (("BASE", "even_split", "2"), ("STORAGE", "retained_bytes_ratio", "1"))
         for topic in sorted(topics)
     ]
-    facts.replace_day(TOPICS_TABLE, day, pa.Table.from_pylist(rows, schema=TOPIC_ATTRIBUTIONS), epoch=1)
+    replace_day(facts, TOPICS_TABLE, day, pa.Table.from_pylist(rows, schema=TOPIC_ATTRIBUTIONS))
 
 
 def measure(facts: FactTables, table: str, day: date, rows: Iterable[Measurement]) -> None:
@@ -77,7 +77,7 @@ def measure(facts: FactTables, table: str, day: date, rows: Iterable[Measurement
         {"date": day, "measure": name, "resource_id": resource, "subject": subject, "value": Decimal(value)}
         for name, resource, subject, value in rows
     ]
-    facts.replace_day(table, day, pa.Table.from_pylist(kept, schema=USAGE), epoch=1)
+    replace_day(facts, table, day, pa.Table.from_pylist(kept, schema=USAGE))
 
 
 def bytes_of(day_in: dict[str, int], day_out: dict[str, int]) -> list[Measurement]:
@@ -194,7 +194,7 @@ def test_identities(read: Read, facts: FactTables, table_has_members: bool) -> N
             {"date": day, "resource_id": "lkc-1", "identity_id": name, "relation": "active"} for name in sorted(names)
         ]
         if table_has_members:
-            facts.replace_day(MEMBERS_TABLE, day, pa.Table.from_pylist(rows, schema=MEMBERS), epoch=1)
+            replace_day(facts, MEMBERS_TABLE, day, pa.Table.from_pylist(rows, schema=MEMBERS))
     items = found(read, [IDLE_IDENTITY])
     assert items.keys() == ({(IDLE_IDENTITY, "sa-idle")} if table_has_members else set())
     if table_has_members:
@@ -213,7 +213,7 @@ def test_use_outside_a_scope_is_not_seen(read: Read, facts: FactTables) -> None:
             {"date": day, "resource_id": "lkc-1", "identity_id": name, "relation": "active"}
             for name in ("sa-busy", "sa-idle")
         ]
-        facts.replace_day(MEMBERS_TABLE, day, pa.Table.from_pylist(members, schema=MEMBERS), epoch=1)
+        replace_day(facts, MEMBERS_TABLE, day, pa.Table.from_pylist(members, schema=MEMBERS))
 
     def _idle(scope: RowScope | None) -> list[str]:
         def _query(reader: TenantReader) -> list[Unused]:

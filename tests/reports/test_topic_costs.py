@@ -13,6 +13,7 @@ from chargeback.model.usage import USAGE
 from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT, OtherTopics, TopicCosts, topic_costs
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
+from tests.support.facts import replace_day
 from tests.support.readers import Read
 from tests.support.topics import TopicShare, write_topic_shares
 
@@ -46,7 +47,7 @@ def topics(facts: FactTables) -> FactTables:
             (BYTES_OUT, "silent", "0"),
         )
     ]
-    facts.replace_day(TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist(measured, schema=USAGE), epoch=1)
+    replace_day(facts, TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist(measured, schema=USAGE))
     return facts
 
 
@@ -79,7 +80,7 @@ def test_half_of_the_traffic(read: Read, facts: FactTables) -> None:
     """Where a cluster has only one of the two measures, the other one is unknown; a refund is no zombie."""
     write_topic_shares(facts, [TopicShare(DAY, "a", "5"), TopicShare(DAY, "b", "-1")])
     row = {"date": DAY, "measure": BYTES_OUT, "resource_id": "lkc-1", "subject": "c", "value": Decimal(7)}
-    facts.replace_day(TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist([row], schema=USAGE), epoch=1)
+    replace_day(facts, TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist([row], schema=USAGE))
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
     assert [(item.topic_name, str(item.bytes_in), str(item.bytes_out), item.zombie) for item in found.items] == [
         ("a", "None", "0.000000", True),

@@ -17,7 +17,7 @@ from chargeback.model.usage import USAGE
 from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCosts, unit_costs
 from chargeback.store.facts.tables import USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
-from tests.support.facts import Share, days_from, write_shares
+from tests.support.facts import Share, days_from, replace_day, write_shares
 from tests.support.laws import examples
 from tests.support.readers import Read
 
@@ -59,7 +59,7 @@ def write_usage(facts: FactTables, used: Measured) -> None:
         rows.append(
             {"date": day, "measure": "bytes_out", "resource_id": "lkc-1", "subject": "sa-1", "value": Decimal(7)}
         )
-        facts.replace_day(USAGE_TABLE, day, pa.Table.from_pylist(rows, schema=USAGE), epoch=1)
+        replace_day(facts, USAGE_TABLE, day, pa.Table.from_pylist(rows, schema=USAGE))
 
 
 def counts(row: Share, used: Measured) -> bool:

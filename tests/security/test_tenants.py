@@ -30,7 +30,7 @@ from chargeback.store.control.views import ViewWrite, create_view
 from chargeback.store.facts.tables import TOPICS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import DAYS, LAST
-from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, line, tenant_store, write_lines, write_shares
+from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, line, replace_day, tenant_store, write_lines, write_shares
 from tests.support.serving import served, services_for
 
 #: Stands in everything that is acme's alone, and in nothing that a request of this file contains.
@@ -46,7 +46,7 @@ def fill(store: TenantStore, mark: str) -> None:
     write_shares(store.facts, shares)
     write_lines(store.facts, [line(day, "2", resource=RESOURCE, product=mark) for day in DAYS])
     for day in DAYS:
-        store.facts.replace_day(TOPICS_TABLE, day, topics(day, mark), epoch=1)
+        replace_day(store.facts, TOPICS_TABLE, day, topics(day, mark))
     now = {"last_seen_at": utc_now(), "metadata": {"mark": mark}, "display_name": mark}
     with store.control.write() as connection:
         connection.execute(schema.resources.insert().values(resource_id=RESOURCE, resource_type=mark, **now))

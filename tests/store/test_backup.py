@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from chargeback.access.rights import Right
 from chargeback.errors import StorageError
@@ -22,9 +22,10 @@ from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.control.views import ViewWrite, create_view, list_views
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.places import Folder
-from chargeback.store.facts.tables import BILLING_TABLE, FactTables
+from chargeback.store.facts.tables import BILLING_TABLE, read_day
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW
+from tests.support.damage import flip_a_bit
 from tests.support.databases import scratch_database
 from tests.support.facts import ECOSYSTEM, TENANT_ID, line, tenant_store, write_lines
 from tests.support.objects import PLACES, new_place
@@ -48,7 +49,6 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
         facts=new_place(request.param, tmp_path),
     )
     opened.prepare()
-    opened.facts.create()
     write_lines(opened.facts, [line(date(2026, 1, 1), "1.00")])
     yield opened
     opened.close()
@@ -93,28 +93,44 @@ def test_partial_aggregates_are_left_out(store: TenantStore, address: str, tmp_p
     assert not (made / "facts" / PARTIALS).exists()
 
 
-def test_a_backup_that_lost_its_lease_is_an_error(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """A process that stood still for too long, and was taken over, has no whole copy; nothing of it is left."""
+def test_runs_go_on_while_a_backup_is_made(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """The copy of the database is of one point in time, and names files that are all in the backup."""
 
-    def take_over() -> None:
-        with store.control.write() as connection:
-            connection.execute(text("UPDATE tenant SET lease_owner = NULL, lease_expires_at = NULL"))
-        store.acquire(LeaseOwner.this_process()).release()
+    def write_and_replace() -> None:
+        lease = store.acquire(LeaseOwner.this_process())
+        write_lines(store.facts, [line(date(2026, 1, 1), "5.00"), line(date(2026, 1, 2), "2.00")])
+        lease.release()
 
-    (error,) = back_up_while(store, address, tmp_path / "backups", take_over)
-    assert "another process wrote while the storage was copied" in str(error)
-    assert list((tmp_path / "backups").iterdir()) == []
+    assert back_up_while(store, address, tmp_path / "backups", write_and_replace) == []
+    (made,) = (tmp_path / "backups").iterdir()
+    with restored(made, store, tmp_path) as found:
+        assert read_day(found.facts, BILLING_TABLE, date(2026, 1, 1))["total_cost"].to_pylist() == [Decimal(1)]
+        assert found.facts.snapshot(BILLING_TABLE).days == [date(2026, 1, 1)]
 
 
-def test_facts_that_change_while_they_are_copied_are_an_error(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """A writer under an earlier lease, which stood still and woke up, is noticed as well."""
+def test_a_damaged_backup_is_refused(store: TenantStore, address: str, tmp_path: Path) -> None:
+    """Each file has to have the content that was written."""
+    made = back_up(store, address, tmp_path / "backups")
+    flip_a_bit(next((made / "facts").rglob("*.parquet")))
+    with pytest.raises(StorageError, match="the backup is damaged, 1 of 1 files"), restored(made, store, tmp_path):
+        pass
 
-    def write_late() -> None:
-        write_lines(FactTables(store.facts.place), [line(date(2026, 1, 2), "2.00")])
 
-    (error,) = back_up_while(store, address, tmp_path / "backups", write_late)
-    assert "the copy is inconsistent" in str(error)
-    assert list((tmp_path / "backups").iterdir()) == []
+@contextmanager
+def restored(made: Path, store: TenantStore, folder: Path) -> Iterator[TenantStore]:
+    """A storage that a backup was restored into."""
+    kind = "folder" if isinstance(store.facts.place, Folder) else "s3"
+    with scratch_database("postgresql", folder) as other:
+        opened = TenantStore.open(
+            tenant_name="acme",
+            tenant_id=TENANT_ID,
+            ecosystem=ECOSYSTEM,
+            connection_string=other,
+            facts=new_place(kind, folder / "restored"),
+        )
+        with closing(opened):
+            restore(made, opened, other)
+            yield opened
 
 
 def test_restored_facts_are_seen(store: TenantStore, address: str, tmp_path: Path) -> None:
@@ -138,13 +154,13 @@ def test_restored_facts_are_seen(store: TenantStore, address: str, tmp_path: Pat
         ]
         restored, reader = stores
         restore(made, restored, other)
-        assert [reader.snapshot(BILLING_TABLE).days, restored.snapshot(BILLING_TABLE).days] == [
+        assert [reader.facts.snapshot(BILLING_TABLE).days, restored.facts.snapshot(BILLING_TABLE).days] == [
             [date(2026, 1, 1), date(2026, 1, 2)]
         ] * 2
         lease = restored.acquire(LeaseOwner.this_process())
         write_lines(restored.facts, [line(date(2026, 1, 4), "4.00")])
         lease.release()
-        assert reader.snapshot(BILLING_TABLE).days[-1] == date(2026, 1, 4)
+        assert reader.facts.snapshot(BILLING_TABLE).days[-1] == date(2026, 1, 4)
         for each in stores:
             each.close()
 

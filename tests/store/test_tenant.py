@@ -13,16 +13,15 @@ import pytest
 
 from chargeback.model.usage import MEMBERS
 from chargeback.store.control.lease import LeaseOwner
-from chargeback.store.control.runs import close_open_run, start_run
 from chargeback.store.facts.places import Place
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, FactTables
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.version import read_version
 from chargeback.store.tenant import TenantStore
 from tests.support.databases import migrated_database
 from tests.support.days import set_chargebacks
-from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, tenant_store, write_shares
+from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, replace_day, write_shares
 from tests.support.objects import PLACES, new_place
 
 DAY = date(2026, 1, 1)
@@ -34,32 +33,11 @@ def members(day: date) -> pa.Table:
     return pa.Table.from_pylist([row], schema=MEMBERS)
 
 
-def test_a_lease_is_newer_than_everything_that_was_written(tmp_path: Path) -> None:
-    """A control database that was brought back from an earlier day gives no epoch that the fact tables know."""
-    with tenant_store(tmp_path) as store:
-        store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=40)
-        lease = store.acquire(LeaseOwner.this_process())
-        assert lease.epoch == 41
-        store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=lease.epoch)
-        lease.release()
-        assert store.acquire(LeaseOwner.this_process()).epoch == 42
-
-
-def test_a_lease_of_tables_that_cannot_be_read(tmp_path: Path) -> None:
-    """A damaged log keeps nobody from the run that mends it."""
-    with tenant_store(tmp_path) as store:
-        for name in SCHEMAS:
-            for entry in (store.facts.root / name / "_delta_log").glob("*.json"):
-                entry.write_text("{")
-        assert store.acquire(LeaseOwner.this_process()).epoch == 1
-
-
 @pytest.fixture(params=PLACES)
 def shared(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str) -> Iterator[tuple[str, Place]]:
     """The database and the place of a tenant that several processes use, with its tables."""
     with migrated_database("postgresql", tmp_path) as address:
         place = new_place(request.param, tmp_path)
-        FactTables(place).create()
         yield address, place
 
 
@@ -77,7 +55,7 @@ def run_elsewhere(address: str, place: Place) -> None:
         write_shares(store.facts, [Share(DAY, "sa-1", "1")])
         with lease.write() as connection:
             set_chargebacks(connection, DAY)
-        store.facts.replace_day(MEMBERS_TABLE, DAY, members(DAY), epoch=lease.epoch)
+        replace_day(store.facts, MEMBERS_TABLE, DAY, members(DAY))
         lease.release()
 
 
@@ -87,7 +65,7 @@ def test_what_a_run_committed_is_seen_when_it_ends(shared: tuple[str, Place]) ->
         caches = LookupCaches()
         before = read_version(reader, CancellationToken(), caches)
         assert (before.control.last_calculated, before.snapshots[CHARGEBACKS_TABLE].rows) == (None, 0)
-        assert reader.snapshot(MEMBERS_TABLE).rows == 0
+        assert reader.facts.snapshot(MEMBERS_TABLE).rows == 0
         run = get_context("spawn").Process(target=run_elsewhere, args=shared)
         run.start()
         while (version := read_version(reader, CancellationToken(), caches)).control.last_calculated is None:
@@ -95,17 +73,4 @@ def test_what_a_run_committed_is_seen_when_it_ends(shared: tuple[str, Place]) ->
         assert version.snapshots[CHARGEBACKS_TABLE].rows == 1  # no later than the state, also while the run goes on
         run.join()
         after = read_version(reader, CancellationToken(), caches)
-        assert after.snapshots[MEMBERS_TABLE].rows == reader.snapshot(MEMBERS_TABLE).rows == 1
-
-
-def test_a_run_that_was_killed_after_its_commit(shared: tuple[str, Place]) -> None:
-    """Its parent closes it: what it had committed is seen then."""
-    with closing(opened(*shared)) as reader, closing(opened(*shared)) as run, closing(opened(*shared)) as parent:
-        assert reader.snapshot(CHARGEBACKS_TABLE).rows == 0
-        lease = run.acquire(LeaseOwner.this_process())
-        with lease.write() as connection:
-            start_run(connection, lease.epoch)
-        write_shares(run.facts, [Share(DAY, "sa-1", "1")])
-        with parent.control.write() as connection:
-            close_open_run(connection, lease.epoch, outcome="failed", error="killed")
-        assert reader.snapshot(CHARGEBACKS_TABLE).rows == 1
+        assert after.snapshots[MEMBERS_TABLE].rows == reader.facts.snapshot(MEMBERS_TABLE).rows == 1

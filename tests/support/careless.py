@@ -1,20 +1,17 @@
-"""A small object store, spoken to like S3, that ignores the conditions of requests: the last writer wins.
-
-``CHARGEBACK_TEST_CARELESS`` names a real one to be used instead, ``s3://key:secret@host:port/bucket``.
-"""
+"""A small object store, spoken to like S3, that ignores the conditions of requests: the last writer wins."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.support.objects import ObjectServer, parsed
+from tests.support.objects import ObjectServer
 
 _OBJECT = (
     "<Contents><Key>{}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
@@ -39,6 +36,10 @@ class _Requests(BaseHTTPRequestHandler):
         self.server.objects[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
         self._answer(200)
 
+    def do_HEAD(self) -> None:
+        """Say that an object is there."""
+        self._answer(200 if self.path in self.server.objects else 404, of=len(self.server.objects.get(self.path, b"")))
+
     def do_DELETE(self) -> None:
         """Delete an object."""
         self.server.objects.pop(self.path, None)
@@ -61,11 +62,11 @@ class _Requests(BaseHTTPRequestHandler):
         else:
             self._answer(404)
 
-    def _answer(self, status: int, content: bytes = b"") -> None:
+    def _answer(self, status: int, content: bytes = b"", of: int = 0) -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(of or len(content)))
         self.send_header("ETag", '"x"')
-        self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
+        self.send_header("Last-Modified", formatdate(usegmt=True))
         self.end_headers()
         self.wfile.write(content)
 
@@ -76,9 +77,6 @@ class _Requests(BaseHTTPRequestHandler):
 @contextmanager
 def careless_store() -> Iterator[ObjectServer]:
     """Serve such a store."""
-    if named := os.environ.get("CHARGEBACK_TEST_CARELESS"):
-        yield parsed(named)
-        return
     with _Store() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

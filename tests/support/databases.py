@@ -26,6 +26,7 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 from chargeback.config import Tenant
 from chargeback.config.storage import in_schema
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.facts.earlier_tables import make_catalogue
 from chargeback.store.tenant import TenantStore, open_store
 from tests.support.hosts import THIS_HOST, Host
 from tests.support.outside import declared
@@ -83,6 +84,7 @@ def open_migrated(tenant: Tenant) -> TenantStore:
     place_migrated(tenant.storage.connection_string.get_secret_value())
     store = open_store(tenant)
     store.control.upgrade()
+    make_catalogue(store.facts)
     return store
 
 

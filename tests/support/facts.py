@@ -6,7 +6,7 @@ import atexit
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -26,9 +26,22 @@ from chargeback.model.chargeback import (
     USAGE_COST,
     dimension_id,
 )
+from chargeback.model.days import utc_now
+from chargeback.store.control.catalogue import (
+    NamedFile,
+    NewContent,
+    add,
+    end_days,
+    every_file,
+    instant_of_change,
+    replace_days,
+)
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.facts.dimensions import write_register
+from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DIMENSIONS_TABLE, FactTables
 from chargeback.store.tenant import TenantStore
-from tests.support.databases import migrated_database
+from tests.support.databases import migrated_database, place_migrated
 
 TENANT_ID = "acme-id"
 ECOSYSTEM = "test_cloud"
@@ -96,9 +109,31 @@ def write_shares(facts: FactTables, shares: Iterable[Share]) -> None:
     for day, of_day in by_day.items():
         rows = in_list_order(of_day)
         dimensions |= {row["dimension_id"]: row for row in rows}
-        facts.replace_day(CHARGEBACKS_TABLE, day, pa.Table.from_pylist(rows, schema=CHARGEBACKS), epoch=1)
+        replace_day(facts, CHARGEBACKS_TABLE, day, pa.Table.from_pylist(rows, schema=CHARGEBACKS))
     known = [{name: row[name] for name in DIMENSIONS.names} for row in dimensions.values()]
-    facts.append(DIMENSIONS_TABLE, pa.Table.from_pylist(known, schema=DIMENSIONS), epoch=1)
+    append_dimensions(facts, pa.Table.from_pylist(known, schema=DIMENSIONS))
+
+
+def replace_day(facts: FactTables, name: str, day: date, rows: pa.Table, at: datetime | None = None) -> NewContent:
+    """Make rows the whole content of a day of a table, as from ``at`` on."""
+    content = facts.prepare_day(name, day, rows)
+    commit_contents(facts, [content], at)
+    return content
+
+
+def commit_contents(facts: FactTables, contents: Sequence[NewContent], at: datetime | None = None) -> None:
+    """Make contents those of their days."""
+    with facts.control.write() as connection:
+        replace_days(connection, contents, instant_of_change(connection, at or utc_now()))
+    facts.changed()
+
+
+def append_dimensions(facts: FactTables, dimensions: pa.Table) -> None:
+    """Add a file to the register of dimensions."""
+    file = write_register(facts, dimensions)
+    with facts.control.write() as connection:
+        add(connection, [(DIMENSIONS_TABLE, None, file)], instant_of_change(connection, utc_now()))
+    facts.changed()
 
 
 def write_lines(facts: FactTables, lines: Iterable[BillingLine]) -> None:
@@ -108,7 +143,7 @@ def write_lines(facts: FactTables, lines: Iterable[BillingLine]) -> None:
         by_day[line.day].append(line)
     for day, of_day in by_day.items():
         table = billing_table(of_day, ecosystem=ECOSYSTEM, tenant_id=TENANT_ID)
-        facts.replace_day(BILLING_TABLE, day, table, epoch=1)
+        replace_day(facts, BILLING_TABLE, day, table)
 
 
 def line(day: date, cost: str, *, resource: str = "lkc-1", product: str = "KAFKA_NUM_CKUS", **more: Any) -> BillingLine:
@@ -132,17 +167,34 @@ def days_from(first: date, count: int) -> list[date]:
 
 
 def new_facts(folder: Path) -> FactTables:
-    """Return empty tables: copies of such that are made once for all tests."""
-    shutil.copytree(_empty_tables(), folder, dirs_exist_ok=True)
-    return FactTables(folder)
+    """Return empty tables, with a catalogue beside their folder: a copy of one that is made once for all tests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    place_migrated(f"sqlite:///{folder.with_suffix('.db')}")
+    return known_facts(folder)
 
 
-@cache
-def _empty_tables() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="chargeback-facts-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    FactTables(folder / "facts").create()
-    return folder / "facts"
+def facts_in(place: Place, folder: Path) -> FactTables:
+    """Return empty tables in a place, whose catalogue is in a new database in a folder."""
+    place_migrated(f"sqlite:///{folder / 'catalogue.db'}")
+    return FactTables(place, ControlDatabase(f"sqlite:///{folder / 'catalogue.db'}"))
+
+
+def remove_days(facts: FactTables, before: date, *tables: str, at: datetime | None = None) -> None:
+    """Remove what days before ``before`` have, and had."""
+    with facts.control.write() as connection:
+        end_days(connection, tables, before, instant_of_change(connection, at or utc_now()))
+    facts.changed()
+
+
+def catalogue_of(facts: FactTables) -> list[NamedFile]:
+    """Return all files that the catalogue names, also those that are no longer kept."""
+    with facts.control.read() as connection:
+        return every_file(connection)
+
+
+def known_facts(folder: Path) -> FactTables:
+    """Return tables in a folder, with the catalogue beside it, as another process opens them."""
+    return FactTables(folder, ControlDatabase(f"sqlite:///{folder.with_suffix('.db')}"))
 
 
 @contextmanager
@@ -158,7 +210,7 @@ def tenant_store(
             yield store
         return
     place.mkdir(parents=True, exist_ok=True)
-    new_facts(place / "facts")
+    (place / "facts").mkdir()
     with (
         migrated_database(kind, place) as connection_string,
         closing(_opened(place, name, connection_string)) as store,
@@ -172,7 +224,7 @@ def tenant_store(
 def _filled(name: str, fill: Callable[[TenantStore], None] | None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="chargeback-store-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    new_facts(folder / "facts")
+    (folder / "facts").mkdir()
     with migrated_database("sqlite", folder) as address, closing(_opened(folder, name, address)) as store:
         if fill is not None:
             fill(store)

@@ -24,7 +24,6 @@ from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.focus.metadata import focus_metadata
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
-from chargeback.store.facts.history import files_of_day
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TABLE, read_files
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -32,7 +31,7 @@ from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.tenant import TenantStore
 from tests.support.days import set_chargebacks, set_topics
-from tests.support.facts import Share, days_from, line, write_lines, write_shares
+from tests.support.facts import Share, days_from, line, replace_day, write_lines, write_shares
 from tests.support.topics import TopicShare, write_topic_shares
 
 PROFILE = FocusProfile.model_validate(
@@ -143,7 +142,7 @@ def read_focus(source: FocusSource, layout: FocusLayout, days: DayRange, calcula
     table = pa.Table.from_batches(batches, focus_schema(source.columns(layout)))
     text = b"".join(focus_csv(source, layout, days)).decode()
     lines = source.reader.snapshot(BILLING_TABLE)
-    of_days = (read_files(BILLING_TABLE, day, files_of_day(lines, day)) for day in sorted(calculated))
+    of_days = (read_files(BILLING_TABLE, day, lines.of_day(day)) for day in sorted(calculated))
     bill = [row for table in of_days for row in table.to_pylist()]
     metadata = focus_metadata(source, layout, days).model_dump(mode="json", by_alias=True)
     return FocusData(table, text, metadata, bill, layout)
@@ -158,7 +157,7 @@ def clear_days(store: TenantStore, days: Iterable[date]) -> None:
     """Remove all rows of some days."""
     for day in days:
         for table in (BILLING_TABLE, CHARGEBACKS_TABLE, TOPICS_TABLE):
-            store.facts.replace_day(table, day, SCHEMAS[table].empty_table(), epoch=1)
+            replace_day(store.facts, table, day, SCHEMAS[table].empty_table())
 
 
 DAY = date(2026, 2, 27)

@@ -21,18 +21,18 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.support.objects import ObjectServer
 
-#: The commit of a table: what creates an entry of its log.
-_COMMIT: Final = re.compile(r"PUT /.*/_delta_log/\d{20}\.json")
+#: What writes a file of facts.
+_WRITE: Final = re.compile(r"PUT /.*\.zstd\.parquet")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding: *chunked\r\n", re.IGNORECASE)
 _CLOSES: Final = re.compile(rb"\r\nconnection: *close\r\n", re.IGNORECASE)
-_REASONS: Final = {409: "ConditionalRequestConflict", 500: "InternalError", 503: "SlowDown"}
+_REASONS: Final = {500: "InternalError", 503: "SlowDown"}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to every so many-th commit: its answer is lost, or another with a ``status``; ``before`` the store
-    has heard of it, or after it has done it."""
+    """What happens to every so many-th write of a file: its answer is lost, or another with a ``status``; ``before``
+    the store has heard of it, or after it has done it."""
 
     every: int
     status: int | None = None
@@ -50,16 +50,16 @@ class Network:
     Attributes:
         server: the server as it is reached through the network.
         delay: how many seconds each request takes, besides those of the store.
-        fault: what happens to commits, if anything.
+        fault: what happens to writes, if anything.
         requests: how often what was asked, such as ``GET members/_delta_log``.
-        disturbed: how many commits the fault has met.
+        disturbed: how many writes the fault has met.
     """
 
     server: ObjectServer
     delay: float = 0.0
     fault: Fault | None = None
     requests: Counter[str] = field(default_factory=Counter)
-    commits: int = 0
+    writes: int = 0
     disturbed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -67,10 +67,10 @@ class Network:
         """Count a request; return the fault that it meets."""
         with self._lock:
             self.requests[_kind(line, urlsplit(self.server.endpoint).path)] += 1
-            if not _COMMIT.match(line):
+            if not _WRITE.match(line):
                 return None
-            self.commits += 1
-            if self.fault is None or self.commits % self.fault.every:
+            self.writes += 1
+            if self.fault is None or self.writes % self.fault.every:
                 return None
             self.disturbed += 1
             return self.fault

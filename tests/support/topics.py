@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.store.facts.tables import TOPICS_TABLE, FactTables
-from tests.support.facts import ECOSYSTEM, TENANT_ID
+from tests.support.facts import ECOSYSTEM, TENANT_ID, replace_day
 
 
 @dataclass(frozen=True)
@@ -58,4 +58,4 @@ def write_topic_shares(facts: FactTables, shares: Iterable[TopicShare]) -> None:
         by_day[share.day].append(share)
     for day, of_day in by_day.items():
         rows = sorted((share.row() for share in of_day), key=lambda row: tuple(row[name] for name in TOPIC_ORDER))
-        facts.replace_day(TOPICS_TABLE, day, pa.Table.from_pylist(rows, schema=TOPIC_ATTRIBUTIONS), epoch=1)
+        replace_day(facts, TOPICS_TABLE, day, pa.Table.from_pylist(rows, schema=TOPIC_ATTRIBUTIONS))

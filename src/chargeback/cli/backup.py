@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +9,11 @@ import typer
 
 from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
-from chargeback.errors import LeaseHeld, StorageError
+from chargeback.errors import StorageError
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
-
-_POLL_SECONDS = 1.0
+    from chargeback.store.tenant import TenantStore
 
 
 def backup(
@@ -24,12 +22,9 @@ def backup(
     ],
     config: ConfigOption = DEFAULT_CONFIG,
     tenant: TenantOption = None,
-    wait: Annotated[
-        int,
-        typer.Option("--wait", metavar="SECONDS", help="How long to wait for a run in progress.", min=0, max=604_800),
-    ] = 900,
+    _wait: Annotated[int, typer.Option("--wait", hidden=True, help="Nothing is waited for any more.")] = 0,
 ) -> None:
-    """Copy the storage of every tenant, as a consistent snapshot. The service can keep running."""
+    """Copy the storage of every tenant, as of one point in time. The service can keep running, and so can runs."""
     from chargeback.config import load_configuration
 
     right = True
@@ -39,7 +34,7 @@ def backup(
             typer.echo(f"tenant {each.name}: no data has been gathered yet")
             continue
         try:
-            typer.echo(f"tenant {each.name}: {_back_up(each, to.absolute(), wait)}")
+            typer.echo(f"tenant {each.name}: {_back_up(each, to.absolute())}")
         except StorageError as error:
             typer.echo(f"error: tenant {each.name}: {error}", err=True)
             right = False
@@ -47,41 +42,57 @@ def backup(
         raise typer.Exit(FAILED)
 
 
-def _back_up(tenant: Tenant, folder: Path, wait: int) -> Path:
-    """Return the new backup; wait for a run in progress."""
+def _back_up(tenant: Tenant, folder: Path) -> Path:
+    """Return the new backup."""
     from chargeback.store.backup import back_up
     from chargeback.store.tenant import open_store
 
     store = open_store(tenant)
-    until = time.monotonic() + wait
     try:
-        while True:
-            try:
-                return back_up(store, tenant.storage.connection_string.get_secret_value(), folder)
-            except LeaseHeld:
-                if time.monotonic() >= until:
-                    raise LeaseHeld(f"a run was in progress for {wait} s") from None
-                time.sleep(_POLL_SECONDS)
+        return back_up(store, tenant.storage.connection_string.get_secret_value(), folder)
     finally:
         store.close()
 
 
 def restore(
-    source: Annotated[
-        Path, typer.Option("--from", metavar="FOLDER", help="The folder of a backup, with a backup.json.")
-    ],
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant to restore.")],
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="FOLDER", help="The folder of a backup, with a backup.json.")
+    ] = None,
+    from_tables: Annotated[
+        bool,
+        typer.Option("--catalogue-from-tables", help="Make a lost control database again, from the published tables."),
+    ] = False,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Restore a backup into an empty storage. The service must be stopped."""
+    """Restore a backup, or a lost control database. Stop the service before. A backup needs an empty storage."""
     from chargeback.config import load_configuration
-    from chargeback.store.backup import restore as restore_backup
     from chargeback.store.tenant import open_store
 
+    if (source is None) is not from_tables:
+        raise typer.BadParameter("give either --from, or --catalogue-from-tables")
     (each,) = chosen_tenants(load_configuration(config), [tenant])
     store = open_store(each)
     try:
-        label = restore_backup(source.absolute(), store, each.storage.connection_string.get_secret_value())
+        said = _recover(store) if source is None else _restore(store, each, source)
     finally:
         store.close()
-    typer.echo(f"tenant {each.name}: restored as of {label.made_at}; `chargeback verify` checks it")
+    typer.echo(f"tenant {each.name}: {said}; `chargeback verify` checks it")
+
+
+def _restore(store: TenantStore, tenant: Tenant, source: Path) -> str:
+    from chargeback.store.backup import restore as restore_backup
+
+    label = restore_backup(source.absolute(), store, tenant.storage.connection_string.get_secret_value())
+    return f"restored as of {label.made_at}"
+
+
+def _recover(store: TenantStore) -> str:
+    from chargeback.pipeline.recover import catalogue_from_tables
+
+    found = catalogue_from_tables(store)
+    unread = f", {found.unread} bills that cannot be read are gathered again" if found.unread else ""
+    return (
+        f"{found.files} files of {found.days} days are in the catalogue again{unread}; tags, cost categories, names "
+        "and tokens were in the database only, and names come back with the next run"
+    )

@@ -192,7 +192,7 @@ def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
             QueryEngine() as engine,
             engine.cursor(CancellationToken()) as cursor,
         ):
-            known |= Measured(store.snapshot(USAGE_TABLE).files, partial(with_owners, store)).measures(cursor)
+            known |= Measured(store.facts.snapshot(USAGE_TABLE).files, partial(with_owners, store)).measures(cursor)
     check_measures(category, known)
 
 

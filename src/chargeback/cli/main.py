@@ -29,6 +29,7 @@ from chargeback.cli import (
     init,
     journal,
     mcp,
+    publish,
     reconcile,
     run,
     serve,
@@ -68,6 +69,7 @@ for _command in (
     mcp.mcp,
     backup.backup,
     backup.restore,
+    publish.publish,
     demo.demo,
 ):
     app.command()(_command)

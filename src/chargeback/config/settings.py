@@ -142,6 +142,7 @@ class StorageSettings(Settings):
     facts_path: Annotated[str, Field(min_length=1)] | None = None
     database_schema: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")] | None = None
     object_store: ObjectStoreSettings = ObjectStoreSettings()
+    publish: Literal["delta", "none"] = "delta"
 
 
 def _currency(value: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, datetime
 
 import pyarrow as pa
 from sqlalchemy import Connection
@@ -116,7 +116,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
         self._recomputer = DayRecomputer(run.store.facts, tenant.ecosystem, catalogue, inventory)
         self._identities = {identity.identity_id for identity in inventory.identities}
         self._identity_type = tenant.ecosystem.capabilities.metrics_identity_type
-        self._dimensions = DimensionRegister(run.store.facts, epoch=run.lease.epoch)
+        self._dimensions = DimensionRegister(run.store.facts)
         self._fleet: Fleet
         self._recorded: dict[str, str] = {}
         self._warned: set[str] = set()
@@ -199,12 +199,13 @@ class ChargebackDerivation(Derivation[FinishedDay]):
 
     def check(self, days: Sequence[NewDay[FinishedDay]]) -> None:
         """Check that workers have written to the storage of the run, and write the dimensions of the rows."""
-        written = [each.revised.prepared.get(CHARGEBACKS_TABLE) for each in days]
+        written = [each.revised.contents.get(CHARGEBACKS_TABLE) for each in days]
         self._fleet.check_files(self._run.store.facts, [each for each in written if each is not None])
         self._dimensions.write()
 
-    def record_references(self, connection: Connection, days: Sequence[NewDay[FinishedDay]]) -> None:
-        """Record the charged identities, and the text of policies."""
+    def record_references(self, connection: Connection, days: Sequence[NewDay[FinishedDay]], at: datetime) -> None:
+        """Record the dimensions, the charged identities, and the text of policies."""
+        self._dimensions.record(connection, at)
         used = {name: each for day in days for name, each in day.derived.policies.items()}
         if new := {name: policy for name, policy in used.items() if self._recorded.get(name) != policy.hash}:
             record_policies(connection, new, self._run.now())
@@ -227,6 +228,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
 
     def published(self, day: NewDay[FinishedDay]) -> None:
         """Count the day, and remember what is recorded of its rows."""
+        self._dimensions.recorded()
         self._identities |= day.derived.charged
         self._recorded |= {name: policy.hash for name, policy in day.derived.policies.items()}
         if day.revised.is_new or not day.due.is_optional:

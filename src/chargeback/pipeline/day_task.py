@@ -22,8 +22,9 @@ from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.policies import Policy, PolicyCatalogue, policies_hash
 from chargeback.errors import WorkersUnavailable
 from chargeback.model.money import exact_sum
+from chargeback.store.control.catalogue import NewContent
 from chargeback.store.facts.places import Place
-from chargeback.store.facts.tables import FactTables, PreparedDay
+from chargeback.store.facts.tables import prepare_day
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS, RevisedDataset
 
 #: What decides how a day is calculated, and the bytes of its file.
@@ -41,20 +42,20 @@ _WIDE: Final = pa.decimal256(76, 12)
 class NewRows:
     """The new rows of a day: their file, their number, their sum, and the sum of each payer."""
 
-    prepared: PreparedDay
+    content: NewContent
     rows: int
     total: Decimal
     sums: Mapping[tuple[str, ...], Decimal]
 
 
-def prepare_rows(facts: FactTables, dataset: RevisedDataset, day: date, rows: pa.Table) -> NewRows:
+def prepare_rows(place: Place, dataset: RevisedDataset, day: date, rows: pa.Table) -> NewRows:
     """Write the file of a day's new rows, which no reader sees before it is committed.
 
     Raises:
         StorageError: it cannot be written.
     """
-    prepared = facts.prepare_day(dataset.table, day, rows)
-    return NewRows(prepared, rows.num_rows, sum_of(rows), sums_by(rows, dataset.payer))
+    content = prepare_day(place, dataset.table, day, rows)
+    return NewRows(content, rows.num_rows, sum_of(rows), sums_by(rows, dataset.payer))
 
 
 def sum_of(rows: pa.Table) -> Decimal:
@@ -110,7 +111,7 @@ def calculate_day(task: DayTask, calculator: DayCalculator) -> FinishedDay:
     day = task.evidence.day
     calculated = calculator.calculate(task.evidence)
     return FinishedDay(
-        prepare_rows(FactTables(task.place), REVISED_CHARGEBACKS, day, calculated.rows),
+        prepare_rows(task.place, REVISED_CHARGEBACKS, day, calculated.rows),
         calculated.dimensions,
         calculated.policies,
         calculated.unknown_types,

@@ -27,8 +27,9 @@ from chargeback.pipeline.day_task import (
     different_versions,
     versions,
 )
-from chargeback.store.facts.commits import translate_delta_errors
-from chargeback.store.facts.tables import FactTables, PreparedDay
+from chargeback.store.control.catalogue import NewContent
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.tables import FactTables
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -101,7 +102,7 @@ class Fleet(Protocol):
             WorkersUnavailable: no worker takes it.
         """
 
-    def check_files(self, facts: FactTables, prepared: Sequence[PreparedDay]) -> None:
+    def check_files(self, facts: FactTables, contents: Sequence[NewContent]) -> None:
         """Check that the files of one table, which are about to be committed, are where the run commits them.
 
         Raises:
@@ -125,7 +126,7 @@ class LocalFleet:
         except ChargebackError as error:
             return DoneWork(error)
 
-    def check_files(self, facts: FactTables, prepared: Sequence[PreparedDay]) -> None:
+    def check_files(self, facts: FactTables, contents: Sequence[NewContent]) -> None:
         """Do nothing: this process has written them."""
 
 
@@ -150,21 +151,21 @@ class DaskFleet:
         except Exception as error:
             raise _unavailable(self._where, error) from error
 
-    def check_files(self, facts: FactTables, prepared: Sequence[PreparedDay]) -> None:
+    def check_files(self, facts: FactTables, contents: Sequence[NewContent]) -> None:
         """Look for the files: a worker may have a folder of the same name that is not shared."""
-        if not prepared:
+        if not contents:
             return
-        name = prepared[0].table
-        with translate_delta_errors(name):
+        name = contents[0].table
+        with translate_file_errors(name):
             size_of = facts.place.sizes(name)
-            for each in prepared:
+            for file in (each.file for each in contents if each.file is not None):
                 try:
-                    found = None if each.file is None else size_of(f"{name}/{each.file.path}")
+                    found = size_of(file.path)
                 except FileNotFoundError:
                     found = -1
-                if each.file is not None and found != each.file.size:
+                if found != file.size:
                     raise WorkersUnavailable(
-                        f"a worker of {self._where} has written {each.file.path} of the table {name} in another place "
+                        f"a worker of {self._where} has written {file.path} in another place "
                         f"than {facts.place}; mount the same storage at the same path on all workers"
                     )
 

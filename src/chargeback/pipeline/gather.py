@@ -23,16 +23,15 @@ from chargeback.model.days import ONE_DAY, DayRange, has_passed
 from chargeback.model.inventory import Inventory, ListedInventory, Resource, environments
 from chargeback.pipeline.bills import BilledDay, Others, TenantBills
 from chargeback.pipeline.evidence import richer_bill, unmeasured_part
-from chargeback.pipeline.revise import keep_bill
 from chargeback.pipeline.run_context import EVERYTHING, RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.pipeline.stage import Batch
 from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
 from chargeback.store.control import runs
+from chargeback.store.control.catalogue import NewContent
 from chargeback.store.control.days import BILL, EVIDENCE_VERSION, DayDataset, DayState
-from chargeback.store.facts.history import HistoryWriter
-from chargeback.store.facts.tables import BILLING_TABLE, PreparedDay
+from chargeback.store.facts.tables import BILLING_TABLE
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +126,7 @@ class _NewBill:
     listed."""
 
     state: DayState
-    prepared: PreparedDay
+    content: NewContent
     changes: Mapping[str, Any]
     lacks: Mapping[str, str | None]
     resources: Mapping[str, Resource]
@@ -145,7 +144,6 @@ class _BillingDayWriter:
         self._environments = environments(inventory.resources)
         self._resources = {resource.resource_id for resource in inventory.resources}
         self._complete = complete & {resource.resource_type for resource in inventory.resources}
-        self._history = HistoryWriter(run.store.facts, epoch=run.lease.epoch)
         self._replaced: set[date] = set()
         self.batch = Batch(self._commit)
 
@@ -209,31 +207,22 @@ class _BillingDayWriter:
             # The usage of a measured bill was measured with it, so it is fetched again too.
             **({"evidence_version": 0} if constructs else {}),
         }
-        prepared = run.store.facts.prepare_day(BILLING_TABLE, day, table)
+        content = run.store.facts.prepare_day(BILLING_TABLE, day, table)
         resources = self._unlisted_resources(gathered.lines, now)
-        keep_bill(run, self._history, state, seen)
         self._replaced.add(day)
-        bill = _NewBill(state, prepared, changes, {BILL: unmeasured_part(gathered.lines), **billed.held}, resources)
+        bill = _NewBill(state, content, changes, {BILL: unmeasured_part(gathered.lines), **billed.held}, resources)
         self.batch.add(bill, table.num_rows)
 
     def _commit(self, bills: Sequence[_NewBill]) -> None:
-        """Store the bills of a batch. Their days count as not gathered while they are written."""
+        """Store the bills of a batch."""
         run = self._run
-        days = [bill.prepared.day for bill in bills]
+        days = [bill.content.day for bill in bills]
         unlisted: dict[str, Resource] = {}
         for bill in bills:
             unlisted = {key: each for key, each in bill.resources.items() if key not in self._resources} | unlisted
         with run.catch_day_errors(*days):
-            with run.lease.write() as connection:
-                for day in days:
-                    day_states.save_day(connection, day, billing_gathered=False)
-                day_states.mark_due(connection, DayDataset.CHARGEBACKS, days)
-                if unlisted:
-                    inventory_store.ensure_known(connection, run.now(), billed=unlisted.values())
-            self._resources |= unlisted.keys()
-            self._history.commit()
-            run.store.facts.commit_days([bill.prepared for bill in bills], epoch=run.lease.epoch)
-            with run.lease.write() as connection:
+            with run.store.facts.commit(run.lease, run.now) as (connection, at):
+                run.store.facts.replace(connection, [bill.content for bill in bills], at)
                 for day, bill in zip(days, bills, strict=True):
                     day_states.save_day(
                         connection,
@@ -242,6 +231,10 @@ class _BillingDayWriter:
                         **bill.changes,
                     )
                     day_states.mark_incomplete(connection, day, bill.lacks)
+                day_states.mark_due(connection, DayDataset.CHARGEBACKS, days)
+                if unlisted:
+                    inventory_store.ensure_known(connection, run.now(), billed=unlisted.values())
+            self._resources |= unlisted.keys()
             for day, bill in zip(days, bills, strict=True):
                 if bill.state.chargebacks.fingerprint is not None:
                     log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)

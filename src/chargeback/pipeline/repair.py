@@ -7,33 +7,28 @@ again; chargebacks and topics are rebuilt from stored evidence. Results whose ev
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final
 
 from chargeback.errors import DamagedFacts, StorageError
-from chargeback.pipeline.revise import record_first_files
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.control import days as day_states
-from chargeback.store.control.days import DayDataset, DayState
+from chargeback.store.control.catalogue import NamedFile, add, end_table, every_file
+from chargeback.store.control.days import DayDataset
 from chargeback.store.control.topics import queue_topics
-from chargeback.store.facts.commits import translate_delta_errors
-from chargeback.store.facts.files import check_file
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import check_content, check_size
 from chargeback.store.facts.owner import claim
-from chargeback.store.facts.tables import (
-    BILLING_TABLE,
-    CHARGEBACKS_TABLE,
-    DAY_TABLES,
-    DIMENSIONS_TABLE,
-    HISTORY_TABLES,
-    SCHEMAS,
-    TOPICS_TABLE,
-)
-from chargeback.store.facts.upkeep import rebuild_dimensions, record_upkeep, upkeep_is_due
+from chargeback.store.facts.places import LOG
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DIMENSIONS_TABLE, SCHEMAS, TOPICS_TABLE
+from chargeback.store.facts.upkeep import rebuilt_dimensions, record_upkeep, upkeep_is_due
 
 #: Table → UTC day → the damage.
 Losses = Mapping[str, Mapping[date, str]]
+
+#: How an error names what a table had earlier.
+EARLIER: Final = "{} (earlier)"
 
 _REMEDIES: Final = {
     BILLING_TABLE: "it is gathered again",
@@ -53,15 +48,18 @@ def repair(run: RunContext) -> None:
         LeaseLost: another process has taken over.
         Stopped: the run was asked to stop.
     """
-    _repair_logs(run)
-    is_new = _is_new(run)
-    run.store.facts.create()
-    if is_new:
-        record_upkeep(run.store.facts.place, run.now())  # new tables need none for a day
-    claim(run.store.facts, run.store.owner)
-    run.store.facts.read_ahead()
-    record_first_files(run)
-    losses = _losses(run)
+    facts = run.store.facts
+    with run.store.control.read() as connection:
+        every = every_file(connection)
+    if not every:
+        _require_no_tables(run)
+        claim(facts.place, run.store.owner)
+        record_upkeep(facts.place, run.now())  # new tables need none for a day
+        return
+    named = [each for each in every if each.gone_at is None and each.table in SCHEMAS]
+    _require_files(run, len(named))
+    claim(facts.place, run.store.owner)
+    losses = _losses(run, named)
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
             run.record_error(f"{day}: {name}: {trouble}; {_remedy(run, name, day)}")
@@ -81,96 +79,83 @@ def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
         queue_topics(connection, list(losses.get(TOPICS_TABLE, ())))
 
 
-def _repair_logs(run: RunContext) -> None:
-    """Repair table logs whose last commit was truncated by a power failure."""
-    for name in SCHEMAS:
-        with translate_delta_errors(name):
-            for trouble in run.store.facts.place.mend(name):
-                run.record_error(f"{name}: {trouble}; it is set aside")
-
-
-def _is_new(run: RunContext) -> bool:
-    """Return whether the storage has no tables yet.
+def _require_no_tables(run: RunContext) -> None:
+    """Check that no tables are published in the place of the facts of a new database.
 
     Raises:
-        StorageError: it has none any more, although days are recorded.
+        StorageError: there are some, which a first run would replace by empty ones; or a log cannot be read.
     """
-    facts = run.store.facts
-    if facts.exist():
-        return False
-    with run.store.control.read() as connection:
-        known = sum(state.billing_lines > 0 for state in day_states.read_days(connection))
-    if known:
+    place = run.store.facts.place
+    with translate_file_errors("facts"):
+        logs = {found.path.partition("/")[0] for found in place.files() if f"/{LOG}/" in found.path}
+    if not logs:
+        return
+    from chargeback.store.facts.published import files_in_log  # the library takes its time
+
+    for name in (BILLING_TABLE, CHARGEBACKS_TABLE):
+        if next(files_in_log(place, name), None) is not None:
+            raise StorageError(
+                f"the control database is new, but {place} has tables of {name}: restore the database from a backup, "
+                "or its catalogue by `chargeback restore --catalogue-from-tables`; to start anew, move the files away"
+            )
+
+
+def _require_files(run: RunContext, count: int) -> None:
+    """Check that the place of the facts is there.
+
+    Raises:
+        StorageError: it is empty, although the catalogue names files.
+    """
+    place = run.store.facts.place
+    with translate_file_errors("facts"):
+        is_empty = place.is_empty()
+    if is_empty:
         raise StorageError(
-            f"{known} days are recorded, but {facts.place} has no fact tables: is its disk mounted? "
+            f"{count} files are recorded, but {place} is empty: is its disk mounted? "
             "Restore them from a backup; to start with empty storage, move the control database away too"
         )
-    return True
 
 
-def _losses(run: RunContext) -> Losses:
-    losses: dict[str, dict[date, str]] = defaultdict(dict)
-    with run.store.control.read() as connection:
-        known = day_states.read_days(connection)
-    for name, day, trouble in (*_miscounted(run, known), *_damaged(run)):
-        losses[name][day] = trouble
-    return losses
-
-
-def _miscounted(run: RunContext, known: list[DayState]) -> Iterator[tuple[str, date, str]]:
-    """Return the days whose row count differs from the recorded one."""
-    rows: dict[str, dict[date, int]] = {}
-    for name in _REMEDIES:
-        counts = rows[name] = defaultdict(int)
-        for file in run.store.facts.snapshot(name).files:
-            if file.day is not None:
-                counts[file.day] += file.rows
-    for state in known:
-        recorded = {
-            BILLING_TABLE: state.billing_lines if state.billing_gathered else None,
-            CHARGEBACKS_TABLE: state.chargebacks.rows if state.chargebacks.is_current else None,
-            TOPICS_TABLE: state.topics.rows if state.topics.is_current else None,
-        }
-        for name, count in recorded.items():
-            there = rows[name][state.tracking_date]
-            if count is not None and there != count:
-                yield name, state.tracking_date, f"{count} rows were written, but {there} found"
-
-
-def _damaged(run: RunContext) -> Iterator[tuple[str, date, str]]:
-    facts = run.store.facts
+def _losses(run: RunContext, named: Sequence[NamedFile]) -> Losses:
+    """Return what is damaged. Superseded files cannot be made again: to look at them once a day is enough."""
+    facts, losses = run.store.facts, dict[str, dict[date, str]]()
     thorough = run.request.recalculate or upkeep_is_due(facts.place, run.now())
-    # Superseded files cannot be made again: to look at them once a day is enough.
-    for name in (*DAY_TABLES, *(HISTORY_TABLES.values() if thorough else ())):
+    with translate_file_errors("facts"):
+        size_of = facts.place.sizes()
+    for each in named:
         run.check()
-        files = facts.snapshot(name).files
-        if not files:
+        if each.day is None or (each.until is not None and not thorough):
             continue
-        with translate_delta_errors(name):
-            size_of = facts.place.sizes(name)
-        for file in files:
-            try:
-                with translate_delta_errors(name):
-                    check_file(file, thorough=thorough, size_of=size_of)
-            except DamagedFacts as error:
-                if error.day is not None:
-                    yield name, error.day, error.message
+        file = facts.day_file(each)
+        try:
+            with translate_file_errors(each.table):
+                check_size(file, size_of)
+                if thorough:
+                    check_content(file)
+        except DamagedFacts as error:
+            name = each.table if each.until is None else EARLIER.format(each.table)
+            losses.setdefault(name, {})[each.day] = error.message
+    return losses
 
 
 def _remedy(run: RunContext, name: str, day: date) -> str:
     if name == BILLING_TABLE and day not in run.window:
         return _TOO_OLD
-    if name in HISTORY_TABLES.values():
+    if name not in SCHEMAS:
         return _HISTORY
     return _REMEDIES.get(name, _EVIDENCE)
 
 
 def _repair_dimensions(run: RunContext) -> None:
-    """Rebuild the table of dimensions from the days if it is damaged."""
+    """Rebuild the register of dimensions from the days if it is damaged."""
+    facts = run.store.facts
     try:
-        for file in run.store.facts.snapshot(DIMENSIONS_TABLE).files:
-            with translate_delta_errors(DIMENSIONS_TABLE):
-                check_file(file, thorough=True)
+        for file in facts.snapshot(DIMENSIONS_TABLE).files:
+            with translate_file_errors(DIMENSIONS_TABLE):
+                check_content(file)
     except DamagedFacts as error:
         run.record_error(f"{DIMENSIONS_TABLE}: {error.message}; the table is rebuilt from the days")
-        rebuild_dimensions(run.store.facts, epoch=run.lease.epoch)
+        register = rebuilt_dimensions(facts)
+        with facts.commit(run.lease, run.now) as (connection, at):
+            end_table(connection, DIMENSIONS_TABLE, at)
+            add(connection, [(DIMENSIONS_TABLE, None, register)], at)

@@ -1,7 +1,7 @@
 """Retention: deletes days past the tenant's retention, and maintains the tables.
 
-A day is deleted in this order: its state, then its facts, one commit per table. A crash in between leaves rows without
-state, which the next run deletes. The tables are maintained at most once a day.
+Days are deleted in one transaction; their files stay for a week, because readers hold lists of files. The tables are
+maintained at most once a day.
 """
 
 from __future__ import annotations
@@ -15,12 +15,26 @@ from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
 from chargeback.store.control.audit import delete_expired, has_expired
+from chargeback.store.control.catalogue import (
+    add,
+    end_days,
+    end_table,
+    every_file,
+    give_up_history,
+    has_expiring_history,
+    move,
+)
 from chargeback.store.control.day_revisions import record_removal
 from chargeback.store.control.days import DayDataset
 from chargeback.store.control.retention import delete_days, oldest_day
-from chargeback.store.facts.parallel import side_by_side
-from chargeback.store.facts.tables import DAY_TABLES, HISTORY_TABLES, SCHEMAS
-from chargeback.store.facts.upkeep import CleanupStats, clean_table, record_upkeep, rewrite_dimensions, upkeep_is_due
+from chargeback.store.facts.tables import DAY_TABLES, DIMENSIONS_TABLE
+from chargeback.store.facts.upkeep import (
+    compacted_dimensions,
+    record_upkeep,
+    remove_unnamed,
+    settled_history,
+    upkeep_is_due,
+)
 from chargeback.store.queries.partials import partial_kinds
 
 log = logging.getLogger(__name__)
@@ -54,32 +68,33 @@ def retain(run: RunContext) -> None:
 
 
 def _delete_expired(run: RunContext, oldest: date) -> None:
+    facts = run.store.facts
     with run.store.control.read() as connection:
         oldest_state = oldest_day(connection)
-    expired = [name for name in DAY_TABLES if any(day < oldest for day in run.store.facts.snapshot(name).days)]
-    if not expired and (oldest_state is None or oldest_state >= oldest):
+        stored = [day for name in DAY_TABLES for day in facts.load(connection)[name].days[:1]]
+    if not any(day < oldest for day in (*stored, oldest_state or oldest)):
         return
-    run.enter(Stage.RETENTION, oldest, total=len(expired))
-    with run.lease.write() as connection:
+    run.enter(Stage.RETENTION, oldest)
+    with facts.commit(run.lease, run.now) as (connection, at):
         leaving = [state.tracking_date for state in day_states.read_days(connection) if state.tracking_date < oldest]
         for dataset in DayDataset:
-            record_removal(connection, dataset, leaving, run.now())
+            record_removal(connection, dataset, leaving, at)
         forgotten = delete_days(connection, oldest)
-    for number, name in enumerate(expired, start=1):
-        run.check()
-        run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
-        run.report(Stage.RETENTION, oldest, number, len(expired))
+        end_days(connection, DAY_TABLES, oldest, at)
     log.info("tenant %s: %d days before %s are past their retention and gone", run.tenant.name, forgotten, oldest)
 
 
 def _delete_history(run: RunContext) -> None:
-    """Delete what days older than the tenant's history had before; their present rows stay."""
+    """Give up what days older than the tenant's history had before; their present rows stay."""
     settings = run.tenant.settings
     days = settings.retention_days if settings.history_days is None else settings.history_days
     oldest = oldest_kept(run.today, min(days, settings.retention_days))
-    for name in HISTORY_TABLES.values():
-        if any(day < oldest for day in run.store.facts.snapshot(name).days):
-            run.store.facts.delete_before(name, oldest, epoch=run.lease.epoch)
+    with run.store.control.read() as connection:
+        if not has_expiring_history(connection, oldest):
+            return
+    with run.lease.write() as connection:
+        give_up_history(connection, oldest, run.now())
+    run.store.facts.changed()
 
 
 def _delete_audit_entries(run: RunContext) -> None:
@@ -91,23 +106,29 @@ def _delete_audit_entries(run: RunContext) -> None:
 
 
 def _upkeep(run: RunContext) -> None:
-    facts, epoch = run.store.facts, run.lease.epoch
+    facts = run.store.facts
     if not upkeep_is_due(facts.place, run.now()):
         return
-    run.enter(Stage.RETENTION, total=len(SCHEMAS))
-    rewrite_dimensions(facts, epoch=epoch)
-
-    def clean(name: str) -> CleanupStats:
-        run.check()
-        return clean_table(facts, name, epoch=epoch)
-
-    removed = sum(side_by_side(clean, list(SCHEMAS)), CleanupStats())
-    run.report(Stage.RETENTION, None, len(SCHEMAS), len(SCHEMAS))
-    facts.partials.clean(partial_kinds())
+    run.enter(Stage.RETENTION)
+    if (register := compacted_dimensions(facts)) is not None:
+        with facts.commit(run.lease, run.now) as (connection, at):
+            end_table(connection, DIMENSIONS_TABLE, at)
+            add(connection, [(DIMENSIONS_TABLE, None, register)], at)
+    run.check()
+    removed = remove_unnamed(facts, run.now())
+    if settled := settled_history(facts, run.now()):
+        with run.lease.write(durable=True) as connection:
+            move(connection, settled)
+        facts.changed()
+    with run.store.control.read() as connection:
+        kept: dict[str, set[str]] = {}
+        for each in every_file(connection, kept_only=True):
+            kept.setdefault(each.table, set()).add(each.path)
+    facts.partials.clean(partial_kinds(), kept)
     complete_partials(run)
     record_upkeep(facts.place, run.now())
     if removed:
         log.info(
-            "tenant %s: upkeep removed %d files, %d leftovers of writers that were killed and %d empty folders",
-            *(run.tenant.name, removed.files, removed.leftovers, removed.folders),
+            "tenant %s: upkeep removed %d files that nothing names, and %d empty folders",
+            *(run.tenant.name, removed.files, removed.folders),
         )

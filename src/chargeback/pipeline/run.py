@@ -20,6 +20,7 @@ from chargeback.pipeline.chargebacks import calculate
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.partials import complete_partials
+from chargeback.pipeline.publish import publish_run
 from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
@@ -130,6 +131,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
             emit(run)
             run.check()
             retain(run)
+            publish_run(run)
     except Stopped:
         run.record.errors.append(run.stop.reason.error)
         return run.stop.reason.outcome

@@ -2,8 +2,8 @@
 
 What differs between datasets is a :class:`Derivation`. The stage has the rest: an error affects only its own day, every
 wait ends when the run must stop, a run without its lease commits nothing, and a batch is committed when its time is up.
-A commit takes long for what it does: some milliseconds on a local disk, half a second on an object store. A process
-that dies leaves the days of a batch as they were before it, and the next run derives them again.
+A batch is one transaction. A process that dies leaves the days of a batch as they were before it, and the next run
+derives them again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from types import TracebackType
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
@@ -231,8 +231,8 @@ class Derivation(ABC, Generic[D]):
     def check(self, days: Sequence[NewDay[D]]) -> None:
         """Check the files of a batch, and write what its rows refer to in other tables."""
 
-    def record_references(self, connection: Connection, days: Sequence[NewDay[D]]) -> None:
-        """Record what the rows of a batch refer to, in the transaction before they are visible."""
+    def record_references(self, connection: Connection, days: Sequence[NewDay[D]], at: datetime) -> None:
+        """Record what the rows of a batch refer to, in the transaction that makes them visible at an instant."""
 
     @abstractmethod
     def publish(self, connection: Connection, day: NewDay[D]) -> None:
@@ -377,11 +377,10 @@ class DayStage(Generic[D]):
         run, derivation, dates = self._run, self._derivation, [each.due.day for each in days]
         with self._record_failures(*dates), run.catch_day_errors(*dates):
             derivation.check(days)
-            revised = [each.revised for each in days]
-            self._reviser.commit(revised, lambda connection: derivation.record_references(connection, days))
-            with run.lease.write() as connection:
+            with run.store.facts.commit(run.lease, run.now) as (connection, at):
+                derivation.record_references(connection, days, at)
+                self._reviser.commit(connection, [each.revised for each in days], at)
                 for each in days:
-                    self._reviser.confirm(connection, each.revised)
                     day_states.mark_current(
                         connection,
                         derivation.dataset.name,

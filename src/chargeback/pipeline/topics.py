@@ -42,6 +42,7 @@ from chargeback.recompute.days import billed_lines
 from chargeback.recompute.rules import topic_plan
 from chargeback.store.control import days as day_states
 from chargeback.store.control import topics as topic_store
+from chargeback.store.control.catalogue import end_days
 from chargeback.store.control.day_revisions import record_removal
 from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, TOPIC_METRICS, DatasetState, DayDataset, DayState
 from chargeback.store.control.topics import Lifetime, SeenRanges, TopicLifetimes
@@ -130,11 +131,10 @@ def _retain(run: RunContext, oldest: date) -> None:
     expired = sorted(day for day in kept if day < oldest)
     if not expired:
         return
-    with run.lease.write() as connection:
-        record_removal(connection, DayDataset.TOPICS, expired, run.now())
+    with facts.commit(run.lease, run.now) as (connection, at):
+        record_removal(connection, DayDataset.TOPICS, expired, at)
         topic_store.forget_topics(connection, expired)
-    for table in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
-        facts.delete_before(table, oldest, epoch=run.lease.epoch)
+        end_days(connection, (TOPICS_TABLE, TOPIC_USAGE_TABLE), oldest, at)
     log.info("tenant %s: topic rows of %d days before %s were deleted", run.tenant.name, len(expired), oldest)
 
 
@@ -229,7 +229,7 @@ class TopicDerivation(Derivation[AttributedDay]):
         lines = self._lines(state)
         failed = measured is None
         rows = self._attributor.failed(day, lines) if failed else self._attributor.attribute(day, lines, measured)
-        written = AttributedDay(prepare_rows(self._run.store.facts, self.dataset, day, rows), self._plan.hash)
+        written = AttributedDay(prepare_rows(self._run.store.facts.place, self.dataset, day, rows), self._plan.hash)
         lacks = {TOPIC_METRICS: why if lines.num_rows else None}
         work = DoneWork(written)
         return StartedDay(due, work, evidence, lacks, is_fetched=usage.is_fetched, is_measured=not failed)

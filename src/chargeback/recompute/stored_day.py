@@ -16,13 +16,12 @@ from chargeback.allocation.explain import ExplainedPortion
 from chargeback.errors import DamagedFacts, HistoryGone
 from chargeback.model.days import DayRange
 from chargeback.model.money import total
-from chargeback.store.control.day_revisions import Revision
+from chargeback.store.control.catalogue import files_of_day
+from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.facts.files import DayFile
-from chargeback.store.facts.history import files_of_day, past_files
-from chargeback.store.facts.seen import ReadableTables
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     MEMBERS_TABLE,
@@ -30,7 +29,7 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     read_files,
 )
-from chargeback.store.queries.as_of import KnownRevisions, RevisedDataset, forgotten
+from chargeback.store.queries.as_of import RevisedDataset, forgotten
 from chargeback.store.tenant import TenantStore
 
 #: What two lines for the same have in common: everything but quantities, prices, amounts, names and descriptions.
@@ -117,7 +116,7 @@ class StoredDay:
 
     Attributes:
         revision: the revision in force; None if it is not known.
-        revisions: all revisions of the day that took effect, ascending.
+        revisions: all revisions of the day, ascending.
         rows: the rows of the revision in force.
     """
 
@@ -129,24 +128,24 @@ class StoredDay:
             HistoryGone: the rows of that instant are no longer kept.
             StorageError: the tenant's storage cannot be read.
         """
-        self._facts: ReadableTables = store
+        self._facts = store.facts
         self._read: dict[tuple[str, ...], pa.Table] = {}
         self._dataset = dataset
         self._day = day
         with store.control.read() as connection:
             states = read_days(connection, DayRange.of_day(day))
-            known = KnownRevisions.read(connection, DayRange.of_day(day))
+            self.revisions: Sequence[Revision] = read_day_revisions(connection, dataset.name, DayRange.of_day(day))
+            self._named = files_of_day(connection, day)
         self._state: DayState | None = states[0] if states else None
-        # Snapshots are read after the revisions: what the revisions name is in one of the tables.
-        self._present = self._facts.snapshot(dataset.table)
-        self.revisions: Sequence[Revision] = known.effective(dataset.name, self._present).get(day, ())
         in_force = [each for each in self.revisions if as_of is None or each.calculated_at <= as_of]
-        is_recorded = day in known.recorded[dataset.name]
-        if is_recorded and not in_force:
+        if self.revisions and not in_force:
             raise LineNotFound(f"The day {day} was not calculated then.")
         self.revision: Revision | None = in_force[-1] if in_force else None
-        self.rows = self._rows_in_force(as_of)
-        if not is_recorded and self.rows.num_rows == 0:
+        files = self._files(dataset.table, self.revision)
+        if files is None:
+            raise HistoryGone([forgotten(each) for each in (self.revision,) if each is not None])
+        self.rows = self._table(dataset.table, files)
+        if not self.revisions and self.rows.num_rows == 0:
             raise LineNotFound(f"The day {day} is not calculated.")
 
     def lacks(self, what: str) -> bool:
@@ -215,19 +214,20 @@ class StoredDay:
         return sorted(set(ids) - set(now["line_id"].to_pylist()))
 
     def _files(self, name: str, revision: Revision | None) -> tuple[DayFile, ...] | None:
-        """Return the files that a table had in a revision, or None if one of them is gone."""
-        present = self._present if name == self._dataset.table else self._facts.snapshot(name)
-        if revision is None or revision.files is None:
-            return files_of_day(present, self._day)
-        names = revision.files.get(name)
-        return None if names is None else past_files(self._facts, name, present).find(self._day, names)
-
-    def _rows_in_force(self, as_of: datetime | None) -> pa.Table:
-        name = self._dataset.table
-        files = files_of_day(self._present, self._day) if as_of is None else self._files(name, self.revision)
-        if files is None:
-            raise HistoryGone([forgotten(each) for each in (self.revision,) if each is not None])
-        return self._table(name, files)
+        """Return the files that a table had in a revision, or None if one of them is gone: the bill that was charged,
+        and what was known of the measurements last, before the next revision."""
+        later = [] if revision is None else [each for each in self.revisions if each.revision > revision.revision]
+        if name == BILLING_TABLE and revision is not None:
+            found = [each for each in self._named if each.is_in_force(revision.calculated_at)]
+        elif later:
+            end = later[0].calculated_at
+            found = [each for each in self._named if each.since < end and (each.until is None or each.until >= end)]
+        else:
+            found = [each for each in self._named if each.until is None]
+        of_table = [each for each in found if each.table == name]
+        if any(each.gone_at is not None for each in of_table):
+            return None
+        return tuple(self._facts.day_file(each) for each in of_table)
 
     def _stored(self, name: str, revision: Revision | None) -> pa.Table | None:
         """Return what a table had in a revision; None if it is damaged or no longer kept."""

@@ -18,19 +18,17 @@ from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import exact_sum
 from chargeback.model.topics import TopicPlan
+from chargeback.store.control.catalogue import files_of_day
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
-from chargeback.store.facts.commits import translate_delta_errors
-from chargeback.store.facts.files import check_file, read_file
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import check_content, read_file
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
-    HISTORY_TABLES,
-    MEMBERS_TABLE,
     SCHEMAS,
     TOPIC_USAGE_TABLE,
     TOPICS_TABLE,
-    USAGE_TABLE,
     FactTables,
     read_day,
 )
@@ -88,8 +86,7 @@ def _check_day(facts: FactTables, state: DayState, oldest: date | None) -> DayCh
     tables = _DayTables(facts, day)
     billing = tables.total(BILLING_TABLE, "total_cost")
     chargebacks = tables.total(CHARGEBACKS_TABLE, "amount")
-    for name in (USAGE_TABLE, MEMBERS_TABLE, *HISTORY_TABLES.values()):
-        tables.at(name)
+    tables.check_files(but=(BILLING_TABLE, CHARGEBACKS_TABLE))
     found = _state(state, oldest, tables.damage)
     return DayCheck(day, billing, chargebacks, found, tuple(tables.damage), tuple(state.shortcomings))
 
@@ -110,11 +107,16 @@ class _DayTables:
         self._days = DayRange(day, day + ONE_DAY)
         self.damage: list[str] = []
 
-    def at(self, name: str) -> None:
-        """Check whether a table has the rows of the day as they were written."""
-        for file in self._facts.snapshot(name).within(self._days):
-            with translate_delta_errors(name), self._record_damage():
-                check_file(file, thorough=True)
+    def check_files(self, *, of: Sequence[str] = tuple(SCHEMAS), but: Sequence[str] = ()) -> None:
+        """Check whether the files of the day are as they were written: the present ones of some tables and, unless
+        ``but`` leaves the table out, those that it had earlier."""
+        with self._facts.control.read() as connection:
+            named = files_of_day(connection, self._days.start)
+        for each in named:
+            is_asked_for = each.table in of and (each.until is not None or each.table not in but)
+            if is_asked_for and each.gone_at is None:
+                with translate_file_errors(each.table), self._record_damage():
+                    check_content(self._facts.day_file(each))
 
     def rows(self, name: str) -> pa.Table:
         """Return the table's rows of the day; an empty table if they are damaged."""
@@ -128,7 +130,7 @@ class _DayTables:
         schema = pa.schema([SCHEMAS[name].field(column) for column in columns])
         parts = [schema.empty_table()]
         for file in self._facts.snapshot(name).within(self._days):
-            with translate_delta_errors(name), self._record_damage():
+            with translate_file_errors(name), self._record_damage():
                 parts.append(read_file(file, columns).cast(schema))
         return pa.concat_tables(parts)
 
@@ -190,7 +192,7 @@ def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[
         tables = _DayTables(store.facts, state.tracking_date)
         lines = lines_of_clusters(tables.rows(BILLING_TABLE), clusters)
         rows = tables.columns(TOPICS_TABLE, ["line_id", "amount"])
-        tables.at(TOPIC_USAGE_TABLE)
+        tables.check_files(of=(TOPIC_USAGE_TABLE,))
         yield _check_topics(state, lines, rows, oldest, tuple(tables.damage))
 
 

@@ -1,9 +1,8 @@
 """Back up and restore the whole storage of one tenant, at one point in time.
 
-A backup is a folder: the control database (``control.db``, or ``control.dump`` as ``pg_dump`` writes it), the fact
-tables (``facts/``), and ``backup.json``, which names the tenant. It is made under the tenant's lease: nothing is
-written meanwhile, so both parts are consistent. Reading continues. If the process lost the lease, or another process
-wrote, the backup fails.
+A backup is a folder: the control database (``control.db``, or ``control.dump`` as ``pg_dump`` writes it), the files
+that it names (``facts/``), and ``backup.json``, which names the tenant. The copy of the database is of one point in
+time, and files never change: runs go on meanwhile.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,11 +19,13 @@ from sqlalchemy.engine import URL, make_url
 
 from chargeback.config.storage import apart_from_schema
 from chargeback.disk import explain_denial, fsync
-from chargeback.errors import LeaseLost, StorageError
+from chargeback.errors import DamagedFacts, StorageError
 from chargeback.model.days import render_instant, utc_now
+from chargeback.store.control.catalogue import every_file, save_published_revision
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.lease import Lease, LeaseOwner, clear_holder
-from chargeback.store.facts.partial_files import PARTIALS
+from chargeback.store.control.lease import clear_holder
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import check_content
 from chargeback.store.postgres_client import run_client
 from chargeback.store.tenant import TenantStore
 
@@ -33,7 +33,8 @@ LABEL: Final = "backup.json"
 FACTS: Final = "facts"
 _SQLITE, _POSTGRESQL = "control.db", "control.dump"
 _UNFINISHED = ".partial"
-_TORN: Final = "another process wrote while the storage was copied: the copy is inconsistent; run the backup again"
+#: A revision of the catalogue that no storage has: everything is published anew.
+_NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +55,34 @@ def back_up(store: TenantStore, connection_string: str, folder: Path) -> Path:
     is complete and on the disk; an incomplete copy is removed.
 
     Raises:
-        LeaseHeld: a run is in progress.
-        StorageError: a file cannot be read or written, or the storage changed meanwhile.
+        StorageError: a file cannot be read or written.
     """
     made_at = utc_now()
     target = folder / f"{store.tenant_name}-{made_at:%Y%m%dT%H%M%SZ}"
     unfinished = target.with_name(target.name + _UNFINISHED)
-    lease = store.acquire(LeaseOwner.this_process())
     try:
-        versions = store.facts.newest_versions()
-        with lease.heartbeat(), _reporting(f"{target} cannot be written"):
+        with _reporting(f"{target} cannot be written"):
             unfinished.mkdir(parents=True)
             revision = str(store.control.revisions().stamped)
             url = make_url(connection_string)
             schema = apart_from_schema(url)[1]
             _copy_control(url, unfinished, schema)
-            store.facts.place.save(unfinished / FACTS, but=[PARTIALS])
+            # Read after the copy was made, the list has every file that the copy names: files stay for a week after
+            # the catalogue has given them up.
+            with store.control.read() as connection:
+                paths = sorted({each.path for each in every_file(connection, kept_only=True)})
+            store.facts.place.save(unfinished / FACTS, paths)
             made = render_instant(made_at)
             label = BackupLabel(store.tenant_name, store.tenant_id, store.ecosystem, made, revision, schema)
             (unfinished / LABEL).write_text(json.dumps(asdict(label), indent=2) + "\n", encoding="utf-8")
             for path in (*unfinished.rglob("*"), unfinished):
                 fsync(path)
-            _check_copy_is_consistent(store, lease, versions)
             unfinished.rename(target)
             fsync(folder)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    finally:
-        lease.release()
     return target
-
-
-def _check_copy_is_consistent(store: TenantStore, lease: Lease, versions: Mapping[str, int]) -> None:
-    """Check that no other process wrote during the copy: under a later lease, taken while this process was suspended,
-    or under an earlier one, by a process that had been suspended itself."""
-    try:
-        lease.renew()
-    except LeaseLost:
-        raise StorageError(_TORN) from None
-    if store.facts.newest_versions() != versions:
-        raise StorageError(_TORN)
 
 
 def read_label(backup: Path) -> BackupLabel:
@@ -114,8 +102,8 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
 
     Raises:
         SchemaError: the backup was made by a newer version.
-        StorageError: the storage is not empty, or the backup is another tenant's, of another kind of database, or
-            incomplete.
+        StorageError: the storage is not empty, or the backup is damaged, another tenant's, of another kind of
+            database, or incomplete.
     """
     label = read_label(backup)
     if (label.tenant_id, label.ecosystem) != (store.tenant_id, store.ecosystem):
@@ -133,9 +121,30 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
             store.facts.place.load(backup / FACTS)
         _restore_control(url, backup, schema)  # last: without it, the storage counts as not restored
     store.prepare()
+    _check_files(store)
     with store.control.write() as connection:
         clear_holder(connection)
+        save_published_revision(connection, _NEVER)
     return label
+
+
+def _check_files(store: TenantStore) -> None:
+    """Check that the restored files are those that were written.
+
+    Raises:
+        StorageError: one is missing or damaged.
+    """
+    with store.control.read() as connection:
+        named = every_file(connection, kept_only=True)
+    damage = []
+    for each in named:
+        with translate_file_errors(each.table):
+            try:
+                check_content(store.facts.day_file(each))
+            except DamagedFacts as error:
+                damage.append(error.message)
+    if damage:
+        raise StorageError(f"the backup is damaged, {len(damage)} of {len(named)} files: {damage[0]}")
 
 
 def _check_target_is_empty(url: URL, store: TenantStore) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
-from sqlalchemy import Connection
 
 from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
@@ -23,14 +21,12 @@ from chargeback.model.inventory import Inventory
 from chargeback.store.clocks import ClockReading
 from chargeback.store.control.database import ConnectRetry, ControlDatabase
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire, resume
-from chargeback.store.control.revisions import read_facts_revision
 from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
 from chargeback.store.facts.copies import copies_in
+from chargeback.store.facts.earlier_tables import make_catalogue
 from chargeback.store.facts.owner import check_owner
-from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.facts.places import Folder, Place
-from chargeback.store.facts.seen import SeenTables
-from chargeback.store.facts.tables import FactTables, Snapshot
+from chargeback.store.facts.tables import FactTables
 from chargeback.store.ownership import StorageOwner
 
 log = logging.getLogger(__name__)
@@ -68,7 +64,7 @@ class TenantStore:
     ) -> Self:
         """Open the storage without accessing it: nothing is created or migrated before the first use."""
         control = ControlDatabase(connection_string, retry, limits, StorageOwner(tenant_id, ecosystem))
-        return cls(tenant_name, tenant_id, ecosystem, control, FactTables(facts))
+        return cls(tenant_name, tenant_id, ecosystem, control, FactTables(facts, control))
 
     @property
     def owner(self) -> StorageOwner:
@@ -77,16 +73,17 @@ class TenantStore:
 
     def prepare(self) -> None:
         """Check that the facts are in a place that suits them, migrate the control database to this version's schema,
-        and record its owner.
+        record its owner, and read the tables of an earlier version into the catalogue.
 
         Raises:
             ForeignStorage: the database or the folder of facts is another tenant's.
             SchemaError: the schema is ahead of this version, or its history is broken.
             StorageError: the storage cannot be used.
         """
-        check_owner(self.facts, self.owner)
+        check_owner(self.facts.place, self.owner)
         self.try_out()
         self.control.upgrade()
+        make_catalogue(self.facts)
 
     def try_out(self) -> None:
         """Check that the facts are in a place that suits them, with a small file that is deleted again.
@@ -100,13 +97,13 @@ class TenantStore:
             raise StorageError(f"the facts cannot be stored: {error}") from error
 
     def acquire(self, owner: LeaseOwner) -> Lease:
-        """Take the tenant's lease, with an epoch above those of the control database and of the fact tables.
+        """Take the tenant's lease.
 
         Raises:
             LeaseHeld: a run is in progress.
             StorageError: the control database cannot be used.
         """
-        return acquire(self.control, owner, self.facts.newest_epoch(), self._commits)
+        return acquire(self.control, owner)
 
     def resume(self, owner: LeaseOwner, epoch: int) -> Lease:
         """Continue the lease of ``epoch``, which a parent process took, under ``owner``.
@@ -114,43 +111,7 @@ class TenantStore:
         Raises:
             LeaseLost: it is no longer held.
         """
-        return resume(self.control, owner, epoch, self._commits)
-
-    def _commits(self) -> int:
-        return self.facts.commits
-
-    @property
-    def partials(self) -> PartialFiles:
-        """The partial aggregates of the facts."""
-        return self.facts.partials
-
-    def facts_revision(self, connection: Connection) -> int:
-        """Return the revision of the facts for :meth:`snapshots`, read after everything else that the control database
-        is asked; 0 where it is not needed."""
-        return read_facts_revision(connection) if self.facts.place.fresh_seconds else 0
-
-    def snapshot(self, name: str) -> Snapshot:
-        """Return a table as queries see it, see :meth:`snapshots`."""
-        return self.snapshots([name])[name]
-
-    def snapshots(self, names: Collection[str], revision: int | None = None) -> dict[str, Snapshot]:
-        """Return tables as queries see them: with all that runs had recorded when this was called or, of a caller that
-        knows the ``revision`` of the facts, when that was read. What a run has committed but not recorded is seen
-        within :attr:`~chargeback.store.facts.places.Place.fresh_seconds`.
-
-        Raises:
-            StorageError: the storage cannot be read.
-        """
-        if not self.facts.place.fresh_seconds:
-            return {name: self.facts.snapshot(name) for name in names}
-        if revision is None:
-            with self.control.read() as connection:
-                revision = read_facts_revision(connection)
-        return self._seen.snapshots(names, revision)
-
-    @cached_property
-    def _seen(self) -> SeenTables:
-        return SeenTables(self.facts)
+        return resume(self.control, owner, epoch)
 
     def close(self) -> None:
         """Close the connections to the control database."""
@@ -190,7 +151,7 @@ def check_storage(
     store = open_store(tenant, limits=limits)
     try:
         if ask_server or isinstance(tenant.storage.facts_path, Path):
-            check_owner(store.facts, store.owner)
+            check_owner(store.facts.place, store.owner)
         if try_out:
             store.try_out()
         file = tenant.storage.database_file

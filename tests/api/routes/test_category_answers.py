@@ -34,7 +34,7 @@ from tests.api.conftest import ACME, fill, known, parameters_of
 from tests.api.routes.test_cost_categories import ONE, created, detail, put
 from tests.contract.test_export import plain, records
 from tests.support.clock import NOW
-from tests.support.facts import tenant_store
+from tests.support.facts import replace_day, tenant_store
 from tests.support.serving import client_of, services_for
 
 CHARGEBACKS = f"{ACME}/chargebacks"
@@ -345,7 +345,7 @@ def keep_usage(store: TenantStore, *rows: tuple[str, str, str, int]) -> None:
     day = conftest.DAYS[0]
     records = [(day, measure, place, who, Decimal(value)) for measure, place, who, value in rows]
     columns = [pa.array(column, each.type) for column, each in zip(zip(*records, strict=True), USAGE, strict=True)]
-    store.facts.replace_day(USAGE_TABLE, day, pa.Table.from_arrays(columns, schema=USAGE), epoch=1)
+    replace_day(store.facts, USAGE_TABLE, day, pa.Table.from_arrays(columns, schema=USAGE))
 
 
 def shared_by(metric: str) -> dict[str, Any]:

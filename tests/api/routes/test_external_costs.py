@@ -10,6 +10,7 @@ import pytest
 from chargeback.reports.external_costs.comparison import ExternalReconciliation
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, parameters_of
+from tests.support.facts import catalogue_of
 
 URL = f"{ACME}/reconciliation/external"
 MAPPING = {"columns": {"amount": "cost", "entity": "id", "date": "day"}}
@@ -102,6 +103,6 @@ def test_days_at_the_ends_of_the_calendar(client: httpx.Client, day: str) -> Non
 
 def test_nothing_is_stored(own_client: httpx.Client, own_store: TenantStore) -> None:
     """The tables are those from before."""
-    before = own_store.facts.newest_versions()
+    before = catalogue_of(own_store.facts)
     assert ask(own_client, f"{DAYS[0]},lkc-1,6.5\n").status_code == 200
-    assert own_store.facts.newest_versions() == before
+    assert catalogue_of(own_store.facts) == before

@@ -35,6 +35,7 @@ def write(path: Path) -> ControlDatabase:
                 tag_value="red",
                 created_by="test",
                 created_at=utc_now(),
+                known_from=utc_now(),
             )
         )
     return database

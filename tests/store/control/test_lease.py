@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -20,7 +20,6 @@ from chargeback.store.control import schema
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days, save_day
 from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, acquire, clear_holder, is_held, resume
-from chargeback.store.control.revisions import read_facts_revision
 from tests.support.clock import FAKED
 from tests.support.databases import migrated_database
 
@@ -52,11 +51,6 @@ def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -
         acquire(database, LeaseOwner.this_process())
     lease.release()
     assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1
-
-
-def test_an_epoch_is_above_those_of_the_facts(database: ControlDatabase) -> None:
-    """A control database that was restored is older than the facts: no run gets an epoch that wrote them."""
-    assert acquire(database, LeaseOwner.this_process(), 7).epoch == 8
 
 
 def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
@@ -134,33 +128,6 @@ def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: L
     continued.release()
     with pytest.raises(LeaseLost):
         resume(database, child, lease.epoch)
-
-
-def test_the_transaction_after_a_commit_says_that_facts_changed(database: ControlDatabase) -> None:
-    """Once for what was committed before it, unless it is undone; no other transaction says so."""
-    commits = 0
-
-    def revision() -> int:
-        with database.read() as connection:
-            return read_facts_revision(connection)
-
-    lease = acquire(database, LeaseOwner.this_process(), commits=lambda: commits)
-    lease.renew()
-    assert revision() == 0
-    commits = 2
-    with suppress(ZeroDivisionError), lease.write():
-        _ = 1 / 0
-    assert revision() == 0
-    with lease.write():
-        commits = 3
-    assert revision() == 1
-    lease.renew()
-    lease.renew()
-    assert revision() == 2
-    continued = lease.hand_over(LeaseOwner.this_process())
-    commits = 4
-    continued.release()
-    assert revision() == 3
 
 
 def test_readers_see_where_the_run_is(database: ControlDatabase, lease: Lease) -> None:

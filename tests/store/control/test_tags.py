@@ -282,7 +282,7 @@ def test_the_database_refuses_two_values_that_begin_together(database: ControlDa
     row = {"tenant_id": "acme", "entity_type": "identity", "entity_id": "sa", "tag_key": "team", "created_by": "me"}
     for first in (None, MARCH):
         for value in ("x", "y"):
-            values = row | {"tag_value": value, "valid_from": first, "created_at": utc_now()}
+            values = row | {"tag_value": value, "valid_from": first, "created_at": utc_now(), "known_from": utc_now()}
             with nullcontext() if value == "x" else pytest.raises(IntegrityError), database.write() as connection:
                 connection.execute(insert(schema.tags).values(values))
 

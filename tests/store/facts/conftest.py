@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from chargeback.store.facts.places import Place
+from chargeback.store.facts.tables import FactTables
+from tests.support.facts import facts_in
 from tests.support.objects import PLACES, new_place
 
 #: Marks a test of what only a disk does.
@@ -17,3 +19,9 @@ on_disk = pytest.mark.parametrize("place", ["folder"], indirect=True)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """An empty place for facts, of each kind."""
     return new_place(request.param, tmp_path)
+
+
+@pytest.fixture
+def tables(place: Place, tmp_path: Path) -> FactTables:
+    """Empty tables."""
+    return facts_in(place, tmp_path)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pydantic import SecretStr
 
@@ -16,12 +15,11 @@ from chargeback.errors import StorageError
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.owner import check_owner
-from chargeback.store.facts.places import Folder, LogState, Place
-from chargeback.store.facts.tables import MEMBERS_TABLE, FactTables, read_day
+from chargeback.store.facts.places import Folder, Place
+from chargeback.store.facts.tables import MEMBERS_TABLE, prepare_day
 from chargeback.store.ownership import StorageOwner
 from tests.store.facts.test_tables import DAY, rows
 from tests.support.careless import careless_store
-from tests.support.network import Fault, network
 from tests.support.objects import new_bucket, object_server
 
 pytestmark = pytest.mark.usefixtures("object_storage")
@@ -40,27 +38,19 @@ def at(location: ObjectLocation, folder: Path) -> Bucket:
 
 def test_an_object_is_what_was_written(bucket: Bucket) -> None:
     """It is read whole, in part, or for its digest, and is listed with its size, under a name with its digest."""
-
-    def fill(sink: Path | pa.NativeFile) -> None:
-        assert isinstance(sink, pa.NativeFile)
-        sink.write(b"content")
-
-    written = bucket.write("usage/date=2026-01-01", "part", ".parquet", fill)
+    path = bucket.write("usage/date=2026-01-01", "part", ".parquet", b"content")
     digest = "ed7002b439e9ac845f22357d822bac14"
-    assert (written.path, written.size) == (f"usage/date=2026-01-01/part-{digest}.parquet", 7)
-    seen = str(bucket.root / written.path)
-    for path in (written.path, seen):
-        assert bucket.read(path) == b"content"
-        assert bucket.open(path).read(4) == b"cont"
-        assert bucket.digest(path).startswith(digest)
-        assert bucket.sizes("usage")(path) == 7
-    assert bucket.copy(seen, "usage_history/date=2026-01-01/copied.parquet") == 7
-    bucket.put("usage/_delta_log/00000000000000000003.json", b"{}")
-    bucket.put("usage/_delta_log/00000000000000000002.checkpoint.parquet", b"")
-    assert bucket.data_files("usage") == [written.path]
-    assert (bucket.newest_version("usage"), bucket.newest_version("usage_history")) == (3, -1)
+    assert path == f"usage/date=2026-01-01/part-{digest}.parquet"
+    seen = str(bucket.root / path)
+    for each in (path, seen):
+        assert bucket.read(each) == b"content"
+        assert bucket.open(each).read(4) == b"cont"
+        assert bucket.digest(each).startswith(digest)
+        assert bucket.sizes("usage")(each) == bucket.sizes()(each) == 7
+    bucket.copy(seen, "usage_history/date=2026-01-01/copied.parquet")
+    assert [found.path for found in bucket.files("usage")] == [path]
     bucket.delete(seen)
-    assert bucket.data_files("usage") == []
+    assert [found.path for found in bucket.files()] == ["usage_history/date=2026-01-01/copied.parquet"]
 
 
 def test_another_process_can_write_there(bucket: Bucket) -> None:
@@ -86,25 +76,12 @@ def test_what_is_missing_is_named(bucket: Bucket, ask: Callable[[Place], object]
         ask(bucket)
 
 
-def test_the_log_is_looked_at_in_one_listing(bucket: Bucket) -> None:
-    """A reader learns of the next entry, and of a new checkpoint."""
-    tables = FactTables(bucket)
-    tables.create()
-    assert bucket.log_state(MEMBERS_TABLE, 0) == LogState(0, 0, has_next=False)
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
-    assert bucket.log_state(MEMBERS_TABLE, 0) == LogState(0, 0, has_next=True)
-    tables.open(MEMBERS_TABLE).create_checkpoint()
-    state = bucket.log_state(MEMBERS_TABLE, 1)
-    assert state.checkpoint
-    assert not state.has_next
-
-
 def test_a_store_that_is_away_is_an_error_in_one_line(tmp_path: Path) -> None:
     """A server that does not answer is waited for as long as configured."""
     server = object_server()
     away = replace(server, endpoint="http://127.0.0.1:9").location().tried_for(1)
     with pytest.raises(StorageError, match=rf"the table members cannot be used: {away}/members\S* cannot be used: \S+"):
-        FactTables(at(away, tmp_path)).snapshot(MEMBERS_TABLE)
+        prepare_day(at(away, tmp_path), MEMBERS_TABLE, DAY, rows(DAY, "a"))
     with pytest.raises(OSError, match=rf"^{away}/x cannot be used: .*error sending request$") as raised:
         at(away, tmp_path).read("x")
     assert not isinstance(raised.value, FileNotFoundError)
@@ -123,55 +100,38 @@ def test_a_bucket_that_does_not_exist_is_named_first(tmp_path: Path) -> None:
     """The error begins with its cause, not with the table that is read first."""
     nowhere = replace(object_server().location(), bucket="no-such-bucket")
     with pytest.raises(StorageError, match=r"^the bucket `no-such-bucket` does not exist: create it, or correct"):
-        check_owner(FactTables(at(nowhere, tmp_path)), StorageOwner("acme", None))
+        check_owner(at(nowhere, tmp_path), StorageOwner("acme", None))
 
 
 @pytest.mark.parametrize(("first", "second"), [("folder", "s3"), ("s3", "folder")])
 def test_facts_move_between_places(first: str, second: str, tmp_path: Path) -> None:
     """What was saved from one kind of place is loaded into another."""
 
-    def place(kind: str) -> Place:
-        return Folder(tmp_path / "facts") if kind == "folder" else new_bucket(tmp_path)
+    bucket = new_bucket(tmp_path)
 
-    tables = FactTables(place(first))
-    tables.create()
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
-    tables.place.put(".partials", b"made again")
-    tables.place.save(tmp_path / "saved", [".partials"])
+    def place(kind: str) -> Place:
+        return Folder(tmp_path / "facts") if kind == "folder" else bucket
+
+    written = prepare_day(place(first), MEMBERS_TABLE, DAY, rows(DAY, "a"))
+    assert written.file is not None
+    place(first).put(".partials", b"made again")
+    place(first).save(tmp_path / "saved", [written.file.path])
     other = place(second)
     assert other.is_empty()
     other.load(tmp_path / "saved")
-    assert not other.is_empty()
-    loaded = FactTables(other)
-    assert read_day(loaded, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
-    loaded.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
-    assert not (tmp_path / "saved" / ".partials").exists()
+    assert [found.path for found in other.files()] == [written.file.path]
+    assert other.read(written.file.path) == place(first).read(written.file.path)
 
 
-def test_a_table_is_created_although_the_store_refuses_at_first(tmp_path: Path) -> None:
-    """A conflict with a request of nobody's (409) is no table that is there."""
-    with network(object_server(), fault=Fault(2, 409, before=True)) as seen:
-        tables = FactTables(at(seen.server.location(), tmp_path))
-        tables.create()
-        assert seen.disturbed
-        assert tables.newest_versions()[MEMBERS_TABLE] == 0
-
-
-def test_a_store_that_creates_once_is_good(bucket: Bucket) -> None:
+def test_a_store_that_keeps_what_is_written_is_good(bucket: Bucket) -> None:
     """Nothing is left of trying it out."""
     bucket.try_out()
     assert bucket.is_empty()
 
 
-@pytest.fixture
-def careless(tmp_path: Path) -> Iterator[Bucket]:
-    """A place in a store that ignores conditions."""
+def test_a_store_without_conditional_writes_is_good(tmp_path: Path) -> None:
+    """Two writers never write the same object: it is the database that orders what they do."""
     with careless_store() as server:
-        yield at(server.location(), tmp_path)
-
-
-def test_a_store_that_ignores_conditions_is_refused(careless: Bucket) -> None:
-    """Two writers at once would both succeed there, and a commit would be lost."""
-    with pytest.raises(OSError, match=r"ignores conditional writes \(If-None-Match\)"):
+        careless = at(server.location(), tmp_path)
         careless.try_out()
-    assert careless.is_empty()
+        assert careless.is_empty()

@@ -40,8 +40,8 @@ def written(bucket: Bucket, *days: date) -> list[DayFile]:
     files = []
     for day in days:
         members = rows(day, *(f"{day}-{number}" for number in range(100)))
-        action = write_file(bucket, "members", members, {"date": day.isoformat()})
-        files.append(DayFile(day, f"{bucket.root}/members/{action.path}", members.num_rows, action.size, bucket))
+        action = write_file(bucket, "members", members, day)
+        files.append(DayFile(day, f"{bucket.root}/{action.path}", members.num_rows, action.size, bucket))
     return files
 
 

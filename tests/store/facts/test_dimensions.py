@@ -8,8 +8,9 @@ import pytest
 from chargeback.allocation.day import Evidence
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSIONS
+from chargeback.model.days import utc_now
+from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.facts.dimensions import DimensionRegister
-from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
 from tests.allocation.bills import bill, calculate, members, usage
 from tests.store.facts.test_tables import DAY
@@ -25,27 +26,23 @@ def numbered(dimensions: pa.Table, ids: list[int]) -> pa.Table:
     return dimensions.set_column(0, DIMENSIONS.field("dimension_id"), pa.array(ids, pa.int64()))
 
 
-@pytest.fixture
-def tables(place: Place) -> FactTables:
-    """Empty tables."""
-    tables = FactTables(place)
-    tables.create()
-    return tables
-
-
-def register(tables: FactTables, *days: pa.Table, epoch: int = 1) -> None:
+def register(tables: FactTables, *days: pa.Table) -> None:
     """Register the dimensions of some days, as one run and one batch."""
-    opened = DimensionRegister(tables, epoch=epoch)
+    opened = DimensionRegister(tables)
     for dimensions in days:
         opened.add(dimensions)
     opened.write()
+    with tables.control.write() as connection:
+        opened.record(connection, instant_of_change(connection, utc_now()))
+    opened.recorded()
+    tables.changed()
 
 
 def test_a_dimension_is_registered_once(tables: FactTables) -> None:
     """Days that repeat a dimension, in this run or another, add nothing; those of a batch are one file."""
     register(tables, charged("r BASE 1"), charged("r BASE 2"))
-    register(tables, charged("r BASE 3 \n s BASE 1"), charged("t BASE 1"), epoch=2)
-    register(tables, charged("t BASE 1"), epoch=3)
+    register(tables, charged("r BASE 3 \n s BASE 1"), charged("t BASE 1"))
+    register(tables, charged("t BASE 1"))
     snapshot = tables.snapshot(DIMENSIONS_TABLE)
     assert sorted(file.rows for file in snapshot.files) == [2, 4]
 
@@ -64,5 +61,5 @@ def test_a_known_id_of_another_dimension_is_an_error(tables: FactTables) -> None
         register(tables, known, numbered(charged("s BASE 1"), [2, 3]))
     register(tables, known)
     with pytest.raises(DimensionCollision, match="s / KAFKA"):
-        register(tables, numbered(charged("s BASE 1"), [2, 3]), epoch=2)
+        register(tables, numbered(charged("s BASE 1"), [2, 3]))
     assert tables.snapshot(DIMENSIONS_TABLE).rows == 2

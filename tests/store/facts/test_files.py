@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -10,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from chargeback.errors import DamagedFacts
-from chargeback.store.facts.files import DayFile, check_file, damage_named_in, read_file, write_file
-from chargeback.store.facts.places import Folder
+from chargeback.store.facts.files import DayFile, check_content, check_size, damage_named_in, read_file, write_file
+from chargeback.store.facts.places import DISK, Folder
 from tests.support.damage import DAMAGES
 
 DAY = date(2026, 1, 1)
@@ -21,17 +23,16 @@ ROWS = pa.table({"id": pa.array(range(50_000), pa.int64()), "name": [f"sa-{n:x}"
 @pytest.fixture
 def file(tmp_path: Path) -> DayFile:
     """A written file."""
-    (tmp_path / "usage").mkdir()
     rows = ROWS.append_column("date", pa.array([DAY] * ROWS.num_rows, pa.date32()))
-    action = write_file(Folder(tmp_path), "usage", rows, {"date": DAY.isoformat()})
-    return DayFile(DAY, str(tmp_path / "usage" / action.path), ROWS.num_rows, action.size)
+    action = write_file(Folder(tmp_path), "usage", rows, DAY)
+    return DayFile(DAY, str(tmp_path / action.path), ROWS.num_rows, action.size)
 
 
 def test_a_file_is_read_as_it_was_written(file: DayFile) -> None:
     """All columns, or those that are asked for."""
     assert read_file(file).equals(ROWS)
     assert read_file(file, ["id"]).equals(ROWS.select(["id"]))
-    check_file(file, thorough=True)
+    check_content(file)
 
 
 @pytest.mark.parametrize(("damage", "is_hidden"), DAMAGES.values(), ids=DAMAGES)
@@ -42,12 +43,12 @@ def test_a_damaged_file_is_named(file: DayFile, damage: Callable[[Path], None], 
         read_file(file)
     assert (raised.value.table, raised.value.day) == ("usage", DAY)
     with pytest.raises(DamagedFacts):
-        check_file(file, thorough=True)
+        check_content(file)
     if is_hidden:
-        check_file(file, thorough=False)
+        check_size(file, DISK.sizes())
     else:
         with pytest.raises(DamagedFacts):
-            check_file(file, thorough=False)
+            check_size(file, DISK.sizes())
 
 
 def test_what_is_no_parquet_is_damaged(tmp_path: Path) -> None:
@@ -64,11 +65,12 @@ def test_a_file_that_may_not_be_read_is_not_damaged(tmp_path: Path) -> None:
         read_file(DayFile(None, str(tmp_path), 1))
 
 
-def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
+def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that fails removes what it began."""
-    (tmp_path / "usage" / "date=2026-01-01").mkdir(parents=True)
-    with pytest.raises(KeyError):
-        write_file(Folder(tmp_path), "usage", ROWS, {"date": DAY.isoformat()})
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
+    rows = ROWS.append_column("date", pa.array([DAY] * ROWS.num_rows, pa.date32()))
+    with pytest.raises(OSError, match="Input/output error"):
+        write_file(Folder(tmp_path), "usage", rows, DAY)
     assert list((tmp_path / "usage" / "date=2026-01-01").iterdir()) == []
 
 

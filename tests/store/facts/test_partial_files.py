@@ -56,7 +56,7 @@ def test_what_is_kept_is_found_with_what_it_sums(facts: FactTables) -> None:
 def test_a_new_one_replaces_that_of_its_week(facts: FactTables) -> None:
     """Of each kind and week there is one file, whoever wrote the one before."""
     _keep(facts)
-    path = _keep(FactTables(facts.root), rows=pa.concat_tables([ROWS, ROWS]))
+    path = _keep(facts, rows=pa.concat_tables([ROWS, ROWS]))
     assert _found(facts.partials) == [str(path)]
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
@@ -83,18 +83,18 @@ def test_what_cannot_be_written_is_not_kept_and_not_tried_again(tmp_path: Path) 
 
 
 def test_they_go_with_their_data_files(facts: FactTables) -> None:
-    """A replaced day's sums stay as long as its file is on the disk, unknown kinds and old unfinished files go."""
+    """A replaced day's sums stay as long as its file is kept, unknown kinds and old unfinished files go."""
     path, other = _keep(facts), _keep(facts, "kind-2")
     unfinished = path.with_name("0.parquet#1")
     unfinished.write_bytes(b"half")
     kinds = {CHARGEBACKS_TABLE: {KIND}}
-    assert facts.partials.clean(kinds) == 1
+    kept = {CHARGEBACKS_TABLE: {file.path for file in facts.snapshot(CHARGEBACKS_TABLE).files}}
+    assert facts.partials.clean(kinds, kept) == 1
     assert (path.exists(), other.parent.exists(), unfinished.exists()) == (True, False, True)
-    saturday = facts.snapshot(CHARGEBACKS_TABLE).files[0]
     write_shares(facts, [Share(MONDAY + timedelta(days=5), "sa-1", "2")])
-    assert facts.partials.clean(kinds) == 0
-    Path(saturday.path).unlink()
-    assert facts.partials.clean(kinds) == 1
+    assert facts.partials.clean(kinds, kept) == 0
+    kept = {CHARGEBACKS_TABLE: {file.path for file in facts.snapshot(CHARGEBACKS_TABLE).files}}
+    assert facts.partials.clean(kinds, kept) == 1
     assert not path.exists()
 
 

@@ -1,28 +1,24 @@
-"""A day of facts is replaced whole, by the holder of the lease only."""
+"""A day of facts is replaced whole, in the transaction of whoever holds the lease."""
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
-from pathlib import Path
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError, DeltaError
 
 from chargeback.errors import DamagedFacts, LeaseLost, StorageError
 from chargeback.model.days import DayRange
 from chargeback.model.usage import MEMBERS
-from chargeback.store.facts.places import Place
+from chargeback.store.control.catalogue import NewContent, files_as_of
+from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE, FactTables, read_day
-from tests.store.facts.conftest import on_disk
+from tests.support.facts import catalogue_of, commit_contents, remove_days, replace_day
 
 DAY = date(2026, 1, 1)
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+ONE_MINUTE = timedelta(minutes=1)
 
 
 def rows(day: date, *identities: str) -> pa.Table:
@@ -38,25 +34,28 @@ def rows(day: date, *identities: str) -> pa.Table:
     )
 
 
-@pytest.fixture
-def tables(place: Place) -> FactTables:
-    """Empty tables."""
-    tables = FactTables(place)
-    tables.create()
-    return tables
+def lease_of(tables: FactTables) -> Lease:
+    """The lease of a run."""
+    return acquire(tables.control, LeaseOwner.this_process())
 
 
-def test_a_table_never_written_is_empty(place: Place) -> None:
+def identities(tables: FactTables, day: date = DAY) -> list[str]:
+    """Who is stored for a day."""
+    found: list[str] = read_day(tables, MEMBERS_TABLE, day)["identity_id"].to_pylist()
+    return found
+
+
+def test_a_table_never_written_is_empty(tables: FactTables) -> None:
     """Readers may come before the first run."""
-    assert FactTables(place).snapshot(CHARGEBACKS_TABLE).files == ()
+    assert tables.snapshot(CHARGEBACKS_TABLE).files == ()
 
 
 def test_a_day_is_replaced_whole(tables: FactTables) -> None:
     """What was there before is gone, other days stay, and a day is one file."""
     other = DAY + timedelta(days=1)
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a", "b"), epoch=1)
-    tables.replace_day(MEMBERS_TABLE, other, rows(other, "c"), epoch=1)
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "d"), epoch=1)
+    replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a", "b"))
+    replace_day(tables, MEMBERS_TABLE, other, rows(other, "c"))
+    replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "d"))
     snapshot = tables.snapshot(MEMBERS_TABLE)
     assert snapshot.days == [DAY, other]
     assert snapshot.rows == 2
@@ -66,9 +65,9 @@ def test_a_day_is_replaced_whole(tables: FactTables) -> None:
 
 def test_an_empty_day_replaces_a_full_one(tables: FactTables) -> None:
     """A day may become empty, and an empty day may be made empty again."""
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+    replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     for _ in range(2):
-        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY), epoch=1)
+        replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY))
         assert tables.snapshot(MEMBERS_TABLE).days == []
     assert read_day(tables, MEMBERS_TABLE, DAY).equals(rows(DAY))
 
@@ -76,57 +75,67 @@ def test_an_empty_day_replaces_a_full_one(tables: FactTables) -> None:
 def test_rows_of_another_day_are_refused(tables: FactTables) -> None:
     """A row outside the day is an error, and nothing is written."""
     with pytest.raises(StorageError, match="members"):
-        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY + timedelta(days=1), "a"), epoch=1)
+        replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY + timedelta(days=1), "a"))
     assert tables.snapshot(MEMBERS_TABLE).files == ()
+    assert not list(tables.place.files())
 
 
-def test_an_older_epoch_writes_nothing(tables: FactTables) -> None:
-    """Once a successor has written, whoever lost the lease is refused, also for another day."""
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=2)
-    with pytest.raises(LeaseLost):
-        tables.replace_day(MEMBERS_TABLE, DAY + timedelta(days=1), rows(DAY + timedelta(days=1), "b"), epoch=1)
-    assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
+def test_whoever_lost_the_lease_writes_nothing(tables: FactTables) -> None:
+    """Once a successor has the lease, the files of the one before are not named, although they are there."""
+    lease = lease_of(tables)
+    content = tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY, "old"))
+    lease.release()
+    successor = lease_of(tables)
+    with pytest.raises(LeaseLost), tables.commit(lease, lambda: NOW) as (connection, at):
+        tables.replace(connection, [content], at)
+    assert tables.snapshot(MEMBERS_TABLE).files == ()
+    with tables.commit(successor, lambda: NOW) as (connection, at):
+        tables.replace(connection, [content], at)
+    assert identities(tables) == ["old"]
 
 
-def test_a_writer_with_an_old_snapshot_sees_its_successor(tables: FactTables) -> None:
-    """Another process's commit is noticed even by a writer that opened the table before it."""
-    sleeper = FactTables(tables.place)
-    sleeper.snapshot(MEMBERS_TABLE)
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "new"), epoch=5)
-    with pytest.raises(LeaseLost):
-        sleeper.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "old"), epoch=4)
-    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["new"]
+def test_a_transaction_that_fails_changed_nothing(tables: FactTables) -> None:
+    """Neither what is named, nor the number by which readers notice changes."""
+    replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
+    before, lease = tables.snapshot(MEMBERS_TABLE), lease_of(tables)
+
+    def fail() -> None:
+        with tables.commit(lease, lambda: NOW) as (connection, at):
+            tables.replace(connection, [tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY, "b"))], at)
+            raise StorageError("no space left")
+
+    with pytest.raises(StorageError, match="no space left"):
+        fail()
+    assert tables.snapshot(MEMBERS_TABLE) == before
+    assert identities(tables) == ["a"]
 
 
-def test_a_run_looks_at_a_table_once(tables: FactTables) -> None:
-    """While it holds the lease nobody else writes: it sees what it writes itself. One who has lost the lease without
-    knowing sees old days, and is refused all the same."""
+def test_a_run_reads_the_catalogue_once(tables: FactTables) -> None:
+    """While it holds the lease nobody else writes: it sees what it writes itself."""
+    reader, lease = FactTables(tables.place, tables.control), lease_of(tables)
     next_day = DAY + timedelta(days=1)
-    successor = FactTables(tables.place)
     with tables.alone():
         assert tables.snapshot(MEMBERS_TABLE).days == []
-        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
-        assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
-        successor.replace_day(MEMBERS_TABLE, next_day, rows(next_day, "b"), epoch=2)
-        assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
-        with pytest.raises(LeaseLost):
-            tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "c"), epoch=1)
-    assert tables.snapshot(MEMBERS_TABLE).days == [DAY, next_day]
-    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
+        replace_day(reader, MEMBERS_TABLE, DAY, rows(DAY, "another"))
+        assert tables.snapshot(MEMBERS_TABLE).days == []
+        with tables.commit(lease, lambda: NOW) as (connection, at):
+            tables.replace(connection, [tables.prepare_day(MEMBERS_TABLE, next_day, rows(next_day, "a"))], at)
+        assert tables.snapshot(MEMBERS_TABLE).days == [DAY, next_day]
+    assert reader.snapshot(MEMBERS_TABLE).days == [DAY, next_day]
 
 
 def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> None:
     """A reader of the same or another process finds the old day or the new one, never a mix."""
-    reader = FactTables(tables.place)
+    reader = FactTables(tables.place, tables.control)
 
     def replace_often() -> None:
         for number in range(8 if tables.place.options else 20):
-            tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, *[str(number)] * 50), epoch=1)
+            replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, *[str(number)] * 50))
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(replace_often)
         while not writing.done():
-            found = read_day(reader, MEMBERS_TABLE, DAY)["identity_id"].to_pylist()
+            found = identities(reader)
             assert len(set(found)) <= 1
             assert len(found) in {0, 50}
         writing.result()
@@ -134,104 +143,66 @@ def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> N
 
 def test_a_missing_file_is_named(tables: FactTables) -> None:
     """A facts file that somebody deleted is an error that names it."""
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+    replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     tables.place.delete(tables.snapshot(MEMBERS_TABLE).files[0].path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ is missing"):
         read_day(tables, MEMBERS_TABLE, DAY)
 
 
-def test_old_days_go_in_one_commit(tables: FactTables) -> None:
-    """Every day before a given one is removed at once, by the holder of the lease; where there is none, no commit."""
+def test_several_days_are_one_change(tables: FactTables) -> None:
+    """Full and empty days are replaced together; other days stay."""
     days = [DAY + timedelta(days=offset) for offset in range(4)]
-    for day in days:
-        tables.replace_day(MEMBERS_TABLE, day, rows(day, "a"), epoch=2)
-    before = tables.snapshot(MEMBERS_TABLE).version
-    tables.delete_before(MEMBERS_TABLE, days[2], epoch=2)
-    assert tables.snapshot(MEMBERS_TABLE).days == days[2:]
-    tables.delete_before(MEMBERS_TABLE, days[2], epoch=3)
-    assert tables.snapshot(MEMBERS_TABLE).version == before + 1
-    tables.delete_before(MEMBERS_TABLE, days[3], epoch=3)
-    with pytest.raises(LeaseLost):
-        tables.delete_before(MEMBERS_TABLE, days[3] + timedelta(days=1), epoch=2)
-    assert tables.snapshot(MEMBERS_TABLE).days == days[3:]
-
-
-def test_several_days_are_one_commit(tables: FactTables) -> None:
-    """Full and empty days are replaced together; other days stay, and days that only become empty are no new files."""
-    days = [DAY + timedelta(days=offset) for offset in range(4)]
-    tables.replace_days(MEMBERS_TABLE, {day: rows(day, "old") for day in days}, epoch=1)
+    commit_contents(tables, [tables.prepare_day(MEMBERS_TABLE, day, rows(day, "old")) for day in days])
     before = tables.snapshot(MEMBERS_TABLE).version
     new = {days[0]: rows(days[0], "a", "b"), days[1]: rows(days[1]), days[3]: rows(days[3], "c")}
-    tables.replace_days(MEMBERS_TABLE, new, epoch=1)
-    stored = {day: read_day(tables, MEMBERS_TABLE, day)["identity_id"].to_pylist() for day in days}
-    assert list(stored.values()) == [["a", "b"], [], ["old"], ["c"]]
-    tables.replace_days(MEMBERS_TABLE, {day: rows(day) for day in days[:3]}, epoch=1)
-    tables.replace_days(MEMBERS_TABLE, {}, epoch=1)
-    assert tables.snapshot(MEMBERS_TABLE).days == [days[3]]
-    assert tables.snapshot(MEMBERS_TABLE).version == before + 2
+    commit_contents(tables, [tables.prepare_day(MEMBERS_TABLE, day, each) for day, each in new.items()])
+    assert [identities(tables, day) for day in days] == [["a", "b"], [], ["old"], ["c"]]
+    assert tables.snapshot(MEMBERS_TABLE).version > before
 
 
-def test_several_days_are_fenced_like_one(tables: FactTables) -> None:
-    """A batch of a writer that has lost its lease is refused as a whole, although its days are others."""
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=2)
-    others = [DAY + timedelta(days=offset) for offset in (1, 2)]
-    with pytest.raises(LeaseLost):
-        tables.replace_days(MEMBERS_TABLE, {day: rows(day, "b") for day in others}, epoch=1)
-    assert tables.snapshot(MEMBERS_TABLE).days == [DAY]
+def test_an_earlier_instant_is_another_choice_of_files(tables: FactTables) -> None:
+    """Each content counts from its own instant until the next one's."""
+    instants = [NOW + number * ONE_MINUTE for number in range(3)]
+    for at, name in zip(instants, ("a", "b", "a"), strict=True):
+        replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name), at)
+    with tables.control.read() as connection:
+        assert files_as_of(connection, NOW - ONE_MINUTE) == []
+        (first,), (second,), (third,) = (files_as_of(connection, at) for at in instants)
+        assert files_as_of(connection, NOW + timedelta(seconds=59)) == [first]
+    assert (first.until, second.until, third.until) == (instants[1], instants[2], None)
 
 
-@on_disk
-def test_a_commit_whose_log_cannot_be_forced_to_the_disk_keeps_its_file(
-    tables: FactTables, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The disk refuses after the commit went in: that is an error, and the table still has what it refers to."""
-    fsync = os.fsync
-
-    def refuse_logs(descriptor: int) -> None:
-        if "_delta_log" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
-            raise OSError(errno.EIO, "Input/output error")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", refuse_logs)
-    with pytest.raises(StorageError, match="Input/output error"):
-        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
-    monkeypatch.undo()
-    assert read_day(FactTables(tables.place), MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
-    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["b"]
+def test_a_clock_that_was_set_back_changes_no_order(tables: FactTables) -> None:
+    """The next change comes right after the last one: what was known at an instant stays known at it."""
+    for at, name in ((NOW, "a"), (NOW - ONE_MINUTE, "b"), (NOW - 2 * ONE_MINUTE, "c")):
+        replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name), at)
+    step = timedelta(microseconds=1)
+    assert [each.since for each in catalogue_of(tables)] == [NOW, NOW + step, NOW + 2 * step]
 
 
-@pytest.mark.parametrize("error", [DeltaError, CommitFailedError, OSError])
-def test_a_commit_whose_answer_is_lost_went_in(
-    tables: FactTables, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
-    """An error after the commit went in is none: the day is there, once."""
-    commit = DeltaTable.create_write_transaction
-    answers: Iterator[Exception | None] = iter([error("the answer is lost"), None])
-
-    def commit_and_lose_the_answer(*arguments: Any, **named: Any) -> None:
-        commit(*arguments, **named)
-        if (lost := next(answers)) is not None:
-            raise lost
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", commit_and_lose_the_answer)
-    before = tables.snapshot(MEMBERS_TABLE).version
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
-    assert tables.snapshot(MEMBERS_TABLE).version == before + 1
-    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
-    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["b"]
+def test_the_same_content_takes_the_place_of_a_damaged_file(tables: FactTables) -> None:
+    """In all the time in which the day had it: there is one file that is named, and it can be read."""
+    replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"), NOW)
+    content, lease = tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY, "a")), lease_of(tables)
+    with tables.commit(lease, lambda: NOW + ONE_MINUTE) as (connection, at):
+        tables.replace(connection, [content], at)
+    (named,) = catalogue_of(tables)
+    assert content.file is not None
+    assert (named.path, named.since, named.until) == (content.file.path, NOW, None)
 
 
-def test_a_commit_that_did_not_go_in_is_an_error(tables: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The day stays as it was. The new file is left to upkeep, which knows what no table refers to."""
-    tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "a"), epoch=1)
+def test_removed_days_are_given_up(tables: FactTables) -> None:
+    """Every day before a given one is removed, with what it had earlier; later days stay."""
+    days = [DAY + timedelta(days=offset) for offset in range(3)]
+    for day in days:
+        replace_day(tables, MEMBERS_TABLE, day, rows(day, "a"), NOW)
+        replace_day(tables, MEMBERS_TABLE, day, rows(day, "b"), NOW + ONE_MINUTE)
+    remove_days(tables, days[2], MEMBERS_TABLE, at=NOW + 2 * ONE_MINUTE)
+    assert tables.snapshot(MEMBERS_TABLE).days == days[2:]
+    gone = {each.day for each in catalogue_of(tables) if each.gone_at is not None}
+    assert gone == set(days[:2])
 
-    def refuse(*_: Any, **__: Any) -> None:
-        raise DeltaError("no space left")
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", refuse)
-    with pytest.raises(StorageError, match="no space left"):
-        tables.replace_day(MEMBERS_TABLE, DAY, rows(DAY, "b"), epoch=1)
-    assert read_day(tables, MEMBERS_TABLE, DAY)["identity_id"].to_pylist() == ["a"]
-    assert len(tables.place.data_files(MEMBERS_TABLE)) == 2
+def test_an_unwritten_content_has_no_file(tables: FactTables) -> None:
+    """A day without rows is named by nothing."""
+    assert tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY)) == NewContent(MEMBERS_TABLE, DAY, None)

@@ -14,10 +14,11 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from chargeback.errors import StorageError
-from chargeback.model.days import ONE_DAY, instants, start_of_day
+from chargeback.model.days import ONE_DAY, instants, start_of_day, utc_now
 from chargeback.model.inventory import UNTAGGED
+from chargeback.store.control.catalogue import end_table, instant_of_change
 from chargeback.store.facts.partial_files import PARTIALS
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, SCHEMAS, FactTables
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, Costs, Totals, costs, days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
@@ -25,7 +26,7 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection, TagFilter, equal
 from chargeback.store.queries.sums import daily_amounts
 from chargeback.store.queries.tag_index import TagIndex
-from tests.support.facts import Share, days_from, line, write_lines, write_shares
+from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
 from tests.support.laws import examples
 from tests.support.readers import Read
 
@@ -92,8 +93,7 @@ def test_costs_are_the_sums_of_the_rows(
     read: Read, tmp_path_factory: pytest.TempPathFactory, made: list[Share], wanted: str, series: str, zone: ZoneInfo
 ) -> None:
     """Whatever is charged, filtered, broken down and compared, in whatever calendar: nothing is lost or added."""
-    facts = FactTables(tmp_path_factory.mktemp("facts"))
-    facts.create()
+    facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     write_shares(facts, [replace(share, portion=number) for number, share in enumerate(made)])
     selection, matches = FILTERS[wanted]
     now, before = (instants(window.start.date(), window.end.date() - ONE_DAY, zone) for window in (NOW, BEFORE))
@@ -172,7 +172,8 @@ def test_a_charge_without_its_dimension_is_an_error(read: Read, facts: FactTable
     """What the register does not know is never left out silently, where rows are summed by dimension."""
     (facts.root / PARTIALS).write_text("no folder")
     write_shares(facts, [Share(date(2026, 1, 12), "sa-1", "1")])
-    facts.rewrite(DIMENSIONS_TABLE, SCHEMAS[DIMENSIONS_TABLE].empty_table(), epoch=1)
+    with facts.control.write() as connection:
+        end_table(connection, DIMENSIONS_TABLE, instant_of_change(connection, utc_now()))
     with pytest.raises(StorageError, match="lacks 1 of those"):
         read(lambda reader: costs(reader, QUERY))
 

@@ -19,9 +19,9 @@ WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
 CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_center"), 1)})
 #: What is decided by the whole bill, and shows no row of it: the calendar, the sums of dimensions (which the scope
 #: chooses from), what bills changed by, whether days are charged as they were billed, and how the cents of a month are
-#: divided among its statements.
+#: divided among its statements, and whether they are of several bills.
 WHOLE = {
-    "reports/statements/compile.py": 1,
+    "reports/statements/compile.py": 2,
     "reports/changes.py": 2,
     "store/queries/costs.py": 2,
     "store/queries/daily_totals.py": 1,
@@ -41,7 +41,7 @@ def test_conditions_are_filters_beside_those_of_the_request() -> None:
         ColumnFilter("identity_id", frozenset("ab")),
         ColumnFilter("environment_id", frozenset("e")),
     }
-    assert found.tags == (TagFilter("team", frozenset("x")),)
+    assert found.tags == (TagFilter("team", frozenset("x"), is_present=True),)
     assert found.categories == (*asked.categories, CategoryFilter("cost_center", frozenset("y")))
     assert category_keys(scope) == ("cost_center",)
 

@@ -34,7 +34,7 @@ from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection, TagFilter, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.damage import DAMAGES, file_of, flip_a_bit
-from tests.support.facts import Share, days_from, new_facts, write_shares
+from tests.support.facts import Share, days_from, new_facts, replace_day, write_shares
 from tests.support.laws import examples, one_first
 from tests.support.readers import Ask, Read
 
@@ -273,7 +273,7 @@ def test_a_day_that_became_empty_is_no_longer_summed(read: Read, facts: FactTabl
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     _make(ask, facts)
     empty = file_of(facts, CHARGEBACKS_TABLE, DAYS[7])
-    facts.replace_day(CHARGEBACKS_TABLE, DAYS[7], SCHEMAS[CHARGEBACKS_TABLE].empty_table(), epoch=1)
+    replace_day(facts, CHARGEBACKS_TABLE, DAYS[7], SCHEMAS[CHARGEBACKS_TABLE].empty_table())
     assert empty not in facts.snapshot(CHARGEBACKS_TABLE).files
     assert _sums(read, facts, "identity_id").totals["total_rows"] == len(DAYS) - 1
 
@@ -322,7 +322,7 @@ def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables)
         answers = 0
         while not done.is_set() or not answers:
             with engine.cursor(CancellationToken()) as cursor:
-                reader = TenantReader(cursor, FactTables(facts.root), TAGS)
+                reader = TenantReader(cursor, facts, TAGS)
                 grouping = Grouping(("identity_id",), "day", UTC)
                 assert reader.aggregate(CHARGEBACKS, EVERYTHING, grouping) == _of_rows(reader, EVERYTHING, grouping)
             answers += 1

@@ -7119,6 +7119,11 @@ export interface components {
              */
             topic_attribution_error: string | null;
             /**
+             * Is Published
+             * @description Whether the tables that other engines read have everything that is stored: not while a run is at work, after publishing has failed, nor if `storage.publish` is `none`.
+             */
+            is_published: boolean;
+            /**
              * States
              * @description The days that have a state, ascending.
              */

@@ -121,7 +121,7 @@ class ReadinessCache:
             self.current.add(tenant.tenant_name)
         with control_reader(tenant, token) as connection:
             state = pipeline_state(connection)
-        return Condition(state, has_data=tenant.store.snapshot(CHARGEBACKS_TABLE).rows > 0)
+        return Condition(state, has_data=tenant.whole_store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0)
 
     def log_change(self, tenant: str, error: str | None) -> None:
         """Log when the storage of a tenant becomes unavailable, and when it is available again."""

@@ -16,9 +16,9 @@ from chargeback.api.tenant_requests import Facts
 from chargeback.model.days import DayRange
 from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.restatements import Difference, causes_between, restatement
-from chargeback.store.control.day_revisions import CAUSES
-from chargeback.store.facts.history import past_files
-from chargeback.store.queries.as_of import REVISED, KnownRevisions
+from chargeback.store.control.catalogue import files_of_day
+from chargeback.store.control.day_revisions import CAUSES, read_day_revisions
+from chargeback.store.queries.as_of import REVISED
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.reader import version_reader
 from chargeback.store.queries.version import read_version
@@ -82,17 +82,14 @@ def list_revisions(
     _params: Annotated[TenantsQuery, Query()],
 ) -> DayRevisions:
     """List everything that a day has contained: from when on, why, and how much moved; the oldest first."""
-    store = request.whole_store
-    reader = request.reader
-    with store.control.read() as connection:
-        known = KnownRevisions.read(connection, DayRange.of_day(day))
+    with request.tenant.store.control.read() as connection:
+        recorded = {name: read_day_revisions(connection, name, DayRange.of_day(day)) for name in REVISED}
+        named = files_of_day(connection, day)
     items = []
     for dataset in REVISED.values():
-        present = reader.snapshot(dataset.table)
-        past = past_files(store, dataset.table, present)
-        for revision in known.effective(dataset.name, present).get(day, ()):
-            names = None if revision.files is None else revision.files.get(dataset.table)
-            is_kept = names is None or past.find(day, names) is not None
+        of_table = [each for each in named if each.table == dataset.table]
+        for revision in recorded[dataset.name]:
+            in_force = [each for each in of_table if each.is_in_force(revision.calculated_at)]
             items.append(
                 RevisionItem(
                     dataset=revision.dataset,
@@ -105,7 +102,7 @@ def list_revisions(
                     moved=revision.moved,
                     billing_fingerprint=revision.billing_fingerprint,
                     policies_hash=revision.policies_hash,
-                    is_kept=is_kept,
+                    is_kept=all(each.gone_at is None for each in in_force),
                 )
             )
     return DayRevisions(date=day, items=items)

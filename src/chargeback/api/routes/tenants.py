@@ -20,6 +20,7 @@ from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import ResponseModel
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
 from chargeback.store.queries.cancellation import CancellationToken
 
@@ -77,6 +78,10 @@ class IncompleteDay(ResponseModel):
 class TenantStatus(TenantSettings):
     """One tenant, day by day."""
 
+    is_published: bool = Field(
+        description="Whether the tables that other engines read have everything that is stored: not while a run is at "
+        "work, after publishing has failed, nor if `storage.publish` is `none`."
+    )
     states: list[DayFlags] = Field(description="The days that have a state, ascending.")
     incomplete: list[IncompleteDay] = Field(
         description="The days that were calculated with missing evidence, ascending."
@@ -140,8 +145,10 @@ def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) ->
     first, last = params.days(tenant.lookback_days)
     topics = tenant.topic_attribution_status == "enabled"
     states = read_days(request.connection, DayRange(first, last + ONE_DAY))
+    stored, published = read_published_revision(request.connection)
     return TenantStatus(
         **tenant_settings(tenant, access),
+        is_published=stored == published,
         states=[_state(state, topics=topics) for state in states],
         incomplete=[
             IncompleteDay(

@@ -208,8 +208,11 @@ class ControlDatabase:
                 if not self._revisions(connection).is_current:
                     with _ALEMBIC:
                         command.upgrade(_alembic(connection), revision)
-                    if connection.execute(select(schema.tenant.c.id)).first() is None:
+                    is_new = connection.execute(select(schema.tenant.c.id)).first() is None
+                    if is_new:
                         connection.execute(insert(schema.tenant).values(id=1))
+                    if is_new and revision == "head":
+                        connection.execute(update(schema.tenant).values(has_catalogue=True))
                 if revision == "head":
                     self._claim(connection)
                 connection.commit()

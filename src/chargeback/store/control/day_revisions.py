@@ -1,22 +1,21 @@
-"""The revisions of days: what each day contained from when on, why it was replaced, and in which files it is kept.
+"""The revisions of days: what each day contained from when on, and why it was replaced.
 
-A revision is recorded before its files are committed, and confirmed after (``dataset_days.revision``). A process that
-dies in between leaves an unconfirmed revision; whether it took effect is known by the files that the table has.
+A revision is recorded in the transaction that makes its files those of the day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, insert, select
 
 from chargeback.model.days import DayRange
 from chargeback.store.control.days import DayDataset, save_dataset
-from chargeback.store.control.schema import dataset_days, days, revisions
+from chargeback.store.control.schema import revisions
 
 FIRST: Final = "first"
 BILL_CHANGED: Final = "bill_changed"
@@ -37,9 +36,6 @@ CAUSES: Final = (
     RETENTION,
 )
 
-#: Table → the names of the files of one day.
-FileNames = Mapping[str, Sequence[str]]
-
 
 @dataclass(frozen=True, slots=True)
 class Revision:
@@ -56,7 +52,6 @@ class Revision:
         rows: how many rows the day has.
         total: the sum of their amounts.
         moved: half the sum of what changed for each identity (or topic) since the revision before.
-        files: the files of the rows and of the evidence; None means those that the tables have.
     """
 
     dataset: str
@@ -70,14 +65,11 @@ class Revision:
     rows: int = 0
     total: Decimal | None = None
     moved: Decimal | None = None
-    files: FileNames | None = field(default_factory=dict)
 
 
 def _columns(revision: Revision) -> dict[str, Any]:
     values = asdict(revision)
-    files = revision.files
-    texts = {name: None if values[name] is None else f"{values[name]:f}" for name in ("total", "moved")}
-    return {**values, **texts, "files": None if files is None else {name: list(each) for name, each in files.items()}}
+    return {**values, **{name: None if values[name] is None else f"{values[name]:f}" for name in ("total", "moved")}}
 
 
 def _revision(row: Row[Any]) -> Revision:
@@ -86,58 +78,40 @@ def _revision(row: Row[Any]) -> Revision:
     return Revision(**{**values, **amounts})
 
 
-def _is(revision: Revision) -> list[ColumnElement[bool]]:
-    return [
-        revisions.c.dataset == revision.dataset,
-        revisions.c.tracking_date == revision.tracking_date,
-        revisions.c.revision == revision.revision,
-    ]
+_RECORDED: Final = [revisions.c[each.name] for each in fields(Revision)]
 
 
 def record_revision(connection: Connection, revision: Revision) -> None:
-    """Record a revision, in the place of one of the same number that never took effect."""
-    connection.execute(delete(revisions).where(*_is(revision)))
+    """Record a new revision of a day."""
     connection.execute(insert(revisions).values(_columns(revision)))
 
 
-def record_files(connection: Connection, revision: Revision, files: FileNames, total: Decimal | None = None) -> None:
-    """Record the files of a revision, and the ``total`` if it is not known yet."""
-    amounts = {} if total is None else {"total": f"{total:f}"}
-    names = {name: list(each) for name, each in files.items()}
-    connection.execute(update(revisions).where(*_is(revision)).values(files=names, **amounts))
+def latest_revision(connection: Connection, dataset: str, day: date) -> Revision | None:
+    """Return the present revision of a day, or None if it never had rows."""
+    query = select(*_RECORDED).where(revisions.c.dataset == dataset, revisions.c.tracking_date == day)
+    row = connection.execute(query.order_by(revisions.c.revision.desc()).limit(1)).first()
+    return None if row is None else _revision(row)
 
 
-def revisions_of_day(connection: Connection, dataset: str, day: date) -> list[Revision]:
-    """Return the recorded revisions of a day, ascending; the last one may be unconfirmed."""
-    query = select(revisions).where(revisions.c.dataset == dataset, revisions.c.tracking_date == day)
-    return [_revision(row) for row in connection.execute(query.order_by(revisions.c.revision))]
-
-
-def read_day_revisions(connection: Connection, dataset: str, within: DayRange | None = None) -> list[Revision]:
-    """Return the recorded revisions of the days of a range, or of all, by day and number."""
-    query = select(revisions).where(revisions.c.dataset == dataset)
+def read_day_revisions(
+    connection: Connection, dataset: str, within: DayRange | None = None, until: datetime | None = None
+) -> list[Revision]:
+    """Return the revisions of the days of a range, or of all, by day and number; with ``until`` those that were there
+    at that instant."""
+    query = select(*_RECORDED).where(revisions.c.dataset == dataset)
     if within is not None:
         query = query.where(revisions.c.tracking_date >= within.start, revisions.c.tracking_date < within.end)
+    if until is not None:
+        query = query.where(revisions.c.calculated_at <= until)
     ordered = query.order_by(revisions.c.tracking_date, revisions.c.revision)
     return [_revision(row) for row in connection.execute(ordered)]
 
 
-def without_files(connection: Connection) -> list[Revision]:
-    """Return the revisions whose files are not recorded, because an earlier version made them."""
-    return [_revision(row) for row in connection.execute(select(revisions).where(revisions.c.files.is_(None)))]
-
-
-def confirmed_revisions(connection: Connection, dataset: DayDataset) -> dict[date, int]:
-    """Return the number of the confirmed revision of each day that has a state."""
-    here = (dataset_days.c.dataset == dataset) & (dataset_days.c.tracking_date == days.c.tracking_date)
-    query = select(days.c.tracking_date, dataset_days.c.revision).select_from(days.outerjoin(dataset_days, here))
-    return {day: number or 0 for day, number in connection.execute(query)}
-
-
-def record_removal(connection: Connection, dataset: DayDataset, removed: Collection[date], now: datetime) -> None:
-    """Record and confirm that days have no rows from ``now`` on, because they are past their retention."""
-    numbers = confirmed_revisions(connection, dataset)
+def record_removal(connection: Connection, dataset: DayDataset, removed: Collection[date], at: datetime) -> None:
+    """Record that days have no rows from the instant ``at`` on, because they are past their retention."""
     for day in sorted(removed):
-        if number := numbers.get(day, 0):
-            record_revision(connection, Revision(dataset, day, number + 1, now, RETENTION, total=Decimal(0)))
-            save_dataset(connection, dataset, [day], revision=number + 1)
+        latest = latest_revision(connection, dataset, day)
+        if latest is not None and latest.cause != RETENTION:
+            number = latest.revision + 1
+            record_revision(connection, Revision(dataset, day, number, at, RETENTION, total=Decimal(0)))
+            save_dataset(connection, dataset, [day], revision=number)

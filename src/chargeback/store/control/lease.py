@@ -1,8 +1,8 @@
 """The lease: one run per tenant at a time, across all processes and machines.
 
 A row names the owner, when the lease expires and its *epoch*, which grows at each takeover. A heartbeat renews it.
-A run writes to the control database only in transactions that first check that the epoch is still its own; the fact
-tables check the same number at every commit.
+A run writes to the control database only in transactions that first check that the epoch is still its own. That is all
+that it writes for others to see: a file is part of a table when such a transaction names it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, Connection, func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from chargeback.errors import LeaseHeld, LeaseLost, StorageError
 from chargeback.model.days import utc_now
@@ -26,12 +26,6 @@ from chargeback.store.control.schema import tenant
 
 HEARTBEAT = timedelta(seconds=5)
 EXPIRY = timedelta(seconds=30)
-#: How many commits to fact tables a process has made so far.
-CommitCount = Callable[[], int]
-
-
-def _no_commits() -> int:
-    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,34 +86,25 @@ def _start_time(pid: int) -> str | None:
 
 
 class Lease:
-    """A held lease. Use :func:`acquire`; safe for use by several threads.
+    """A held lease. Use :func:`acquire`; safe for use by several threads."""
 
-    ``commits`` counts what its holder has committed to the fact tables so far. The first transaction after a commit
-    raises the revision of the facts: readers who know of a state of a day know that its tables have changed.
-    """
-
-    def __init__(
-        self, database: ControlDatabase, owner: LeaseOwner, epoch: int, commits: CommitCount = _no_commits
-    ) -> None:
+    def __init__(self, database: ControlDatabase, owner: LeaseOwner, epoch: int) -> None:
         self._database = database
-        self._commits = commits
-        self._recorded_commits = 0
         self.owner = owner
         self.epoch = epoch
         self.lost = threading.Event()
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Open a transaction during which the lease is held until it commits.
+    def write(self, *, durable: bool = False) -> Iterator[Connection]:
+        """Open a transaction during which the lease is held until it commits; a ``durable`` one survives a power
+        failure once it has.
 
         Raises:
             LeaseLost: another process has taken over; nothing was written.
         """
-        commits = self._commits()
-        with self._database.write() as connection:
-            self._renew(connection, commits)
+        with self._database.write(durable=durable) as connection:
+            self._renew(connection)
             yield connection
-        self._recorded_commits = max(commits, self._recorded_commits)
 
     def renew(self) -> None:
         """Extend the lease.
@@ -140,7 +125,7 @@ class Lease:
         it."""
         with self.write() as connection:
             connection.execute(update(tenant).values(lease_owner=str(owner)))
-        return Lease(self._database, owner, self.epoch, self._commits)
+        return Lease(self._database, owner, self.epoch)
 
     def release(self) -> None:
         """Release the lease; do nothing if it was taken over."""
@@ -149,23 +134,17 @@ class Lease:
                 update(tenant)
                 .where(tenant.c.lease_epoch == self.epoch)
                 .values(lease_owner=None, lease_expires_at=None, stage=None, stage_date=None)
-                .values(self._revision(self._commits()))
             )
 
-    def _renew(self, connection: Connection, commits: int) -> None:
+    def _renew(self, connection: Connection) -> None:
         renewed = connection.execute(
             update(tenant)
             .where(tenant.c.lease_epoch == self.epoch, tenant.c.lease_owner.is_not(None))
             .values(lease_expires_at=_now(connection) + EXPIRY)
-            .values(self._revision(commits))
         )
         if renewed.rowcount != 1:
             self.lost.set()
             raise LeaseLost(f"the lease of epoch {self.epoch} was taken over or released")
-
-    def _revision(self, commits: int) -> dict[str, ColumnElement[int]]:
-        """The change of the revision of the facts after some commits; none where they are recorded already."""
-        return {"facts_revision": tenant.c.facts_revision + 1} if commits > self._recorded_commits else {}
 
     @contextmanager
     def heartbeat(self, is_moving: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
@@ -192,13 +171,8 @@ class Lease:
                 continue  # the database may recover before the lease expires; if not, the next write fails
 
 
-def acquire(
-    database: ControlDatabase, owner: LeaseOwner, newest_epoch: int = 0, commits: CommitCount = _no_commits
-) -> Lease:
+def acquire(database: ControlDatabase, owner: LeaseOwner) -> Lease:
     """Take the lease of a tenant if it is free or expired, or if its owner has certainly died.
-
-    The new epoch is also above ``newest_epoch``, the newest in the fact tables: a control database that was restored
-    from an earlier day lacks some epochs.
 
     Raises:
         LeaseHeld: a run is in progress.
@@ -209,22 +183,22 @@ def acquire(
         now = _now(connection)
         if is_held(row.lease_owner, row.lease_expires_at, now):
             raise LeaseHeld("another run works on this tenant")
-        epoch = max(row.lease_epoch, newest_epoch) + 1
+        epoch = row.lease_epoch + 1
         connection.execute(
             update(tenant).values(
                 lease_owner=str(owner), lease_expires_at=now + EXPIRY, lease_epoch=epoch, stage=None, stage_date=None
             )
         )
-    return Lease(database, owner, epoch, commits)
+    return Lease(database, owner, epoch)
 
 
-def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int, commits: CommitCount = _no_commits) -> Lease:
+def resume(database: ControlDatabase, owner: LeaseOwner, epoch: int) -> Lease:
     """Continue the lease of ``epoch``, which a parent process took, under ``owner``.
 
     Raises:
         LeaseLost: it is no longer held.
     """
-    return Lease(database, owner, epoch, commits).hand_over(owner)
+    return Lease(database, owner, epoch).hand_over(owner)
 
 
 def clear_holder(connection: Connection) -> None:

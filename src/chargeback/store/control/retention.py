@@ -7,12 +7,12 @@ from datetime import date
 from sqlalchemy import Connection, delete, func, select
 
 from chargeback.model.days import start_of_day
-from chargeback.store.control.schema import days, grants, metadata, revisions
+from chargeback.store.control.schema import days, files, grants, metadata, revisions
 
 #: The column with the day, in every table that has rows per day.
 _DAY = "tracking_date"
 #: What stays when a day is deleted: what was known of it, without its rows.
-_KEPT = {revisions.name}
+_KEPT = {revisions.name, files.name}
 
 
 def oldest_day(connection: Connection) -> date | None:

@@ -1,8 +1,8 @@
 """How often the data that the control database contributes to responses was changed. Responses made from the same
 revisions are equal.
 
-Every write of the inventory raises its revision; tags and cost categories have revisions of their own. So have the fact
-tables, whose revision is no part of responses: it tells that their logs should be looked at.
+Every write of the inventory raises its revision; tags, cost categories and the catalogue of files have revisions of
+their own.
 """
 
 from __future__ import annotations
@@ -62,17 +62,6 @@ def read_entity_revisions(connection: Connection) -> tuple[int, int]:
     """Return the revisions of tags and of the inventory; 0 where the tenant has no row yet."""
     row = connection.execute(select(tenant.c.tags_revision, tenant.c.inventory_revision)).first()
     return (0, 0) if row is None else (row.tags_revision, row.inventory_revision)
-
-
-def read_facts_revision(connection: Connection) -> int:
-    """Return the revision of the fact tables. Read after everything else, it is not older than what that says of them:
-    a run raises it no later than in the transaction that follows its commit."""
-    return connection.execute(select(tenant.c.facts_revision)).scalar() or 0
-
-
-def raise_facts_revision(connection: Connection) -> None:
-    """Record that the fact tables may have changed."""
-    connection.execute(update(tenant).values(facts_revision=tenant.c.facts_revision + 1))
 
 
 def raise_inventory_revision(connection: Connection) -> None:

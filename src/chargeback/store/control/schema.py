@@ -97,9 +97,9 @@ dataset_days = Table(
     sqlite_with_rowid=False,  # requests read all of it: without the indirection in three quarters of the time
 )
 
-#: Per dataset and UTC day: each content that the day has had. ``dataset_days`` has the number of the newest one that
-#: is known to be committed. ``total`` and ``moved`` are decimal texts, because SQLite has no exact numbers. ``files``
-#: maps tables to the names of the day's files; it is null in revisions from before files were recorded.
+#: Per dataset and UTC day: each content that the day has had; the newest is the present one. ``total`` and ``moved``
+#: are decimal texts, because SQLite has no exact numbers. ``files`` is what an earlier version recorded: it
+#: is read once, when the catalogue is made of it.
 revisions = Table(
     "revisions",
     metadata,
@@ -115,6 +115,30 @@ revisions = Table(
     Column("total", String(64)),
     Column("moved", String(64)),
     Column("files", JSON(none_as_null=True)),
+)
+
+#: Which files have the rows of each table and day, and from when to when they had: see ``catalogue``.
+files = Table(
+    "files",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("table_name", String(32), nullable=False),
+    Column("tracking_date", Date),
+    Column("path", String(512), nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    _count("schema_version"),
+    Column("since", Instant, nullable=False),
+    Column("until", Instant),
+    Column("gone_at", Instant),
+    Index("ix_files_tracking_date", "tracking_date", "table_name"),
+)
+_is_present = files.c.until.is_(None)
+Index(
+    "ix_files_present",
+    *(files.c.table_name, files.c.tracking_date),
+    sqlite_where=_is_present,
+    postgresql_where=_is_present,
 )
 
 #: The text of every policy that was ever used, for each product type, under its hash.
@@ -158,6 +182,9 @@ tenant = Table(
     _count("inventory_revision"),
     _count("categories_revision"),
     _count("facts_revision"),
+    Column("facts_changed_at", Instant),
+    _flag("has_catalogue"),
+    _count("published_revision"),
     Column("tenant_id", _Id),
     Column("ecosystem", _Id),
 )
@@ -350,6 +377,22 @@ Index(
     postgresql_where=_in_use,
 )
 
+#: Tags as they were before they were changed or removed: what was known from when to when.
+past_tags = Table(
+    "past_tags",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("entity_type", String(16), nullable=False),
+    Column("entity_id", _LongId, nullable=False),
+    Column("tag_key", String(64), nullable=False),
+    Column("tag_value", String(255), nullable=False),
+    Column("valid_from", Date),
+    Column("valid_to", Date),
+    Column("known_from", Instant, nullable=False),
+    Column("known_until", Instant, nullable=False),
+    Index("ix_past_tags_known_until", "known_until"),
+)
+
 tags = Table(
     "tags",
     metadata,
@@ -363,6 +406,7 @@ tags = Table(
     Column("created_at", Instant, nullable=False),
     Column("valid_from", Date),
     Column("valid_to", Date),
+    Column("known_from", Instant, nullable=False),
     UniqueConstraint("entity_type", "entity_id", "tag_key", "valid_from"),
     Index("ix_tags_tag_key", "tag_key", "tag_value"),
 )

@@ -1,6 +1,7 @@
 """Tags of resources and identities, in the control database.
 
 A key of an entity may have several values, in periods (UTC days) that do not overlap; without dates one holds for ever.
+What is changed or removed stays known: a question about an earlier instant has the tags of then.
 
 Every write first raises the tenant's ``tags_revision``: readers see that their caches are outdated, and on PostgreSQL
 the row's lock serialises writers, so that the counts they return are exact. Every change is recorded in the audit log,
@@ -11,16 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Date,
+    FromClause,
     Integer,
     RowMapping,
     Select,
+    Table,
     and_,
     delete,
     exists,
@@ -30,6 +33,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    union_all,
     update,
 )
 from sqlalchemy import Text as TextType
@@ -38,9 +42,10 @@ from sqlalchemy.types import TypeEngine
 from chargeback.model.dated import FOREVER, DatedValue, Period
 from chargeback.model.days import utc_now
 from chargeback.store.control.audit import API, TAG_CHANGED, TAG_CREATED, TAG_REMOVED, AuditEntry, record
+from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.control.given import EntityIds, among, relation
 from chargeback.store.control.inventory_lists import bytewise, contains
-from chargeback.store.control.schema import Instant, identities, resources, tags, tenant
+from chargeback.store.control.schema import Instant, identities, past_tags, resources, tags, tenant
 from chargeback.store.control.tag_periods import Effect, Existing, HeldTag, first_day, place_value
 
 RESOURCE: Final = "resource"
@@ -50,6 +55,8 @@ _ENTITY_KEY: Final = ("entity_type", "entity_id", "tag_key")
 _VALUE_NAMES: Final = ("tag_value", "valid_from", "valid_to")
 _TYPES: Final[Mapping[str, TypeEngine[Any]]] = {"tag_id": Integer(), "valid_from": Date(), "valid_to": Date()}
 _VALUE: Final = tuple(tags.c[name] for name in _VALUE_NAMES)
+#: What a tag says of itself. Since when it is known as it is, is a matter of history.
+_TAG: Final = tuple(column for column in tags.c if column is not tags.c.known_from)
 _AT_ONCE: Final = 1000
 _EntityKey = tuple[str, str, str]
 
@@ -158,6 +165,19 @@ def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, DatedValu
         yield row[0], row[1], row[2], DatedValue(row[3], Period(row[4], row[5]))
 
 
+def every_tag_as_of(connection: Connection, at: datetime) -> Iterator[tuple[str, str, str, DatedValue]]:
+    """Yield the same as it was known at an instant."""
+    present = select(*_of(tags)).where(tags.c.known_from <= at)
+    past = select(*_of(past_tags)).where(past_tags.c.known_from <= at, past_tags.c.known_until > at)
+    known = union_all(present, past).subquery()
+    for row in connection.execute(select(known).order_by(known.c.valid_from.nulls_first())):
+        yield row[0], row[1], row[2], DatedValue(row[3], Period(row[4], row[5]))
+
+
+def _of(table: Table) -> list[ColumnElement[Any]]:
+    return [table.c[name] for name in (*_ENTITY_KEY, *_VALUE_NAMES)]
+
+
 def unknown(connection: Connection, writes: Collection[TagWrite]) -> list[tuple[str, str]]:
     """Return (entity_type, entity_id) of the entities that the inventory does not have, in order."""
     given_rows = relation(connection, [list(tag.entity_key) for tag in writes], _ENTITY_KEY)
@@ -193,7 +213,7 @@ def every_listed(connection: Connection, wanted: TagFilter) -> Iterator[RowMappi
 
 def _ordered(connection: Connection, where: ColumnElement[bool]) -> Select[Any]:
     entity_keys = (bytewise(connection, tags.c[name]) for name in _ENTITY_KEY)
-    return select(tags).where(where).order_by(*entity_keys, tags.c.valid_from.nulls_first())
+    return select(*_TAG).where(where).order_by(*entity_keys, tags.c.valid_from.nulls_first())
 
 
 def keys(connection: Connection, entities: EntityIds | None = None) -> list[str]:
@@ -218,11 +238,11 @@ def create(
     Raises:
         TagConflict: the entity has the key in an overlapping period.
     """
-    _raise_revision(connection)
+    at = _raise_revision(connection)
     plan = _Plan(_existing(connection, [tag.entity_key]))
     if plan.add(tag, Existing.KEEP) is Effect.SKIPPED:
         return None
-    _apply(connection, tenant_id, plan, created_by, who)
+    _apply(connection, tenant_id, plan, created_by, who, at)
     return _row(connection, tag.entity_key, tag.during.first)
 
 
@@ -237,25 +257,25 @@ def change(
     Raises:
         TagConflict: the new period overlaps a later one, or the key has several values and no date says which is meant.
     """
-    _raise_revision(connection)
+    at = _raise_revision(connection)
     plan = _Plan(_existing(connection, [tag.entity_key]))
     if not plan.before:
         return None
     plan.add(tag, Existing.REPLACE if replace_periods else Existing.CHANGE)
-    _apply(connection, tenant_id, plan, who, who)
+    _apply(connection, tenant_id, plan, who, who, at)
     only = plan.after[tag.entity_key]
     return _row(connection, tag.entity_key, only[0].during.first if len(only) == 1 else tag.during.first)
 
 
 def remove(connection: Connection, entity_key: _EntityKey, period: Period | None = None, *, who: str = API) -> bool:
     """Remove a tag in all its periods, or only in that which begins as ``period`` does; return whether it existed."""
-    _raise_revision(connection)
+    at = _raise_revision(connection)
     held = _existing(connection, [entity_key])
     removed = {
         key: tuple(each for each in values if period is None or each.during.first == period.first)
         for key, values in held.items()
     }
-    _remove(connection, removed, who)
+    _remove(connection, removed, who, at)
     return any(removed.values())
 
 
@@ -265,9 +285,9 @@ def remove_many(
     """Remove tags in all their periods, all or none; with ``dry_run``, remove nothing. Return those that existed."""
     if dry_run:
         return set(_existing(connection, entity_keys))
-    _raise_revision(connection)
+    at = _raise_revision(connection)
     known = _existing(connection, entity_keys)
-    _remove(connection, known, who)
+    _remove(connection, known, who, at)
     return set(known)
 
 
@@ -290,9 +310,9 @@ def write_many(
     Raises:
         TagConflict: two values of a key would hold on the same days.
     """
-    _raise_revision(connection)
+    at = _raise_revision(connection)
     plan = _plan(connection, writes, override=override, replace_periods=replace_periods)
-    _apply(connection, tenant_id, plan, created_by, who)
+    _apply(connection, tenant_id, plan, created_by, who, at)
     return sum(plan.counts.values(), _NO_COUNTS)
 
 
@@ -317,22 +337,24 @@ def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool,
     return plan
 
 
-def _raise_revision(connection: Connection) -> None:
+def _raise_revision(connection: Connection) -> datetime:
+    """Record that tags change; return the instant of the change."""
     connection.execute(update(tenant).values(tags_revision=tenant.c.tags_revision + 1))
+    return instant_of_change(connection, utc_now())
 
 
-def _apply(connection: Connection, tenant_id: str, plan: _Plan, created_by: str, who: str) -> None:
+def _apply(connection: Connection, tenant_id: str, plan: _Plan, created_by: str, who: str, at: datetime) -> None:
     """Write what a plan changes; removals come first, because of two tags of a key only one may have no first day."""
     changes = list(plan.changes())
-    _delete(connection, [before.tag_id for _, before, after in changes if before is not None and after is None])
-    _update(connection, [after for _, before, after in changes if before is not None and after is not None])
+    _delete(connection, [before.tag_id for _, before, after in changes if before is not None and after is None], at)
+    _update(connection, [after for _, before, after in changes if before is not None and after is not None], at)
     new = [(entity_key, after.held) for entity_key, before, after in changes if before is None and after is not None]
-    _insert(connection, tenant_id, new, created_by)
+    _insert(connection, tenant_id, new, created_by, at)
     record(connection, who, (_entry(*each) for each in changes))
 
 
-def _remove(connection: Connection, removed: Mapping[_EntityKey, Sequence[HeldTag]], who: str) -> None:
-    _delete(connection, [each.tag_id for values in removed.values() for each in values])
+def _remove(connection: Connection, removed: Mapping[_EntityKey, Sequence[HeldTag]], who: str, at: datetime) -> None:
+    _delete(connection, [each.tag_id for values in removed.values() for each in values], at)
     record(
         connection,
         who,
@@ -358,7 +380,7 @@ def _existing(connection: Connection, entity_keys: Collection[_EntityKey]) -> di
 def _row(connection: Connection, entity_key: _EntityKey, first: date | None) -> RowMapping:
     at = and_(*(tags.c[name] == value for name, value in zip(_ENTITY_KEY, entity_key, strict=True)))
     begins = tags.c.valid_from.is_(None) if first is None else tags.c.valid_from == first
-    return connection.execute(select(tags).where(at, begins)).mappings().one()
+    return connection.execute(select(*_TAG).where(at, begins)).mappings().one()
 
 
 def _entry(entity_key: _EntityKey, before: HeldTag | None, after: HeldTag | None) -> AuditEntry:
@@ -378,7 +400,7 @@ def _fields(held: DatedValue) -> list[str | None]:
 
 
 def _insert(
-    connection: Connection, tenant_id: str, new: Sequence[tuple[_EntityKey, DatedValue]], created_by: str
+    connection: Connection, tenant_id: str, new: Sequence[tuple[_EntityKey, DatedValue]], created_by: str, at: datetime
 ) -> None:
     if not new:
         return
@@ -388,22 +410,34 @@ def _insert(
         literal(tenant_id, TextType),
         *(given_rows.c[name] for name in given),
         literal(created_by, TextType),
-        literal(utc_now(), Instant),
+        literal(at, Instant),
+        literal(at, Instant),
     )
-    connection.execute(insert(tags).from_select(("tenant_id", *given, "created_by", "created_at"), rows))
+    connection.execute(insert(tags).from_select(("tenant_id", *given, "created_by", "created_at", "known_from"), rows))
 
 
-def _update(connection: Connection, changed: Sequence[HeldTag]) -> None:
+def _update(connection: Connection, changed: Sequence[HeldTag], at: datetime) -> None:
     if not changed:
         return
     rows = [[each.tag_id, *_fields(each.held)] for each in changed]
     given_rows = relation(connection, rows, ("tag_id", *_VALUE_NAMES), _TYPES)
-    values = {name: given_rows.c[name] for name in _VALUE_NAMES}
+    values = {name: given_rows.c[name] for name in _VALUE_NAMES} | {"known_from": at}
+    _remember(connection, given_rows, at)
     connection.execute(update(tags).where(tags.c.tag_id == given_rows.c.tag_id).values(values))
 
 
-def _delete(connection: Connection, tag_ids: Sequence[int | None]) -> None:
+def _delete(connection: Connection, tag_ids: Sequence[int | None], at: datetime) -> None:
     if not tag_ids:
         return
     given_rows = relation(connection, [[each] for each in tag_ids], ("tag_id",), _TYPES)
+    _remember(connection, given_rows, at)
     connection.execute(delete(tags).where(tags.c.tag_id.in_(select(given_rows.c.tag_id))))
+
+
+def _remember(connection: Connection, given_rows: FromClause, at: datetime) -> None:
+    """Keep what was known, until ``at``, of the tags that are about to be changed."""
+    known = (*_ENTITY_KEY, *_VALUE_NAMES, "known_from")
+    rows = select(*(tags.c[name] for name in known), literal(at, Instant)).where(
+        tags.c.tag_id.in_(select(given_rows.c.tag_id))
+    )
+    connection.execute(insert(past_tags).from_select((*known, "known_until"), rows))

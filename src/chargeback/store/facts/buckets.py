@@ -1,8 +1,7 @@
 """Facts in object storage: S3 and what speaks like it, Azure Blob Storage and Google Cloud Storage.
 
-An object appears whole when it is written, and is durable when the request is answered: what a local disk needs against
-power cuts has nothing to do here. What costs is requests: the sizes of all files of a table are one listing, and so is
-the look for new entries of its log.
+An object appears whole when it is written, and is durable when the request is answered. What costs is requests: the
+sizes of all files are one listing.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from html import unescape
@@ -20,16 +18,16 @@ from typing import TYPE_CHECKING, Final, cast
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
 from chargeback.config.object_store import AZURE, GOOGLE, S3, ObjectLocation
 from chargeback.model.days import utc_now
 from chargeback.store.clocks import ClockReading
-from chargeback.store.facts.commits import MissingBucket
 from chargeback.store.facts.copies import Copies, copies_in
+from chargeback.store.facts.errors import MissingBucket
 from chargeback.store.facts.parallel import side_by_side
-from chargeback.store.facts.places import DIGITS, LAST_CHECKPOINT, LOG, LogState, Written, entry_name
+from chargeback.store.facts.places import DIGITS, StoredFile
 
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config
@@ -42,10 +40,7 @@ _FIRST_WAIT: Final = timedelta(milliseconds=100)
 _LONGEST_WAIT: Final = timedelta(seconds=3)
 #: A request that gets no answer for so long is made again, if it only reads.
 _TIMEOUT: Final = timedelta(seconds=60)
-#: How long a bucket is not looked at again if no change was announced.
-FRESH_SECONDS: Final = 30.0
 _ONE_SECOND: Final = timedelta(seconds=1)
-_ENTRY: Final = re.compile(r"(\d{20})\.json")
 # A store that lacks the whole bucket answers like one that lacks the object.
 _NO_BUCKET: Final = re.compile(r"NoSuchBucket|ContainerNotFound|specified bucket does not exist")
 _MESSAGE: Final = re.compile(r"<Message>([^<]+)</Message>")
@@ -55,8 +50,8 @@ _SKEWED: Final = "RequestTimeTooSkewed"
 class Bucket:
     """A prefix of a bucket; queries read copies of its files, which ``copies`` keeps on this machine.
 
-    The clients of this class and of the Delta library are made of the same settings. They try again for a while what
-    fails, so a server may be away for that long.
+    The clients of this class and of the Delta library, which publishes, are made of the same settings. They try again
+    for a while what fails, so a server may be away for that long.
     """
 
     def __init__(self, location: ObjectLocation, copies: Copies) -> None:
@@ -64,7 +59,6 @@ class Bucket:
         self.copies: Final = copies
         self.root: Final = copies.folder_of(f"{location.server}/{location.bucket}/{location.prefix}")
         self.options: Final = _delta_options(location)
-        self.fresh_seconds = FRESH_SECONDS
         with _translated(str(location)):
             self._store = _client(location)
 
@@ -96,9 +90,9 @@ class Bucket:
                 digest.update(chunk)
         return digest.hexdigest()
 
-    def sizes(self, table: str) -> Callable[[str], int]:
-        """Return what tells the size of an object as it was in one listing of the table."""
-        sizes = dict(self._listed(table))
+    def sizes(self, folder: str = "") -> Callable[[str], int]:
+        """Return what tells the size of an object as it was in one listing of a folder, or of all."""
+        sizes = {found.path: found.size for found in self.files(folder)}
 
         def size_of(path: str) -> int:
             try:
@@ -108,71 +102,32 @@ class Bucket:
 
         return size_of
 
-    def data_files(self, table: str) -> list[str]:
-        """Return the paths of the Parquet files of a table that are not part of its log."""
-        return [
-            path
-            for path, _ in self._listed(table)
-            if path.endswith(".parquet") and not path.startswith(f"{table}/{LOG}/")
-        ]
+    def files(self, folder: str = "") -> Iterator[StoredFile]:
+        """Yield the objects in a folder, or all."""
+        with _translated(self._named(folder)):
+            for chunk in obstore.list(self._store, folder or None):
+                for found in chunk:
+                    yield StoredFile(found["path"], found["size"], found["last_modified"])
 
-    def write(self, folder: str, name: str, suffix: str, fill: Callable[[Path | pa.NativeFile], None]) -> Written:
-        """Write an object in one request, from the memory. One whose answer is lost may be there: upkeep removes it."""
-        sink = pa.BufferOutputStream()
-        fill(sink)
-        content: bytes = sink.getvalue().to_pybytes()
+    def write(self, folder: str, name: str, suffix: str, content: bytes) -> str:
+        """Write an object in one request. One whose answer is lost may be there: upkeep removes it."""
         path = f"{folder}/{name}-{hashlib.sha256(content).hexdigest()[:DIGITS]}{suffix}"
         self._put(path, content)
-        return Written(path, len(content))
+        return path
 
     def put(self, path: str, content: bytes) -> None:
         """Write an object in the place of one that may be there."""
         self._put(path, content)
 
-    def copy(self, path: str, target: str) -> int:
+    def copy(self, path: str, target: str) -> None:
         """Let the server copy an object."""
         with _translated(self._named(path)):
             obstore.copy(self._store, self._path(path), self._path(target))
-            return obstore.head(self._store, self._path(target))["size"]
 
     def delete(self, path: str) -> None:
         """Delete an object."""
         with _translated(self._named(path)):
             obstore.delete(self._store, self._path(path))
-
-    def prepare(self, table: str) -> None:
-        """Do nothing: object storage has no folders."""
-
-    def newest_version(self, table: str) -> int:
-        """Return the version of the newest entry of a table's log; -1 where there is no table."""
-        found = (_ENTRY.fullmatch(path.rpartition("/")[2]) for path, _ in self._listed(f"{table}/{LOG}"))
-        return max((int(entry[1]) for entry in found if entry), default=-1)
-
-    def log_state(self, table: str, version: int) -> LogState:
-        """Return the state of a table's log for a reader that knows it up to ``version``: one listing of what comes
-        after that entry by name, which is newer entries and the hint about the last checkpoint."""
-        checkpoint, has_next = 0, False
-        offset = f"{table}/{LOG}/{entry_name(version)}"
-        with _translated(self._named(f"{table}/{LOG}")):
-            for chunk in obstore.list(self._store, f"{table}/{LOG}", offset=offset):
-                for found in chunk:
-                    name = found["path"].rpartition("/")[2]
-                    if name == LAST_CHECKPOINT:
-                        state = f"{found['last_modified']} {found['e_tag']}"
-                        checkpoint = 1 + zlib.crc32(state.encode())
-                    has_next = has_next or name == entry_name(version + 1)
-        return LogState(0, checkpoint, has_next)
-
-    def settle(self, table: str, after: int) -> None:
-        """Do nothing: an entry is durable when it is written."""
-
-    def mend(self, table: str) -> Iterator[str]:
-        """Yield nothing: there are no entries that were cut off."""
-        return iter(())
-
-    def remove_leftovers(self, table: str, age: timedelta) -> int:
-        """Remove nothing: no object is half-written."""
-        return 0
 
     def remove_empty_days(self, table: str, kept: Collection[date | None], age: timedelta) -> int:
         """Remove nothing: there are no folders."""
@@ -180,45 +135,44 @@ class Bucket:
 
     def is_empty(self) -> bool:
         """Return whether no object has the prefix."""
-        return next(iter(self._listed(None)), None) is None
+        return next(self.files(), None) is None
 
-    def save(self, folder: Path, but: Sequence[str]) -> None:
-        """Download all objects, except those below a folder that ``but`` names."""
+    def save(self, folder: Path, paths: Iterable[str]) -> None:
+        """Download some objects."""
 
         def download(path: str) -> None:
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(self.read(path))
 
-        side_by_side(download, [path for path, _ in self._listed(None) if not set(but).intersection(path.split("/"))])
+        side_by_side(download, list(paths))
 
     def load(self, folder: Path) -> None:
-        """Upload the files of a folder: those of the logs last, so that no table is seen without its data."""
+        """Upload the files of a folder."""
 
         def upload(path: Path) -> None:
             self._put(path.relative_to(folder).as_posix(), path.read_bytes())
 
-        paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        for of_logs in (False, True):
-            side_by_side(upload, [path for path in paths if (LOG in path.parts) is of_logs])
+        side_by_side(upload, sorted(path for path in folder.rglob("*") if path.is_file()))
 
     def try_out(self) -> None:
-        """Check with a small object that the store does what the tables need: it reads, lists and deletes, and of two
-        who create one object refuses the second.
+        """Check with a small object that the store reads, lists and deletes what is written.
 
         Raises:
             OSError: it does not, or it cannot be used. The message says what is missing.
         """
         name = f"{PROBE}/{uuid.uuid4().hex}"
-        with _translated(self._named(name)):
-            obstore.put(self._store, name, b"1", mode="create", use_multipart=False)
+        self._put(name, b"1")
         try:
-            self._check_object(name)
-        except OSError:
+            is_read = self.read(name) == b"1"
+            is_listed = any(found.path == name for found in self.files(PROBE))
+        finally:
             with suppress(OSError):
                 self.delete(name)
-            raise
-        self.delete(name)
+        if not is_read:
+            raise OSError(f"{self} does not give back what was written")
+        if not is_listed:
+            raise OSError(f"{self} does not list what was written")
 
     def clock(self) -> ClockReading:
         """Return the time by which the store dates an object, which is deleted again: a whole second."""
@@ -231,34 +185,9 @@ class Bucket:
         self.delete(name)
         return ClockReading(before, modified.replace(microsecond=0), after, _ONE_SECOND)
 
-    def _check_object(self, name: str) -> None:
-        """Check that an object cannot be created again, and is there as it was written."""
-        try:
-            obstore.put(self._store, name, b"2", mode="create", use_multipart=False)
-        except (AlreadyExistsError, PreconditionError):
-            pass
-        except BaseError as error:
-            raise OSError(_message(self._named(name), error)) from error
-        else:
-            raise OSError(
-                f"{self} ignores conditional writes (If-None-Match): two writers at once would lose a commit; "
-                "use a store that has them"
-            )
-        if self.read(name) != b"1":
-            raise OSError(f"{self} does not give back what was written")
-        if name not in dict(self._listed(PROBE)):
-            raise OSError(f"{self} does not list what was written")
-
     def _put(self, path: str, content: bytes) -> None:
         with _translated(self._named(path)):
             obstore.put(self._store, self._path(path), content, use_multipart=False)
-
-    def _listed(self, folder: str | None) -> Iterator[tuple[str, int]]:
-        """Yield the path and the size of each object in a folder, or of all."""
-        with _translated(self._named(folder or "")):
-            for chunk in obstore.list(self._store, folder):
-                for found in chunk:
-                    yield found["path"], found["size"]
 
     def _path(self, path: str) -> str:
         """A path in the place, of one that may be where queries open the file."""

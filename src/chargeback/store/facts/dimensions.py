@@ -5,15 +5,19 @@ It answers for one dimension without reading the days, and notices two dimension
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlalchemy import Connection
 
 from chargeback.errors import DimensionCollision
 from chargeback.model.chargeback import DIMENSION_CHECK_SQL, DIMENSION_COLUMNS, DIMENSIONS
-from chargeback.store.facts.commits import translate_delta_errors
-from chargeback.store.facts.files import read_file
-from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables
+from chargeback.store.control.catalogue import NewFile, add
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import read_file, write_file
+from chargeback.store.facts.tables import DIMENSIONS_TABLE, FactTables, completed, conform, schema_version
 
 
 def stored_dimensions(tables: FactTables) -> pa.Table:
@@ -24,8 +28,22 @@ def stored_dimensions(tables: FactTables) -> pa.Table:
         StorageError: it cannot be read.
     """
     files = tables.snapshot(DIMENSIONS_TABLE).files
-    with translate_delta_errors(DIMENSIONS_TABLE):
-        return pa.concat_tables([DIMENSIONS.empty_table(), *(read_file(file).cast(DIMENSIONS) for file in files)])
+    with translate_file_errors(DIMENSIONS_TABLE):
+        return pa.concat_tables(
+            [DIMENSIONS.empty_table(), *(completed(DIMENSIONS_TABLE, read_file(file)) for file in files)]
+        )
+
+
+def write_register(tables: FactTables, rows: pa.Table) -> NewFile:
+    """Write a file of dimensions, which is not part of the register yet.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    with translate_file_errors(DIMENSIONS_TABLE):
+        return write_file(
+            tables.place, DIMENSIONS_TABLE, conform(rows, DIMENSIONS), None, schema_version(DIMENSIONS_TABLE)
+        )
 
 
 class DimensionRegister:
@@ -35,16 +53,17 @@ class DimensionRegister:
         StorageError: what is stored cannot be read.
     """
 
-    def __init__(self, tables: FactTables, *, epoch: int) -> None:
+    def __init__(self, tables: FactTables) -> None:
         self._tables = tables
-        self._epoch = epoch
+        self._file: NewFile | None = None
         self._unwritten: list[pa.Table] = []
         stored = stored_dimensions(tables)
         self._ids = stored["dimension_id"].combine_chunks()
         self._checks = _checks_of(stored)
 
     def add(self, dimensions: pa.Table) -> None:
-        """Add those of a calculated day's dimensions (each once) that are not known yet; :meth:`write` stores them.
+        """Add those of a calculated day's dimensions (each once) that are not known yet; :meth:`write` and
+        :meth:`record` store them.
 
         Raises:
             DimensionCollision: two different dimensions have the same id.
@@ -61,15 +80,24 @@ class DimensionRegister:
         self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
 
     def write(self) -> None:
-        """Store the added dimensions in one commit; those of one that fails are written with the next.
+        """Write a file of the added dimensions, which is part of the register once it is recorded.
 
         Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-            StorageError: the register cannot be written.
+            StorageError: it cannot be written.
         """
         if self._unwritten:
             rows = pa.concat_tables(self._unwritten).sort_by("dimension_id")
-            self._tables.append(DIMENSIONS_TABLE, rows, epoch=self._epoch)
+            self._file = write_register(self._tables, rows)
+
+    def record(self, connection: Connection, at: datetime) -> None:
+        """Make the written file part of the register, from the instant ``at`` on."""
+        if self._file is not None:
+            add(connection, [(DIMENSIONS_TABLE, None, self._file)], at)
+
+    def recorded(self) -> None:
+        """Forget what is committed; what is not, is written again with the next."""
+        if self._file is not None:
+            self._file = None
             self._unwritten.clear()
 
     def _check_repetition(self, dimensions: pa.Table) -> None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import re
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -20,9 +18,9 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake.transaction import AddAction
 
 from chargeback.errors import DamagedFacts
+from chargeback.store.control.catalogue import NewFile
 from chargeback.store.facts.places import DIGITS, DISK, Place
 
 _MAX_ROW_GROUP: Final = 2**20
@@ -33,42 +31,36 @@ _PLACE: Final = re.compile(r"(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/']+\.parquet")
 @dataclass(frozen=True, slots=True)
 class DayFile:
     """One Parquet file of a table: the UTC day it belongs to, where queries open it, how many rows and bytes it has,
-    and the place it is read from."""
+    the place it is read from, and how many columns had been added to its table when it was written."""
 
     day: date | None
     path: str
     rows: int
     size: int = 0
     place: Place = field(default=DISK, compare=False, repr=False)
+    schema_version: int = 0
 
 
-def write_file(place: Place, table: str, rows: pa.Table, partition: Mapping[str, str]) -> AddAction:
-    """Write one Parquet file of all rows, which no reader sees before it is committed. A failed one leaves nothing.
+def write_file(place: Place, table: str, rows: pa.Table, day: date | None, schema_version: int = 0) -> NewFile:
+    """Write one Parquet file of all rows, which no reader sees before the catalogue names it. A failed one leaves
+    nothing.
 
     Raises:
         OSError: it could not be written.
     """
-    folder = "/".join([table, *(f"{column}={value}" for column, value in partition.items())])
-
-    def fill(where: Path | pa.NativeFile) -> None:
-        pq.write_table(
-            rows.drop_columns(list(partition)),
-            where,
-            compression="zstd",
-            compression_level=1,
-            row_group_size=_MAX_ROW_GROUP,
-            store_schema=False,
-        )
-
-    written = place.write(folder, f"part-00000-{uuid.uuid4()}", ".zstd.parquet", fill)
-    return AddAction(
-        path=written.path.removeprefix(f"{table}/"),
-        size=written.size,
-        partition_values=dict(partition),
-        modification_time=time.time_ns() // 10**6,
-        data_change=True,
-        stats=json.dumps({"numRecords": rows.num_rows}),
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        rows if day is None else rows.drop_columns(["date"]),
+        sink,
+        compression="zstd",
+        compression_level=1,
+        row_group_size=_MAX_ROW_GROUP,
+        store_schema=False,
     )
+    content: bytes = sink.getvalue().to_pybytes()
+    folder = table if day is None else f"{table}/date={day.isoformat()}"
+    path = place.write(folder, f"part-00000-{uuid.uuid4()}", ".zstd.parquet", content)
+    return NewFile(path, rows.num_rows, len(content), schema_version)
 
 
 def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
@@ -103,20 +95,34 @@ def read_content(file: DayFile) -> bytes:
     return content
 
 
-def check_file(file: DayFile, *, thorough: bool, size_of: Callable[[str], int] | None = None) -> None:
-    """Look whether a file is there in its full size; a ``thorough`` look reads it. ``size_of`` is what
+def check_size(file: DayFile, size_of: Callable[[str], int]) -> None:
+    """Look whether a file is there in its full size; ``size_of`` is what
     :meth:`~chargeback.store.facts.places.Place.sizes` has given, read once for many files.
+
+    Raises:
+        DamagedFacts: it is missing, or has another size.
+        OSError: it cannot be looked at, for a reason that may pass.
+    """
+    try:
+        size = size_of(file.path)
+    except OSError as error:
+        raise _as_damage(file, error) from error
+    if trouble := _difference(file, size, None):
+        raise damaged(file, trouble)
+
+
+def check_content(file: DayFile) -> None:
+    """Look whether a file is there with the content that was written.
 
     Raises:
         DamagedFacts: it is missing, or not what was written.
         OSError: it cannot be looked at, for a reason that may pass.
     """
     try:
-        size = (size_of or file.place.sizes(table_of(file)))(file.path)
-        digest = file.place.digest(file.path) if thorough else None
+        digest = file.place.digest(file.path)
     except OSError as error:
         raise _as_damage(file, error) from error
-    if trouble := _difference(file, size, digest):
+    if trouble := _difference(file, file.size, digest):
         raise damaged(file, trouble)
 
 
@@ -124,6 +130,16 @@ def digest_in_name(path: str) -> str | None:
     """Return the digest of a data file's content, as its name tells it; None of a file that was written elsewhere."""
     named = _NAME.search(path)
     return named and named[1]
+
+
+def content_key(path: str) -> str:
+    """Return what names the content of a file: its digest, or its name where it was written elsewhere."""
+    return digest_in_name(path) or Path(path).name
+
+
+def same_content(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Return whether two lists of file names name the same contents."""
+    return [content_key(name) for name in some] == [content_key(name) for name in others]
 
 
 def damaged(file: DayFile, trouble: str) -> DamagedFacts:

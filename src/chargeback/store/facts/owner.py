@@ -9,11 +9,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chargeback.errors import StorageError
-from chargeback.store.facts.commits import translate_delta_errors
-from chargeback.store.facts.files import DayFile
-from chargeback.store.facts.places import Place
-from chargeback.store.facts.tables import BILLING_TABLE, FactTables
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.places import LOG, Place
+from chargeback.store.facts.tables import BILLING_TABLE
 from chargeback.store.ownership import StorageOwner
 
 #: The file, beside the tables, that names the owner.
@@ -21,30 +19,30 @@ OWNER: Final = ".owner"
 _COLUMNS: Final = ["tenant_id", "ecosystem"]
 
 
-def check_owner(facts: FactTables, owner: StorageOwner) -> None:
+def check_owner(place: Place, owner: StorageOwner) -> None:
     """Go on only if the folder is the owner's, or has no owner yet.
 
     Raises:
         ForeignStorage: it is another tenant's.
         StorageError: the folder cannot be read.
     """
-    with translate_delta_errors("owner"):
-        recorded = _recorded(facts.place) or _billed(facts)
-    owner.check(recorded, f"the storage {facts.place}")
+    with translate_file_errors("owner"):
+        recorded = _recorded(place) or _billed(place)
+    owner.check(recorded, f"the storage {place}")
 
 
-def claim(facts: FactTables, owner: StorageOwner) -> None:
+def claim(place: Place, owner: StorageOwner) -> None:
     """Record the owner of a folder that has none. The caller holds the tenant's lease.
 
     Raises:
         ForeignStorage: it is another tenant's.
         StorageError: the folder cannot be read or written.
     """
-    check_owner(facts, owner)
-    with translate_delta_errors("owner"):
-        if _recorded(facts.place) is None:
+    check_owner(place, owner)
+    with translate_file_errors("owner"):
+        if _recorded(place) is None:
             recorded = json.dumps({"tenant_id": owner.tenant_id, "ecosystem": owner.ecosystem}) + "\n"
-            facts.place.put(OWNER, recorded.encode())
+            place.put(OWNER, recorded.encode())
 
 
 def _recorded(place: Place) -> StorageOwner | None:
@@ -56,21 +54,18 @@ def _recorded(place: Place) -> StorageOwner | None:
         return None
 
 
-def _billed(facts: FactTables) -> StorageOwner | None:
-    """Whose the stored bills are, if they are all one tenant's. A table that cannot be read says nothing: the next run
-    mends it."""
-    try:
-        files = facts.snapshot(BILLING_TABLE).files
-    except StorageError:
-        return None
-    owners = {_owner_of(file) for file in files if file.rows} - {None}
+def _billed(place: Place) -> StorageOwner | None:
+    """Whose the stored bills are, if they are all one tenant's."""
+    paths = (file.path for file in place.files(BILLING_TABLE))
+    bills = (path for path in paths if path.endswith(".parquet") and LOG not in path)
+    owners = {_owner_of(place, path) for path in bills} - {None}
     return owners.pop() if len(owners) == 1 else None
 
 
-def _owner_of(file: DayFile) -> StorageOwner | None:
+def _owner_of(place: Place, path: str) -> StorageOwner | None:
     """Whose a day's bill is; nothing of a file that cannot be read, which a run repairs."""
     try:
-        with file.place.open(file.path) as content, pq.ParquetFile(content) as bill:
+        with place.open(path) as content, pq.ParquetFile(content) as bill:
             first = next(bill.iter_batches(batch_size=1, columns=_COLUMNS))
     except (OSError, pa.ArrowException, StopIteration):
         return None

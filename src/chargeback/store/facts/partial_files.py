@@ -14,7 +14,7 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -122,15 +122,13 @@ class PartialFiles:
                 (folder / name).unlink()
         return PartialFile(str(path), sources, rows.num_rows)
 
-    def clean(self, kinds: Mapping[str, Collection[str]]) -> int:
-        """Delete what sums a data file that has left the disk, is of no known kind (table → kinds), or was never
-        finished; return how many files that were."""
+    def clean(self, kinds: Mapping[str, Collection[str]], kept: Mapping[str, Collection[str]]) -> int:
+        """Delete what sums a data file that is not ``kept`` (table → paths), is of no known kind (table → kinds), or
+        was never finished; return how many files that were."""
         removed = 0
         for folder in (kind for table in _folders(self._root) for kind in _folders(table)):
             table = folder.parent.name
-            digests = (
-                _data_digests(self._place.data_files(table)) if folder.name in kinds.get(table, ()) else frozenset()
-            )
+            digests = _data_digests(kept.get(table, ())) if folder.name in kinds.get(table, ()) else frozenset()
             for name in _listed(folder):
                 with suppress(OSError):
                     if _is_superfluous(folder / name, digests):
@@ -202,7 +200,7 @@ def _is_superfluous(path: Path, digests: frozenset[str]) -> bool:
     return file is None or not digests.issuperset(file.sources.values())
 
 
-def _data_digests(paths: Sequence[str]) -> frozenset[str]:
+def _data_digests(paths: Iterable[str]) -> frozenset[str]:
     """The digests of data files."""
     digests = (digest_in_name(path) for path in paths)
     return frozenset(digest for digest in digests if digest)

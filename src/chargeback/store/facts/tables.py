@@ -1,39 +1,45 @@
-"""The Delta tables of a tenant: their names, columns and order, and how a day of one is replaced.
+"""The fact tables of a tenant: their names, columns and order, what the catalogue says of them, and their files.
 
-A day is replaced in one Delta commit: a reader sees the old day or the new one, never a mix. Every commit carries
-the epoch of the writer's lease as an application transaction, and is made on a snapshot whose recorded epoch is not
-newer: a worker that slept through its lease cannot overwrite its successor.
+A table is a list of Parquet files, one for each day with rows. Which ones is said by the catalogue, in the control
+database (:mod:`~chargeback.store.control.catalogue`): a reader has all lists of one transaction, or none of it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
-from typing import Final, Literal
-from urllib.parse import unquote
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.table import FilterConjunctionType
-from deltalake.transaction import AddAction
+from sqlalchemy import Connection
 
-from chargeback.errors import ForgottenDay, HistoryGone, LeaseLost, StorageError
+from chargeback.errors import ForgottenDay, HistoryGone, StorageError
 from chargeback.model.billing import BILLING
 from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
-from chargeback.model.days import DayRange
+from chargeback.model.days import Clock, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
-from chargeback.store.facts.commits import LEASE, commit_attempts, commit_properties, translate_delta_errors
-from chargeback.store.facts.files import DayFile, read_file, write_file
+from chargeback.store.control.catalogue import (
+    NamedFile,
+    NewContent,
+    exchange,
+    instant_of_change,
+    present_files,
+    read_catalogue_state,
+    replace_days,
+)
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.lease import Lease
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import DayFile, read_file, same_content, write_file
 from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.partial_files import PartialFiles
-from chargeback.store.facts.places import LogState, Place, as_place
+from chargeback.store.facts.places import Place, as_place
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -43,7 +49,7 @@ DIMENSIONS_TABLE: Final = "dimensions"
 TOPIC_USAGE_TABLE: Final = "topic_usage"
 TOPICS_TABLE: Final = "topic_attributions"
 
-_CURRENT: Final[Mapping[str, pa.Schema]] = {
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     BILLING_TABLE: BILLING,
     USAGE_TABLE: USAGE,
     MEMBERS_TABLE: MEMBERS,
@@ -53,19 +59,29 @@ _CURRENT: Final[Mapping[str, pa.Schema]] = {
     TOPICS_TABLE: TOPIC_ATTRIBUTIONS,
 }
 
-#: The tables that are partitioned by day.
-DAY_TABLES: Final = tuple(name for name, schema in _CURRENT.items() if "date" in schema.names)
 
-#: For each of these, the table that keeps its superseded files, partitioned by day and revision. It exists as soon as
-#: there is something to keep.
+@dataclass(frozen=True, slots=True)
+class AddedColumn:
+    """A column that files of earlier versions do not have: it is null in them, or has a constant ``value``."""
+
+    table: str
+    name: str
+    value: object = None
+
+    @property
+    def type(self) -> pa.DataType:
+        """Its type."""
+        return SCHEMAS[self.table].field(self.name).type
+
+
+#: The columns that were added to tables, the first one first. A new one is a field of its schema, and a line here.
+ADDED: list[AddedColumn] = []
+
+#: The tables that have a file for each day.
+DAY_TABLES: Final = tuple(name for name, schema in SCHEMAS.items() if "date" in schema.names)
+
+#: For each of these, the one that is published with what its days had earlier.
 HISTORY_TABLES: Final = {name: f"{name}_history" for name in DAY_TABLES}
-
-_REVISION: Final = pa.field("revision", pa.int32(), nullable=False)
-
-SCHEMAS: Final[Mapping[str, pa.Schema]] = {
-    **_CURRENT,
-    **{history: _CURRENT[name].append(_REVISION) for name, history in HISTORY_TABLES.items()},
-}
 
 #: Rows of a day's file are written in this order, which is also the order of every list.
 ORDER: Final[Mapping[str, Sequence[str]]] = {
@@ -77,11 +93,6 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
     TOPIC_USAGE_TABLE: ("measure", "resource_id", "subject"),
     TOPICS_TABLE: TOPIC_ORDER,
 }
-
-# Opening a table replays every commit since the last checkpoint, and so does each commit: with Delta's default of 100
-# the 100th day costs five times as much as the first.
-_SETTINGS = {"delta.checkpointInterval": "10"}
-_NOT_FOUND: Final = "Invalid table version"
 
 
 @dataclass(frozen=True)
@@ -112,221 +123,128 @@ class Snapshot:
         self._require([each for each in self.gone if each.day in days])
         return tuple(file for file in self.files if file.rows and file.day is not None and file.day in days)
 
+    def of_day(self, day: date) -> tuple[DayFile, ...]:
+        """The files that hold rows of a day, as :meth:`within`."""
+        return self.within(DayRange.of_day(day))
+
     @staticmethod
     def _require(gone: Sequence[ForgottenDay]) -> None:
         if gone:
             raise HistoryGone(gone)
 
 
-EMPTY = Snapshot(version=-1)
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedDay:
-    """The new content of a day of a table, written but not committed. ``file`` is None for a day without rows."""
-
-    table: str
-    day: date
-    file: AddAction | None
-
-    @property
-    def file_names(self) -> list[str]:
-        """The names of its files: one, or none for a day without rows."""
-        return [] if self.file is None else [Path(self.file.path).name]
+Snapshots = Mapping[str, Snapshot]
+_UNREAD: Final = -1
 
 
 class FactTables:
-    """The Delta tables in one place. Safe for use by several threads; readers need not hold the lease.
+    """The fact tables of one tenant: their files in a place, and the catalogue of these in its control database. Safe
+    for use by several threads; readers need not hold the lease.
 
-    Raises (everywhere): StorageError when the place or a table in it cannot be read or written.
+    Raises (everywhere): StorageError when the catalogue or a file cannot be read or written.
     """
 
-    def __init__(self, place: Place | Path) -> None:
+    def __init__(self, place: Place | Path, control: ControlDatabase) -> None:
         self.place = as_place(place)
+        self.control = control
         self.partials = PartialFiles(self.place)
-        self._locks = {name: threading.Lock() for name in SCHEMAS}
-        self._counting = threading.Lock()
-        self._commits = 0
+        self._lock = threading.Lock()
+        self._known: tuple[int, Snapshots] = (_UNREAD, {})
         self._is_alone = False
-        self._looked_at: set[str] = set()
-        self._open: dict[str, DeltaTable] = {}
-        self._logs: dict[str, LogState] = {}
-        self._snapshots: dict[str, Snapshot] = {}
 
     @property
     def root(self) -> Path:
         """The folder of this machine below which queries open the files."""
         return self.place.root
 
-    @property
-    def commits(self) -> int:
-        """How many commits were tried here, whether they went in or not. Not those of other objects."""
-        return self._commits
-
-    def count_commit(self) -> None:
-        """Count a commit that the Delta library was asked for."""
-        with self._counting:
-            self._commits += 1
-
-    def exist(self) -> bool:
-        """Whether any of the tables is there."""
-        return any(self._has_log(name) for name in SCHEMAS)
-
-    def _has_log(self, name: str) -> bool:
-        return self.place.newest_version(name) >= 0
-
-    def create(self) -> None:
-        """Create the tables that do not exist yet. Only the holder of the lease may: two creators at once would both
-        succeed, and one of the tables would be lost."""
-        side_by_side(lambda name: self._create(name, ["date"] if name in DAY_TABLES else None), list(_CURRENT))
-
-    def _create(self, name: str, partition: list[str] | None) -> None:
-        with translate_delta_errors(name):
-            if self._has_log(name):
-                return
-            self.place.prepare(name)
-            for attempt in commit_attempts():
-                with attempt:
-                    self._create_log(name, partition)
-            self.place.settle(name, after=-1)
-            self._looked_at.discard(name)
-
-    def _create_log(self, name: str, partition: list[str] | None) -> None:
-        """Create the log of a table. A store may refuse the first entry for the moment, because of somebody's request
-        that it had no answer to yet (409): the library takes that for an entry that is there, and does not find it.
-
-        Raises:
-            CommitFailedError: that is so.
-        """
-        try:
-            DeltaTable.create(
-                self.place.uri(name),
-                SCHEMAS[name],
-                mode="ignore",
-                partition_by=partition,
-                name=name,
-                configuration=_SETTINGS,
-                storage_options=self.place.options,
-            )
-        except DeltaError as error:
-            if _NOT_FOUND not in str(error):
-                raise
-            if not self._has_log(name):
-                raise CommitFailedError(str(error)) from error
-        finally:
-            self.count_commit()
-
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Look at a table once, and again after each write of this object: while a run holds the lease, no one else
-        writes. Commits always look, so one who has lost the lease without knowing is refused."""
-        self._looked_at.clear()
+        """Read the catalogue once, and again after each :meth:`changed`: while a run holds the lease, no one else
+        changes it."""
+        self.changed()
         self._is_alone = True
         try:
             yield
         finally:
             self._is_alone = False
 
-    def read_ahead(self) -> None:
-        """Open all tables side by side. One that cannot be read is an error of who needs it."""
+    def changed(self) -> None:
+        """Read the catalogue again when it is next needed: this process has changed it."""
+        with self._lock:
+            self._known = (_UNREAD, {})
 
-        def look_at(name: str) -> None:
-            with suppress(StorageError):
-                self.snapshot(name)
+    @contextmanager
+    def commit(self, lease: Lease, now: Clock) -> Iterator[tuple[Connection, datetime]]:
+        """Open the transaction of a change of the catalogue, under the lease; yield its connection, and the instant of
+        the change. It is on the disk once it is committed.
 
-        side_by_side(look_at, list(SCHEMAS))
+        Raises:
+            LeaseLost: another process has taken over; nothing was written.
+        """
+        try:
+            with lease.write(durable=True) as connection:
+                yield connection, instant_of_change(connection, now())
+        finally:
+            self.changed()
 
     def snapshot(self, name: str) -> Snapshot:
-        """The table as it is now; a table that was never written is empty."""
-        with self._locks[name], translate_delta_errors(name):
-            table = self._open.get(name) if self._is_alone and name in self._looked_at else self._refresh(name)
-            if table is None:
-                return EMPTY
-            known = self._snapshots.get(name, EMPTY)
-            if table.version() != known.version:
-                known = self._snapshots[name] = _files_of(table, self.place, name)
-            return known
+        """Return a table as it is now; a table that was never written is empty."""
+        revision, known = self._known
+        if self._is_alone and revision != _UNREAD:
+            return known[name]
+        with self.control.read() as connection:
+            return self.load(connection)[name]
 
-    def _refresh(self, name: str) -> DeltaTable | None:
-        """The open table brought to its latest version; none where there is none yet. The caller holds its lock."""
-        table = self._newest(name)
-        self._looked_at.add(name)
-        return table
+    def load(self, connection: Connection) -> Snapshots:
+        """Return all tables by their names, as they are in the transaction of a connection."""
+        while True:
+            revision = _revision(connection)
+            with self._lock:
+                if self._known[0] == revision:
+                    return self._known[1]
+            found = self._snapshots(present_files(connection), revision)
+            # A server shows each statement what was committed before it.
+            if _revision(connection) == revision:
+                break
+        with self._lock:
+            self._known = (revision, found)
+        return found
 
-    def _newest(self, name: str) -> DeltaTable | None:
-        table = self._open.get(name)
-        if table is not None:
-            # Delta's own look for new entries takes a hundred times as long as asking for the next one.
-            log = self.place.log_state(name, table.version())
-            if log != self._logs.get(name):
-                table.update_incremental()
-                self._logs[name] = log._replace(has_next=False)
-            return table
-        try:
-            self._logs[name] = self.place.log_state(name, 0)._replace(has_next=False)
-            table = self._open[name] = self.open(name)
-        except TableNotFoundError:
-            return None
-        return table
+    def snapshots_of(self, connection: Connection, named: Iterable[NamedFile]) -> Snapshots:
+        """Return all tables with some other files of the catalogue, as far as these are kept."""
+        return self._snapshots([each for each in named if each.gone_at is None], _revision(connection))
 
-    def open(self, name: str) -> DeltaTable:
-        """Return a table as the Delta library opens it.
+    def day_file(self, named: NamedFile) -> DayFile:
+        """Return a file of the catalogue as it is read."""
+        path = f"{self.place.root}/{named.path}"
+        return DayFile(named.day, path, named.rows, named.size, self.place, named.schema_version)
 
-        Raises:
-            TableNotFoundError: it is not there.
-        """
-        return DeltaTable(self.place.uri(name), storage_options=self.place.options)
+    def _snapshots(self, named: Iterable[NamedFile], revision: int) -> dict[str, Snapshot]:
+        by_table: dict[str, list[DayFile]] = {name: [] for name in SCHEMAS}
+        for each in named:
+            if each.table in by_table:
+                by_table[each.table].append(self.day_file(each))
+        return {name: Snapshot(revision, tuple(files)) for name, files in by_table.items()}
 
-    def newest_versions(self) -> dict[str, int]:
-        """The newest version of each table, readable or not; -1 of one that is not there."""
-        with translate_delta_errors("log"):
-            return dict(zip(SCHEMAS, side_by_side(self.place.newest_version, list(SCHEMAS)), strict=True))
+    def replace(self, connection: Connection, contents: Sequence[NewContent], at: datetime) -> None:
+        """Make contents those of their days from the instant ``at`` on. One that a day has already, in a file that is
+        damaged, takes the place of that file in all its time."""
+        new = []
+        for each in contents:
+            before = [file.path for file in self.snapshot(each.table).of_day(each.day)]
+            if each.file is not None and before and same_content(before, [each.file.path]):
+                paths = [path.removeprefix(f"{self.root}/") for path in before]
+                exchange(connection, each.table, each.day, paths, each.file)
+            else:
+                new.append(each)
+        replace_days(connection, new, at)
 
-    def newest_epoch(self) -> int:
-        """The newest epoch of a lease under which any of the tables was written; 0 where none was. A table that cannot
-        be read says nothing: the next run mends it."""
+    def prepare_day(self, name: str, day: date, rows: pa.Table) -> NewContent:
+        """Write the file of a day's new content, as :func:`prepare_day`."""
+        return prepare_day(self.place, name, day, rows)
 
-        def recorded(name: str) -> int:
-            with suppress(StorageError), translate_delta_errors(name), suppress(TableNotFoundError):
-                return self.open(name).transaction_version(LEASE) or 0
-            return 0
-
-        return max(side_by_side(recorded, list(SCHEMAS)))
-
-    def replace_day(self, name: str, day: date, rows: pa.Table, *, epoch: int) -> None:
-        """Make ``rows`` the whole content of ``day``; an empty table makes the day empty.
-
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-            StorageError: a row lies outside the day, or the table cannot be written.
-        """
-        self.replace_days(name, {day: rows}, epoch=epoch)
-
-    def replace_days(self, name: str, days: Mapping[date, pa.Table], *, epoch: int) -> None:
-        """Make the rows of each day its whole content, in one commit.
-
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-            StorageError: a row lies outside its day, or the table cannot be written.
-        """
-        self.commit_days([self.prepare_day(name, day, rows) for day, rows in days.items()], epoch=epoch)
-
-    def prepare_day(self, name: str, day: date, rows: pa.Table) -> PreparedDay:
-        """Write the file of a day's new content, which no reader sees before :meth:`commit_days`.
-
-        Raises:
-            StorageError: a row lies outside the day, or the file cannot be written.
-        """
-        if rows.num_rows == 0:
-            return PreparedDay(name, day, None)
-        if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
-            raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
-        with translate_delta_errors(name):
-            file = write_file(self.place, name, _conform(rows, SCHEMAS[name]), {"date": day.isoformat()})
-        return PreparedDay(name, day, file)
-
-    def prepare_tables(self, day: date, tables: Mapping[str, pa.Table]) -> dict[str, PreparedDay]:
-        """Write the files of a day's new content of several tables, side by side, like :meth:`prepare_day`.
+    def prepare_tables(self, day: date, tables: Mapping[str, pa.Table]) -> dict[str, NewContent]:
+        """Write the files of a day's new content of several tables, side by side.
 
         Raises:
             StorageError: a row lies outside the day, or a file cannot be written.
@@ -334,142 +252,53 @@ class FactTables:
         written = side_by_side(lambda name: self.prepare_day(name, day, tables[name]), list(tables))
         return dict(zip(tables, written, strict=True))
 
-    def discard_day(self, prepared: PreparedDay) -> None:
-        """Delete the file of a day that is not committed."""
-        if prepared.file is not None:
-            with suppress(OSError):
-                self.place.delete(f"{prepared.table}/{prepared.file.path}")
 
-    def commit_days(self, prepared: Sequence[PreparedDay], *, epoch: int) -> None:
-        """Make prepared files the whole content of their days, in one commit. They are different days of one table.
+def published_path(file: NamedFile) -> str:
+    """Return where other engines find a file: a present one where it lies, an earlier one in the folder of the
+    history."""
+    if file.until is None or file.day is None:
+        return file.path
+    return f"{HISTORY_TABLES[file.table]}/date={file.day.isoformat()}/{file.name}"
 
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-            StorageError: the table cannot be written.
-        """
-        if not prepared:
-            return
-        (name,) = {each.table for each in prepared}
-        days = [each.day.isoformat() for each in prepared]
-        files = [each.file for each in prepared if each.file is not None]
-        if files:
-            self._commit_files(name, files, epoch, replaced=[("date", "in", days)])
-            return
-        predicate = f"date IN ({', '.join(repr(day) for day in days)})"
-        self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
 
-    def keep(self, name: str, files: Sequence[AddAction], *, epoch: int) -> None:
-        """Add files, which lie in their places already, to the history of a table, in one commit.
+def discard(place: Place, content: NewContent) -> None:
+    """Delete the file of a content that is not needed. One that stays for some reason, upkeep removes."""
+    if content.file is not None:
+        with suppress(OSError):
+            place.delete(content.file.path)
 
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-            StorageError: the history cannot be written.
-        """
-        self._create(name, list(files[0].partition_values))
-        self._commit_files(name, files, epoch, mode="append")
 
-    def append(self, name: str, rows: pa.Table, *, epoch: int) -> None:
-        """Add rows to a table that is not partitioned by day.
+def prepare_day(place: Place, name: str, day: date, rows: pa.Table) -> NewContent:
+    """Write the file of a day's new content of a table, which no reader sees before the catalogue names it.
 
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-        """
-        self._commit_files(name, [self._written(name, rows)], epoch, mode="append")
+    Raises:
+        StorageError: a row lies outside the day, or the file cannot be written.
+    """
+    if rows.num_rows == 0:
+        return NewContent(name, day, None)
+    if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
+        raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
+    with translate_file_errors(name):
+        file = write_file(place, name, conform(rows, SCHEMAS[name]), day, schema_version(name))
+        return NewContent(name, day, file)
 
-    def rewrite(self, name: str, rows: pa.Table, *, epoch: int) -> None:
-        """Make ``rows`` the whole content of a table that is not partitioned by day, in one file.
 
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-        """
-        self._commit_files(name, [self._written(name, rows)], epoch)
+def _revision(connection: Connection) -> int:
+    """The number of the catalogue's last change.
 
-    def _written(self, name: str, rows: pa.Table) -> AddAction:
-        with translate_delta_errors(name):
-            return write_file(self.place, name, _conform(rows, SCHEMAS[name]), {})
-
-    def _commit_files(
-        self,
-        name: str,
-        files: Sequence[AddAction],
-        epoch: int,
-        *,
-        mode: Literal["overwrite", "append"] = "overwrite",
-        replaced: FilterConjunctionType | None = None,
-    ) -> None:
-        """Make written files part of a table: in the place of all that is ``replaced`` (None: everything), or beside
-        it.
-
-        The files are ours to write: the library's own writer takes twice as long, and so does its search for what an
-        overwrite replaces. They are never deleted here: a commit that failed may be in the table all the same. What no
-        table refers to, upkeep removes.
-        """
-        self._commit(
-            name,
-            epoch,
-            lambda table, how: table.create_write_transaction(
-                list(files), mode, table.schema(), list(files[0].partition_values), replaced, commit_properties=how
-            ),
-            files[0].path,
+    Raises:
+        StorageError: the storage has no catalogue yet.
+    """
+    revision, has_catalogue = read_catalogue_state(connection)
+    if not has_catalogue:
+        raise StorageError(
+            "the storage is of an earlier version: the start of a worker, or `chargeback db upgrade`, makes its "
+            "catalogue"
         )
-
-    def delete_before(self, name: str, day: date, *, epoch: int) -> None:
-        """Remove every row of the days before ``day``, in one commit; none where there is nothing to remove.
-
-        Raises:
-            LeaseLost: a commit of a newer epoch is already there.
-        """
-        predicate = f"date < '{day.isoformat()}'"
-        self._commit(name, epoch, lambda table, how: table.delete(predicate, commit_properties=how))
-
-    def _commit(
-        self,
-        name: str,
-        epoch: int,
-        write: Callable[[DeltaTable, CommitProperties], object],
-        path: str | None = None,
-    ) -> None:
-        """Commit what ``write`` does, on a snapshot of no newer epoch; ``path`` is one of the files that it adds.
-
-        The error of a commit does not say whether it is in the table: its answer may be what failed. So the table is
-        read again: a commit went in as a whole if one of its files is there, and is not made twice.
-        """
-        how = commit_properties(epoch)
-        before: int | None = None
-        with self._locks[name], translate_delta_errors(name):
-            for attempt in commit_attempts():
-                with attempt:
-                    table = self._existing(name)
-                    before = table.version() if before is None else before
-                    recorded = table.transaction_version(LEASE)
-                    if recorded is not None and recorded > epoch:
-                        raise LeaseLost(f"a run with lease epoch {recorded} has taken over from {epoch}")
-                    self._looked_at.discard(name)
-                    try:
-                        write(table, how)
-                    except (DeltaError, OSError):
-                        del self._open[name]
-                        if path is None or not _has_file(self._existing(name), path):
-                            raise
-                    finally:
-                        self.count_commit()
-                    self.place.settle(name, before)
-
-    def _existing(self, name: str) -> DeltaTable:
-        """The open table brought to its latest version. The caller holds its lock."""
-        table = self._refresh(name)
-        if table is None:
-            raise StorageError(f"the table {name} does not exist in {self.place}")
-        return table
+    return revision
 
 
-def _has_file(table: DeltaTable, path: str) -> bool:
-    """Whether a file is part of a table."""
-    actions = pa.table(table.get_add_actions(flatten=True))
-    return any(unquote(each) == path for each in actions["path"].to_pylist())
-
-
-def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the rows in a table's schema; dictionary-encoded texts are decoded."""
     given = (rows.schema.field(field.name).type for field in schema)
     fields = [
@@ -479,18 +308,18 @@ def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
-def _files_of(table: DeltaTable, place: Place, name: str) -> Snapshot:
-    root = place.root / name
-    actions = pa.table(table.get_add_actions(flatten=True))
-    count = actions.num_rows
-    days = actions["partition.date"].to_pylist() if "partition.date" in actions.column_names else [None] * count
-    columns = (actions[name].to_pylist() for name in ("path", "num_records", "size_bytes"))
-    files = [
-        DayFile(day, f"{root}/{unquote(path)}", rows, size, place)
-        for day, path, rows, size in zip(days, *columns, strict=True)
-    ]
-    files.sort(key=lambda file: (file.day or date.min, file.path))
-    return Snapshot(table.version(), tuple(files))
+def schema_version(name: str) -> int:
+    """Return how many columns have been added to a table."""
+    return sum(added.table == name for added in ADDED)
+
+
+def completed(name: str, rows: pa.Table) -> pa.Table:
+    """Return rows of a table in its schema: with the columns that were added since they were written."""
+    missing = [added for added in ADDED if added.table == name and added.name not in rows.column_names]
+    for added in missing:
+        values = pa.array([added.value] * rows.num_rows, added.type)
+        rows = rows.append_column(pa.field(added.name, added.type), values)
+    return rows.select(SCHEMAS[name].names).cast(SCHEMAS[name])
 
 
 def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
@@ -513,9 +342,8 @@ def read_files(name: str, day: date, files: Iterable[DayFile]) -> pa.Table:
     schema = SCHEMAS[name]
     parts = [schema.empty_table()]
     for file in files:
-        with translate_delta_errors(name):
+        with translate_file_errors(name):
             stored = read_file(file)
-        dates = pa.array([day] * stored.num_rows, pa.date32())
-        columns = {field.name: dates if field.name == "date" else stored[field.name] for field in schema}
-        parts.append(pa.table(columns).cast(schema))
+        dated = stored.append_column(pa.field("date", pa.date32()), pa.array([day] * stored.num_rows, pa.date32()))
+        parts.append(completed(name, dated))
     return pa.concat_tables(parts)

@@ -1,8 +1,7 @@
 """Upkeep of the fact tables: what no reader can need any more is taken off the disk.
 
-Delta never deletes a file by itself: what a commit replaces is only marked as removed, and a killed writer leaves files
-that nothing refers to. A file goes when it has been out of the table for longer than the table's own limit (Delta's
-default: 168 hours), because readers hold lists of files. The caller holds the tenant's lease.
+A file goes when the catalogue has not named it for a week, because readers hold lists of files: what was given up, and
+what a killed writer has left. The caller holds the tenant's lease.
 """
 
 from __future__ import annotations
@@ -19,13 +18,20 @@ import pyarrow.compute as pc
 from chargeback.errors import DamagedFacts
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSIONS
 from chargeback.model.days import has_passed
-from chargeback.store.facts.commits import commit_attempts, commit_properties, translate_delta_errors
-from chargeback.store.facts.dimensions import stored_dimensions
+from chargeback.store.control.catalogue import NewFile, every_file
+from chargeback.store.facts.dimensions import stored_dimensions, write_register
+from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import read_file
-from chargeback.store.facts.places import LAST_CHECKPOINT, LOG, Place, hinted_version
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, HISTORY_TABLES, SCHEMAS, FactTables
+from chargeback.store.facts.places import LOG, Place
+from chargeback.store.facts.tables import (
+    CHARGEBACKS_TABLE,
+    DAY_TABLES,
+    DIMENSIONS_TABLE,
+    FactTables,
+    published_path,
+)
 
-#: Delta's default for files that were removed; nothing younger is ever touched.
+#: Nothing younger is ever deleted.
 LEFTOVER_AGE: Final = timedelta(hours=168)
 UPKEEP_EVERY: Final = timedelta(hours=24)
 #: The register of dimensions is read whole by every run: more files than this are made one.
@@ -36,14 +42,10 @@ STAMP: Final = ".upkeep"
 
 @dataclass(frozen=True, slots=True)
 class CleanupStats:
-    """What was deleted: data files, leftovers of killed writers, empty folders of days."""
+    """What was deleted: files, and empty folders of days."""
 
     files: int = 0
-    leftovers: int = 0
     folders: int = 0
-
-    def __add__(self, other: CleanupStats) -> CleanupStats:
-        return CleanupStats(self.files + other.files, self.leftovers + other.leftovers, self.folders + other.folders)
 
     def __bool__(self) -> bool:
         return self != CleanupStats()
@@ -64,114 +66,93 @@ def record_upkeep(place: Place, now: datetime) -> None:
     Raises:
         StorageError: the place cannot be written.
     """
-    with translate_delta_errors("upkeep"):
+    with translate_file_errors("upkeep"):
         place.put(STAMP, f"{now.isoformat()}\n".encode())
 
 
-def clean_table(facts: FactTables, name: str, *, epoch: int, leftover_age: timedelta = LEFTOVER_AGE) -> CleanupStats:
-    """Vacuum one table, shorten its log, and delete files that Delta does not know.
+def remove_unnamed(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_AGE) -> CleanupStats:
+    """Delete the files that the catalogue has not named for ``age`` at ``now``, and the empty folders of days.
 
     Raises:
-        StorageBusy: other writers were in the way all the time.
-        StorageError: the table cannot be read or written.
+        StorageError: the catalogue cannot be read, or the files cannot be listed.
     """
-    with translate_delta_errors(name):
-        if facts.place.newest_version(name) < 0:
-            return CleanupStats()
-        files = _vacuum(facts, name, epoch)
-        _shorten_log(facts, name)
-        leftovers = facts.place.remove_leftovers(name, leftover_age)
-        return CleanupStats(files, leftovers, _remove_empty_days(facts, name, leftover_age))
+    with facts.control.read() as connection:
+        named = every_file(connection)
+    named = [each for each in named if each.gone_at is None or now < each.gone_at + age]
+    kept = {path for each in named for path in (each.path, published_path(each))}
+    removed = 0
+    with translate_file_errors("upkeep"):
+        for found in list(facts.place.files()):
+            if found.path not in kept and _is_ours(found.path) and found.written_at + age < now:
+                with suppress(FileNotFoundError):
+                    facts.place.delete(found.path)
+                    removed += 1
+    folders = sum(
+        facts.place.remove_empty_days(name, {each.day for each in named if each.table == name}, age)
+        for name in DAY_TABLES
+    )
+    return CleanupStats(removed, folders)
 
 
-def _vacuum(facts: FactTables, name: str, epoch: int) -> int:
-    """Delete the files that were removed, or never added, longer ago than the table keeps them; how many there were.
+def settled_history(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_AGE) -> dict[int, str]:
+    """Return which files the catalogue can name where their history is published, instead of where they were written:
+    those that have been superseded for ``age``. The others of the two are then named by nothing.
 
-    The whole folder is compared with the table (a *full* vacuum): what was removed so long ago that the log has
-    forgotten it would otherwise stay for ever.
+    Raises:
+        StorageError: the catalogue cannot be read, or the files cannot be listed.
     """
-    there: list[str] = []
-    for attempt in commit_attempts():
-        with attempt:
-            table = facts.open(name)
-            there = _present(facts.place, name, table.vacuum(dry_run=True, full=True))
-            # A vacuum is two commits, also where every file that it names is gone already.
-            if there:
-                try:
-                    table.vacuum(dry_run=False, full=True, commit_properties=commit_properties(epoch))
-                finally:
-                    facts.count_commit()
-    return len(there)
+    with facts.control.read() as connection:
+        named = every_file(connection, kept_only=True)
+    old = {
+        each.id: published_path(each)
+        for each in named
+        if each.until is not None and each.until + age < now and each.path != published_path(each)
+    }
+    if not old:
+        return {}
+    with translate_file_errors("upkeep"):
+        there = {found.path for found in facts.place.files()}
+    return {number: path for number, path in old.items() if path in there}
 
 
-def _present(place: Place, name: str, paths: Sequence[str]) -> list[str]:
-    """Those files of a table that are there."""
-    if not paths:
-        return []
-    size_of, found = place.sizes(name), []
-    for path in paths:
-        with suppress(FileNotFoundError):
-            size_of(f"{name}/{path}")
-            found.append(path)
-    return found
+def _is_ours(path: str) -> bool:
+    """Whether a file is one of a table: not of what is published of it, nor of the folders beside the tables."""
+    return not path.startswith(".") and f"/{LOG}/" not in path
 
 
-def _shorten_log(facts: FactTables, name: str) -> None:
-    """Write a checkpoint where there is anything new, and drop what it makes superfluous and the table's limit for
-    logs (Delta's default: 30 days) does not keep."""
-    table = facts.open(name)
-    if table.version() > _last_checkpoint(facts.place, name):
-        table.create_checkpoint()
-        table.cleanup_metadata()
-
-
-def _last_checkpoint(place: Place, name: str) -> int:
-    try:
-        return hinted_version(place.read(f"{name}/{LOG}/{LAST_CHECKPOINT}"))
-    except (OSError, ValueError):
-        return -1
-
-
-def _remove_empty_days(facts: FactTables, name: str, age: timedelta) -> int:
-    """Remove the empty folders of days that are not in the table and have not changed for long."""
-    if "date" not in SCHEMAS[name].names:
-        return 0
-    return facts.place.remove_empty_days(name, {file.day for file in facts.snapshot(name).files}, age)
-
-
-def rewrite_dimensions(facts: FactTables, *, epoch: int, most_files: int = MAX_DIMENSION_FILES) -> bool:
-    """Make the register of dimensions one file when it has many, without those that no stored day has any more;
-    whether that was done.
+def compacted_dimensions(facts: FactTables, most_files: int = MAX_DIMENSION_FILES) -> NewFile | None:
+    """Write the register of dimensions as one file if it has many, without those that no kept day has any more.
 
     Raises:
         StorageError: a file is missing or damaged, or the register cannot be written.
     """
     if len(facts.snapshot(DIMENSIONS_TABLE).files) <= most_files:
-        return False
+        return None
     known = stored_dimensions(facts)
-    charged = pc.unique(_of_stored_days(facts, ["dimension_id"])["dimension_id"])
+    charged = pc.unique(_of_kept_days(facts, ["dimension_id"])["dimension_id"])
     kept = known.filter(pc.is_in(known["dimension_id"], value_set=charged))
-    facts.rewrite(DIMENSIONS_TABLE, kept.sort_by("dimension_id"), epoch=epoch)
-    return True
+    return write_register(facts, kept.sort_by("dimension_id"))
 
 
-def rebuild_dimensions(facts: FactTables, *, epoch: int) -> None:
-    """Make the register of dimensions again from the stored days: its own files are lost. A day that cannot be read is
+def rebuilt_dimensions(facts: FactTables) -> NewFile:
+    """Write the register of dimensions again from the kept days: its own files are lost. A day that cannot be read is
     left out; it is calculated again, and registers what it has.
 
     Raises:
-        StorageError: the days cannot be read, or the register cannot be written.
+        StorageError: the register cannot be written.
     """
-    charged = _of_stored_days(facts, DIMENSIONS.names, but_damaged=True).group_by(DIMENSIONS.names).aggregate([])
-    facts.rewrite(DIMENSIONS_TABLE, charged.select(DIMENSIONS.names).sort_by("dimension_id"), epoch=epoch)
+    charged = _of_kept_days(facts, DIMENSIONS.names, but_damaged=True).group_by(DIMENSIONS.names).aggregate([])
+    return write_register(facts, charged.select(DIMENSIONS.names).sort_by("dimension_id"))
 
 
-def _of_stored_days(facts: FactTables, columns: Sequence[str], *, but_damaged: bool = False) -> pa.Table:
+def _of_kept_days(facts: FactTables, columns: Sequence[str], *, but_damaged: bool = False) -> pa.Table:
     """Some columns of all chargeback rows, superseded ones too, each combination of a file once."""
     schema = pa.schema([CHARGEBACKS.field(name) for name in columns])
     of_days = [schema.empty_table()]
-    for name in (CHARGEBACKS_TABLE, HISTORY_TABLES[CHARGEBACKS_TABLE]):
-        for file in facts.snapshot(name).files:
-            with translate_delta_errors(name), suppress(*([DamagedFacts] if but_damaged else [])):
-                of_days.append(read_file(file, columns).cast(schema).group_by(columns).aggregate([]).select(columns))
+    with facts.control.read() as connection:
+        named = [each for each in every_file(connection, kept_only=True) if each.table == CHARGEBACKS_TABLE]
+    for each in named:
+        with translate_file_errors(CHARGEBACKS_TABLE), suppress(*([DamagedFacts] if but_damaged else [])):
+            rows = read_file(facts.day_file(each), columns)
+            of_days.append(rows.cast(schema).group_by(columns).aggregate([]).select(columns))
     return pa.concat_tables(of_days)

@@ -15,17 +15,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeGuard, cast
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from chargeback.errors import DamagedFacts, QueryTimeout, StorageError, SumTooLarge
 from chargeback.model.money import PLACES, from_units, total
-from chargeback.store.facts.commits import translate_delta_errors
 from chargeback.store.facts.copies import Copies
+from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import DayFile, damage_named_in, table_of
+from chargeback.store.facts.tables import ADDED, SCHEMAS, schema_version
 from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.scan import SOURCE
 
 _PROC: Final = Path("/proc")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -97,9 +100,10 @@ class Cursor:
     the answer needs more memory than the engine has.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken, folder: Path) -> None:
         self._cursor = cursor
         self._token = token
+        self._folder = folder
         self._lent = ExitStack()
         self._in_use: list[tuple[Copies, Sequence[DayFile]]] = []
         self._numbers = count()
@@ -114,7 +118,7 @@ class Cursor:
         """All rows of the answer; sums in two parts, see :func:`~chargeback.store.queries.sql_format.exact`, are
         Decimals."""
         with self._asking():
-            answer = self._cursor.execute(sql, self._bound(parameters))
+            answer = self._cursor.execute(*self._bound(sql, parameters))
             in_parts = {place for place, column in enumerate(answer.description) if column[1].id == "struct"}
             rows: list[tuple[Any, ...]] = answer.fetchall()
         if not in_parts:
@@ -127,19 +131,21 @@ class Cursor:
     def run(self, sql: str, parameters: Mapping[str, object] | None = None) -> None:
         """Run a statement for its effect."""
         with self._asking():
-            self._cursor.execute(sql, self._bound(parameters))
+            self._cursor.execute(*self._bound(sql, parameters))
 
     def batches(self, sql: str, parameters: Mapping[str, object], *, size: int) -> Iterator[pa.RecordBatch]:
         """The rows of the answer, ``size`` at a time, computed while they are read: memory stays constant."""
         with self._asking():
             # A relation streams; the result of execute() would be materialised first, beyond every memory limit.
-            reader = self._cursor.sql(sql, params=self._bound(parameters)).to_arrow_reader(size)
+            text, values = self._bound(sql, parameters)
+            reader = self._cursor.sql(text, params=values).to_arrow_reader(size)
             yield from reader
 
     def table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
         """All rows of the answer, as columns."""
         with self._asking():
-            return self._cursor.sql(sql, params=self._bound(parameters)).to_arrow_table()
+            text, values = self._bound(sql, parameters)
+            return self._cursor.sql(text, params=values).to_arrow_table()
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -158,18 +164,42 @@ class Cursor:
         self._cursor.close()
         self._lent.close()
 
-    def _bound(self, parameters: Mapping[str, object] | None) -> dict[str, object]:
-        """The values as DuckDB gets them."""
-        return {name: self._opened(value) for name, value in (parameters or {}).items()}
+    def _bound(self, sql: str, parameters: Mapping[str, object] | None) -> tuple[str, dict[str, object]]:
+        """The statement and its values as DuckDB gets them."""
+        values = {name: self._opened(value) for name, value in (parameters or {}).items()}
+        if ADDED and parameters is not None and is_of_files(parameters.get("files")):
+            sql, values["files"] = self._completed(sql, cast("Sequence[DayFile]", parameters["files"]), values["files"])
+        return sql, values
+
+    def _completed(self, sql: str, files: Sequence[DayFile], paths: object) -> tuple[str, object]:
+        """A statement that finds in all files the columns that were added to their table, and the paths it reads: an
+        empty file in front has all columns."""
+        table = table_of(files[0])
+        if all(file.schema_version == schema_version(table) for file in files):
+            return sql, paths
+        template = self._folder / table / "date=1970-01-01" / "empty.parquet"
+        if not template.exists():
+            template.parent.mkdir(parents=True, exist_ok=True)
+            schema = SCHEMAS[table]
+            pq.write_table(schema.remove(schema.get_field_index("date")).empty_table(), template, store_schema=False)
+        constants = [
+            f"coalesce({added.name}, {_literal(added.value)}) AS {added.name}"
+            for added in ADDED
+            if added.table == table and added.value is not None
+        ]
+        source = SOURCE.replace("$files,", "$files, union_by_name = true,")
+        if constants:
+            source = f"(SELECT * REPLACE ({', '.join(constants)}) FROM {source})"
+        return sql.replace(SOURCE, source), [str(template), *cast("list[str]", paths)]
 
     def _opened(self, value: object) -> object:
         """Where data files can be opened; any other value as it is."""
-        if not (isinstance(value, list | tuple) and value and isinstance(value[0], DayFile)):
+        if not is_of_files(value):
             return value
         copies = value[0].place.copies
         if copies is None:
             return [file.path for file in value]
-        with translate_delta_errors(table_of(value[0])):
+        with translate_file_errors(table_of(value[0])):
             paths = self._lent.enter_context(copies.lent(value, self._token.check))
         self._in_use.append((copies, value))
         return paths
@@ -186,6 +216,16 @@ class Cursor:
     def unregister(self, name: str) -> None:
         """Forget a registered table."""
         self._cursor.unregister(name)
+
+
+def is_of_files(value: object) -> TypeGuard[Sequence[DayFile]]:
+    """Return whether the value of a parameter are data files."""
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], DayFile)
+
+
+def _literal(value: object) -> str:
+    """A constant as SQL."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
 def decimal_of_parts(parts: Mapping[str, Any] | None) -> Decimal | None:
@@ -238,7 +278,7 @@ class QueryEngine:
         """Open a cursor for the length of the ``with``; ``token`` cancels what it runs."""
         token.check()
         cursor = self._connection.cursor()
-        opened = Cursor(cursor, token)
+        opened = Cursor(cursor, token, Path(self._temporary))
         try:
             with token.interruptible(cursor.interrupt):
                 yield opened

@@ -103,6 +103,7 @@ class Plan:
     categories: CategoryLookup
     partials: PartialFiles | None
     scope: RowScope | None = None
+    present_tags: TagIndex | None = None
     visible_sums: VisibleSums | None = None
     _registered: dict[str, dict[Hashable, str]] = field(default_factory=dict, repr=False)
     _dimensions: dict[tuple[InstantRange, str | None], str] = field(default_factory=dict, repr=False)
@@ -439,7 +440,7 @@ class Plan:
         return Measured(usage.files if days is None else usage.within(days), self.categories.with_owners)
 
     def _filter(self, dataset: Dataset, selection: Selection) -> Condition:
-        return selection.condition(dataset, self.tags, self.clusters)
+        return selection.condition(dataset, self.tags, self.clusters, self.present_tags)
 
     def _with_shares(self, query: CategoryQuery) -> CategoryQuery:
         """Return a query whose categories have what their values reallocate, which is decided by whole days of the
@@ -518,7 +519,7 @@ def narrowed(selection: Selection, dataset: Dataset, scope: RowScope, categories
     columns, tags, by_category = selection.columns, selection.tags, selection.categories
     for name, values in scope.conditions:
         if name.startswith(TAG):
-            tags += (TagFilter(name.removeprefix(TAG), values),)
+            tags += (TagFilter(name.removeprefix(TAG), values, is_present=True),)
         elif name.startswith(CATEGORY):
             key = name.removeprefix(CATEGORY)
             if key not in categories.by_key:

@@ -15,8 +15,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import parse_decimal, render
 from chargeback.store.control.days import DayState
 from chargeback.store.control.tags import RESOURCE
-from chargeback.store.facts.seen import ReadableTables
-from chargeback.store.facts.tables import Snapshot
+from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
@@ -34,7 +33,7 @@ from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagIndex
-from chargeback.store.queries.version import DataVersion, read_version
+from chargeback.store.queries.version import DataVersion, Past, read_version
 from chargeback.store.queries.visible_sums import VisibleEntities, VisibleSums
 from chargeback.store.tenant import TenantStore
 
@@ -54,27 +53,30 @@ class TenantReader:
     def __init__(
         self,
         cursor: Cursor,
-        tables: ReadableTables,
+        tables: FactTables,
         tags: TagIndex,
         snapshots: Mapping[str, Snapshot] | None = None,
         clusters: ClusterLookup = dict,
-        past_states: Mapping[date, DayState] | None = None,
+        past: Past | None = None,
         categories: CategoryLookup | None = None,
         scope: RowScope | None = None,
     ) -> None:
-        """Read ``tables``; with ``past_states``, ``snapshots`` are those of an earlier instant: kept partial aggregates
-        are used for it, but none are made in their place."""
+        """Read ``tables``; with a ``past``, ``snapshots`` and ``tags`` are those of an earlier instant: kept partial
+        aggregates are used for it, but none are made in their place. What a scope says of tags is about the present
+        ones: who may no longer see something, may not see its past."""
         self.cursor = cursor
         self.tags = tags
         self.clusters = clusters
         self.categories = categories or CategoryLookup()
         self._tables = tables
         self._snapshots = dict(snapshots or {})
-        self.past_states = past_states
+        self._past = past
         self.scope = scope
         self._keep_entities: Callable[[Callable[[], VisibleEntities]], VisibleEntities] | None = None
-        partials = tables.partials if past_states is None else tables.partials.read_only()
-        self.plan = Plan(cursor, self.snapshot, tags, clusters, self.categories, partials, scope)
+        partials = tables.partials if past is None else tables.partials.read_only()
+        present_tags = tags if past is None else past.present_tags
+        known = (self.snapshot, tags, clusters, self.categories, partials, scope, present_tags)
+        self.plan = Plan(cursor, *known)
 
     def with_categories(self, categories: CategoryLookup) -> TenantReader:
         """Return the same reader with other cost categories."""
@@ -85,7 +87,7 @@ class TenantReader:
         return self._like_this(self.categories, None)
 
     def _like_this(self, categories: CategoryLookup, scope: RowScope | None) -> TenantReader:
-        known = (self._tables, self.tags, self._snapshots, self.clusters, self.past_states)
+        known = (self._tables, self.tags, self._snapshots, self.clusters, self._past)
         return TenantReader(self.cursor, *known, categories, scope)
 
     def keeping(
@@ -123,6 +125,11 @@ class TenantReader:
         if table not in self._snapshots:
             self._snapshots[table] = self._tables.snapshot(table)
         return self._snapshots[table]
+
+    @property
+    def past_states(self) -> Mapping[date, DayState] | None:
+        """The states of the days at the earlier instant that the reader sees; None if it sees the present."""
+        return None if self._past is None else self._past.states
 
     @property
     def sees_everything(self) -> bool:
@@ -303,9 +310,10 @@ def open_reader(
         with store.control.read() as connection, interruptible(token, connection):
             index = caches.tags.load(store.tenant_name, connection)
             documents = caches.documents_of(store.tenant_name, connection)
+            snapshots = store.facts.load(connection)
         with slot or nullcontext(), engine.cursor(token) as cursor:
             clusters, categories = partial(caches.clusters.load, store), caches.categories(store, documents, index)
-            yield TenantReader(cursor, store, index, clusters=clusters, categories=categories)
+            yield TenantReader(cursor, store.facts, index, snapshots, clusters, categories=categories)
         return
     version = read_version(store, token, caches, as_of)
     with slot or nullcontext(), engine.cursor(token) as cursor:
@@ -318,15 +326,15 @@ def version_reader(
     """Return the reader of one version of a tenant's data, or of the rows of a ``scope``."""
     reader = TenantReader(
         cursor,
-        store,
+        store.facts,
         version.tags,
         version.snapshots,
         partial(caches.clusters.load, store),
-        version.past_states,
+        version.past,
         caches.categories(store, version.categories, version.tags),
         scope,
     )
-    if scope is None or version.past_states is not None:
+    if scope is None or version.past is not None:
         return reader
     place = f"{store.tenant_name} {scope.digest}"
     decided_by = (version.control.tags, version.control.inventory, version.control.categories)

@@ -35,12 +35,14 @@ class TagFilter:
     """Rows whose resolved tag ``key`` has one of ``values``, or any value where these are None; with ``excludes``, all
     other rows.
 
-    ``UNTAGGED`` among the values means rows without that tag.
+    ``UNTAGGED`` among the values means rows without that tag. One that ``is_present`` is about the present tags, also
+    where the question is about an earlier instant.
     """
 
     key: str
     values: frozenset[str] | None = None
     excludes: bool = False
+    is_present: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,15 @@ class Selection:
         """Return the selection of all rows of some UTC days."""
         return cls(InstantRange(start_of_day(days.start), start_of_day(days.end)))
 
-    def condition(self, dataset: Dataset, tags: TagIndex, clusters: ClusterLookup = dict) -> Condition:
-        """Return the filters by columns and tags as SQL over the rows of ``dataset``.
+    def condition(
+        self,
+        dataset: Dataset,
+        tags: TagIndex,
+        clusters: ClusterLookup = dict,
+        present_tags: TagIndex | None = None,
+    ) -> Condition:
+        """Return the filters by columns and tags as SQL over the rows of ``dataset``; ``present_tags`` are the present
+        ones, if ``tags`` are those of an earlier instant.
 
         Raises:
             ValueError: the dataset cannot be filtered by one of the columns.
@@ -82,6 +91,7 @@ class Selection:
         unknown = {each.column for each in self.columns} - set(dataset.filters)
         if unknown:
             raise ValueError(f"{dataset.table} cannot be filtered by {', '.join(sorted(unknown))}")
+        of_scope = tags if present_tags is None else present_tags
         condition = Condition()
         if self.min_amount is not None:
             enough = f"{dataset.amount} >= $min_amount"
@@ -90,7 +100,7 @@ class Selection:
             stored = _by_resource(column, dataset.cluster_of, clusters()) if column.column == CLUSTER_ID else column
             condition &= _column_condition(f"column{number}", stored)
         for number, tag in enumerate(self.tags):
-            condition &= _tag_condition(number, tag, dataset, tags)
+            condition &= _tag_condition(number, tag, dataset, of_scope if tag.is_present else tags)
         return condition
 
 

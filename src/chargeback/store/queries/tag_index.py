@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property
 from typing import Final
 
@@ -123,14 +123,25 @@ class TagCache:
         Raises:
             StorageError: the database cannot be read.
         """
-        return self._indexes.get(tenant_name, control.revision(connection), lambda: _load(connection))
+        return self._indexes.get(
+            tenant_name, control.revision(connection), lambda: _made(control.every_tag(connection))
+        )
 
 
-def _load(connection: Connection) -> TagIndex:
+def tags_as_of(connection: Connection, at: datetime) -> TagIndex:
+    """Return a tenant's tags as they were known at an instant.
+
+    Raises:
+        StorageError: the database cannot be read.
+    """
+    return _made(control.every_tag_as_of(connection, at))
+
+
+def _made(found: Iterable[tuple[str, str, str, DatedValue]]) -> TagIndex:
     by_type: dict[str, dict[str, dict[str, tuple[DatedValue, ...]]]] = defaultdict(lambda: defaultdict(dict))
     # Most tags have no dates, and a value that many entities have.
     shared: dict[DatedValue, tuple[DatedValue, ...]] = {}
-    for entity_type, entity_id, key, held in control.every_tag(connection):
+    for entity_type, entity_id, key, held in found:
         tags = by_type[entity_type][entity_id]
         one = shared.setdefault(held, (held,))
         tags[key] = tags[key] + one if key in tags else one

@@ -1,0 +1,137 @@
+"""Makes the catalogue of a lost control database again, from the tables that were published for other engines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlalchemy import Connection
+
+from chargeback.errors import DamagedFacts, StorageError
+from chargeback.model.billing import fingerprint
+from chargeback.model.days import utc_now
+from chargeback.pipeline.evidence import stored_bill
+from chargeback.store.control.catalogue import every_file, fill, present_files, save_published_revision
+from chargeback.store.control.day_revisions import FIRST, REPAIR, Revision, record_revision
+from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
+from chargeback.store.facts.published import LoggedFile, files_in_log
+from chargeback.store.facts.tables import BILLING_TABLE, HISTORY_TABLES, SCHEMAS, TOPIC_USAGE_TABLE, USAGE_TABLE
+from chargeback.store.queries.as_of import REVISED
+from chargeback.store.tenant import TenantStore
+
+_USAGE = {DayDataset.CHARGEBACKS: USAGE_TABLE, DayDataset.TOPICS: TOPIC_USAGE_TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was had again: files, days, and days whose bill could not be read, which are gathered again."""
+
+    files: int
+    days: int
+    unread: int
+
+
+def catalogue_from_tables(store: TenantStore) -> Recovered:
+    """Make the catalogue, and the states of the days, of what the logs name. Tags, cost categories, names and tokens
+    are in no table: they are lost with the database.
+
+    Raises:
+        StorageError: the database knows files already, or a log cannot be read.
+    """
+    store.prepare()
+    with store.control.read() as connection:
+        if every_file(connection):
+            raise StorageError("the control database has a catalogue: this command is for a lost one")
+    logged = {name: list(files_in_log(store.facts.place, name)) for name in (*SCHEMAS, *HISTORY_TABLES.values())}
+    with store.control.write(durable=True) as connection:
+        rows = [
+            row
+            for name in SCHEMAS
+            for row in _contents(name, logged[name], logged.get(HISTORY_TABLES.get(name, ""), []))
+        ]
+        if not rows:
+            raise StorageError(f"{store.facts.place} has no published tables")
+        fill(connection, rows, utc_now())
+        save_published_revision(connection, -1)
+    store.facts.changed()
+    return _record_days(store, len(rows))
+
+
+def _contents(name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFile]) -> Iterable[dict[str, object]]:
+    """Return the rows of the catalogue for a table: each content of a day until the next one."""
+    by_day: dict[date | None, list[LoggedFile]] = defaultdict(list)
+    for file in sorted(past, key=lambda each: each.since):
+        by_day[file.day].append(file)
+    for file in present:
+        by_day[file.day].append(file)
+    for day, contents in by_day.items():
+        for number, file in enumerate(contents):
+            is_last = day is None or number == len(contents) - 1
+            yield {
+                "table_name": name,
+                "tracking_date": day,
+                "path": file.path,
+                "rows": file.rows,
+                "bytes": file.size,
+                "schema_version": 0,
+                "since": file.since,
+                "until": None if is_last else contents[number + 1].since,
+            }
+
+
+def _record_days(store: TenantStore, count: int) -> Recovered:
+    """Record the states and revisions of the days that have files."""
+    with store.control.read() as connection:
+        present = present_files(connection)
+        every = every_file(connection)
+    rows = {(each.table, each.day): each.rows for each in present}
+    days = sorted({each.day for each in present if each.day is not None and each.table == BILLING_TABLE})
+    unread = 0
+    for day in days:
+        try:
+            seen: str | None = fingerprint(stored_bill(store.facts, day))
+        except DamagedFacts:
+            seen, unread = None, unread + 1
+        with store.control.write() as connection:
+            save_day(
+                connection,
+                day,
+                billing_gathered=seen is not None,
+                resources_gathered=True,
+                gathered_fingerprint=seen,
+                gathered_at=utc_now(),
+                billing_lines=rows[BILLING_TABLE, day],
+            )
+            for dataset in REVISED.values():
+                instants = [each.since for each in every if (each.table, each.day) == (dataset.table, day)]
+                number = _record_revisions(connection, dataset.name, day, instants, rows)
+                if number:
+                    save_dataset(
+                        connection,
+                        dataset.name,
+                        [day],
+                        state=DatasetState.CURRENT,
+                        is_measured=(_USAGE[dataset.name], day) in rows,
+                        fingerprint=seen,
+                        rows=rows.get((dataset.table, day), 0),
+                        revision=number,
+                    )
+    return Recovered(count, len(days), unread)
+
+
+def _record_revisions(
+    connection: Connection,
+    dataset: DayDataset,
+    day: date,
+    instants: list[datetime],
+    rows: Mapping[tuple[str, date | None], int],
+) -> int:
+    """Record a revision for each content of a day; return how many there are."""
+    for number, at in enumerate(sorted(instants), start=1):
+        is_last = number == len(instants)
+        count = rows.get((REVISED[dataset].table, day), 0) if is_last else 0
+        cause = FIRST if number == 1 else REPAIR
+        record_revision(connection, Revision(dataset, day, number, at, cause, rows=count))
+    return len(instants)

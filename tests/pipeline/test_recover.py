@@ -1,0 +1,108 @@
+"""A control database that is lost: its catalogue is made again of the published tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from chargeback.errors import StorageError
+from chargeback.pipeline.publish import publish_tables
+from chargeback.pipeline.recover import catalogue_from_tables
+from chargeback.pipeline.run_messages import RunOutcome
+from chargeback.recompute.verify import verify
+from chargeback.store.control.lease import LeaseOwner
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.tenant import TenantStore, open_store
+from tests.pipeline.test_revise import DAYS, NINE_TO_ONE, Ticking, served
+from tests.support.sources import DAY, Laboratory, line
+
+
+@pytest.fixture
+def clock() -> Ticking:
+    """A clock that a test moves."""
+    return Ticking()
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
+    """A tenant with three days, of which one has had two contents."""
+    with Laboratory(tmp_path, days=len(DAYS)) as opened:
+        opened.clock = clock
+        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
+        opened.sources.totals = NINE_TO_ONE
+        opened.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
+        assert opened.run().errors == ()
+        clock.tick()
+        opened.sources.lines[DAY] = [line("110")]
+        assert opened.run().errors == ()
+        clock.tick()
+        yield opened
+
+
+def lose_the_database(laboratory: Laboratory) -> TenantStore:
+    """Open the storage with a new database in the place of the lost one."""
+    laboratory.store.close()
+    for path in Path(laboratory.store.facts.root).parent.glob("acme.db*"):
+        path.unlink()
+    laboratory.store = open_store(laboratory.tenant)
+    return laboratory.store
+
+
+def test_what_was_published_is_known_again(laboratory: Laboratory, clock: Ticking) -> None:
+    """The same bytes, now and as of an earlier run; a next run calculates nothing again, and publishes on."""
+    first = clock.now - timedelta(minutes=1, seconds=30)
+    before, earlier = served(laboratory), served(laboratory, first)
+    store = lose_the_database(laboratory)
+    found = catalogue_from_tables(store)
+    assert (found.days, found.unread) == (len(DAYS), 0)
+    assert served(laboratory) == before
+    assert served(laboratory, first) == earlier
+    assert not [each for each in verify(store) if each.is_wrong or each.state != "calculated"]
+    result = laboratory.run()
+    assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED, 0)
+    assert served(laboratory) == before
+    assert publish_tables(store.facts, store.acquire(LeaseOwner.this_process())) == 0
+
+
+def test_a_catalogue_that_is_there_is_left_alone(laboratory: Laboratory) -> None:
+    """The command is for a lost database only."""
+    with pytest.raises(StorageError, match="for a lost one"):
+        catalogue_from_tables(laboratory.store)
+
+
+def test_nothing_is_published(laboratory: Laboratory) -> None:
+    """Without tables there is nothing to make a catalogue of."""
+    store = lose_the_database(laboratory)
+    shutil.rmtree(store.facts.root)
+    with pytest.raises(StorageError, match="has no published tables"):
+        catalogue_from_tables(store)
+
+
+def test_a_new_database_beside_old_tables_is_refused(laboratory: Laboratory) -> None:
+    """A first run would replace what is published by empty tables, and upkeep would remove the files."""
+    before = laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files
+    store = lose_the_database(laboratory)
+    store.prepare()
+    result = laboratory.run()
+    assert result.outcome is RunOutcome.FAILED
+    assert "`chargeback restore --catalogue-from-tables`" in result.errors[0]
+    with closing(open_store(laboratory.tenant)) as other:
+        catalogue_from_tables(other)
+        assert other.facts.snapshot(CHARGEBACKS_TABLE).files == before
+
+
+def test_a_tenant_may_publish_nothing(tmp_path: Path) -> None:
+    """``storage.publish: none`` writes no logs."""
+    with Laboratory(tmp_path, days=1) as laboratory:
+        storage = laboratory.tenant.settings.storage.model_copy(update={"publish": "none"})
+        laboratory.configure(storage=storage)
+        laboratory.sources.lines = {DAY: [line("100")]}
+        laboratory.sources.totals = NINE_TO_ONE
+        assert laboratory.run().errors == ()
+        assert not list(laboratory.store.facts.root.rglob("_delta_log"))
+        assert laboratory.charged() == {"sa-a": "90", "sa-b": "10"}
