@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
-from chargeback.errors import StorageError
+from chargeback.cli.storage import with_each_store
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
@@ -26,32 +25,12 @@ def backup(
 ) -> None:
     """Copy the storage of every tenant, as of one point in time. The service can keep running, and so can runs."""
     from chargeback.config import load_configuration
-
-    right = True
-    for each in chosen_tenants(load_configuration(config), tenant):
-        file = each.storage.database_file
-        if file is not None and not file.exists():
-            typer.echo(f"tenant {each.name}: no data has been gathered yet")
-            continue
-        try:
-            typer.echo(f"tenant {each.name}: {_back_up(each, to.absolute())}")
-        except StorageError as error:
-            typer.echo(f"error: tenant {each.name}: {error}", err=True)
-            right = False
-    if not right:
-        raise typer.Exit(FAILED)
-
-
-def _back_up(tenant: Tenant, folder: Path) -> Path:
-    """Return the new backup."""
     from chargeback.store.backup import back_up
-    from chargeback.store.tenant import open_store
 
-    store = open_store(tenant)
-    try:
-        return back_up(store, tenant.storage.connection_string.get_secret_value(), folder)
-    finally:
-        store.close()
+    def copied(each: Tenant, store: TenantStore) -> str:
+        return str(back_up(store, each.storage.connection_string.get_secret_value(), to.absolute()))
+
+    with_each_store(chosen_tenants(load_configuration(config), tenant), copied)
 
 
 def restore(

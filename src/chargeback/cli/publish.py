@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
-from chargeback.errors import StorageError
+from chargeback.cli.storage import with_each_store
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+    from chargeback.store.tenant import TenantStore
 
 
 def publish(
@@ -22,29 +25,14 @@ def publish(
     from chargeback.config import load_configuration
     from chargeback.pipeline.publish import publish_tables
     from chargeback.store.control.lease import LeaseOwner
-    from chargeback.store.tenant import open_store
 
-    right = True
-    for each in chosen_tenants(load_configuration(config), tenant):
-        file = each.storage.database_file
-        if file is not None and not file.exists():
-            typer.echo(f"tenant {each.name}: no data has been gathered yet")
-            continue
-        store = open_store(each)
+    def published(_: Tenant, store: TenantStore) -> str:
+        lease = store.acquire(LeaseOwner.this_process())
         try:
-            lease = store.acquire(LeaseOwner.this_process())
-            try:
-                with lease.heartbeat():
-                    changed = publish_tables(store.facts, lease, from_scratch=from_scratch)
-            finally:
-                lease.release()
-            typer.echo(
-                f"tenant {each.name}: {changed} tables written" if changed else f"tenant {each.name}: up to date"
-            )
-        except StorageError as error:
-            typer.echo(f"error: tenant {each.name}: {error}", err=True)
-            right = False
+            with lease.heartbeat():
+                changed = publish_tables(store.facts, lease, from_scratch=from_scratch)
         finally:
-            store.close()
-    if not right:
-        raise typer.Exit(FAILED)
+            lease.release()
+        return f"{changed} tables written" if changed else "up to date"
+
+    with_each_store(chosen_tenants(load_configuration(config), tenant), published)

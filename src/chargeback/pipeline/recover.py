@@ -13,7 +13,14 @@ from chargeback.errors import DamagedFacts, StorageError
 from chargeback.model.billing import fingerprint
 from chargeback.model.days import utc_now
 from chargeback.pipeline.evidence import stored_bill
-from chargeback.store.control.catalogue import every_file, fill, present_files, save_published_revision
+from chargeback.store.control.catalogue import (
+    NamedFile,
+    NewFile,
+    every_file,
+    fill,
+    present_files,
+    save_published_revision,
+)
 from chargeback.store.control.day_revisions import FIRST, REPAIR, Revision, record_revision
 from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
 from chargeback.store.facts.published import LoggedFile, files_in_log
@@ -46,21 +53,21 @@ def catalogue_from_tables(store: TenantStore) -> Recovered:
             raise StorageError("the control database has a catalogue: this command is for a lost one")
     logged = {name: list(files_in_log(store.facts.place, name)) for name in (*SCHEMAS, *HISTORY_TABLES.values())}
     with store.control.write(durable=True) as connection:
-        rows = [
-            row
+        named = [
+            file
             for name in SCHEMAS
-            for row in _contents(name, logged[name], logged.get(HISTORY_TABLES.get(name, ""), []))
+            for file in _contents(name, logged[name], logged.get(HISTORY_TABLES.get(name, ""), []))
         ]
-        if not rows:
+        if not named:
             raise StorageError(f"{store.facts.place} has no published tables")
-        fill(connection, rows, utc_now())
+        fill(connection, named, utc_now())
         save_published_revision(connection, -1)
     store.facts.changed()
-    return _record_days(store, len(rows))
+    return _record_days(store, len(named))
 
 
-def _contents(name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFile]) -> Iterable[dict[str, object]]:
-    """Return the rows of the catalogue for a table: each content of a day until the next one."""
+def _contents(name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFile]) -> Iterable[NamedFile]:
+    """Return the files of the catalogue for a table: each content of a day until the next one."""
     by_day: dict[date | None, list[LoggedFile]] = defaultdict(list)
     for file in sorted(past, key=lambda each: each.since):
         by_day[file.day].append(file)
@@ -69,23 +76,17 @@ def _contents(name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFil
     for day, contents in by_day.items():
         for number, file in enumerate(contents):
             is_last = day is None or number == len(contents) - 1
-            yield {
-                "table_name": name,
-                "tracking_date": day,
-                "path": file.path,
-                "rows": file.rows,
-                "bytes": file.size,
-                "schema_version": 0,
-                "since": file.since,
-                "until": None if is_last else contents[number + 1].since,
-            }
+            until = None if is_last else contents[number + 1].since
+            yield NewFile(file.path, file.rows, file.size).named(name, day, file.since, until)
 
 
 def _record_days(store: TenantStore, count: int) -> Recovered:
     """Record the states and revisions of the days that have files."""
     with store.control.read() as connection:
         present = present_files(connection)
-        every = every_file(connection)
+        instants: dict[tuple[str, date | None], list[datetime]] = defaultdict(list)
+        for each in every_file(connection):
+            instants[each.table, each.day].append(each.since)
     rows = {(each.table, each.day): each.rows for each in present}
     days = sorted({each.day for each in present if each.day is not None and each.table == BILLING_TABLE})
     unread = 0
@@ -105,8 +106,7 @@ def _record_days(store: TenantStore, count: int) -> Recovered:
                 billing_lines=rows[BILLING_TABLE, day],
             )
             for dataset in REVISED.values():
-                instants = [each.since for each in every if (each.table, each.day) == (dataset.table, day)]
-                number = _record_revisions(connection, dataset.name, day, instants, rows)
+                number = _record_revisions(connection, dataset.name, day, instants[dataset.table, day], rows)
                 if number:
                     save_dataset(
                         connection,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, insert, or_, select, update
 
 from chargeback.store.control.schema import files, tenant
 
@@ -69,10 +69,16 @@ class NewFile:
     size: int
     schema_version: int = 0
 
-    @property
-    def name(self) -> str:
-        """The name of the file, without its folders."""
-        return self.path.rpartition("/")[2]
+    def named(
+        self,
+        table: str,
+        day: date | None,
+        since: datetime,
+        until: datetime | None = None,
+        gone_at: datetime | None = None,
+    ) -> NamedFile:
+        """Return the file as a part of a table."""
+        return NamedFile(table, day, self.path, self.rows, self.size, self.schema_version, since, until, gone_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +134,9 @@ def touch(connection: Connection) -> None:
 
 def add(connection: Connection, added: Iterable[tuple[str, date | None, NewFile]], at: datetime) -> None:
     """Add files to tables, beside those that they have."""
-    rows = [
-        {
-            "table_name": table,
-            "tracking_date": day,
-            "path": file.path,
-            "rows": file.rows,
-            "bytes": file.size,
-            "schema_version": file.schema_version,
-            "since": at,
-        }
-        for table, day, file in added
-    ]
-    if rows:
-        connection.execute(insert(files), rows)
+    named = [file.named(table, day, at) for table, day, file in added]
+    if named:
+        _insert(connection, named)
         touch(connection)
 
 
@@ -161,17 +156,15 @@ def end_days(connection: Connection, tables: Collection[str], before: date, at: 
 
 def give_up_history(connection: Connection, before: date, now: datetime) -> int:
     """Give up what the days before ``before`` had earlier; return how many files that were."""
-    old = and_(files.c.tracking_date < before, files.c.until.is_not(None), files.c.gone_at.is_(None))
-    count: int = connection.execute(update(files).where(old).values(gone_at=now)).rowcount
+    count: int = connection.execute(update(files).where(_expiring(before)).values(gone_at=now)).rowcount
     if count:
         touch(connection)
     return count
 
 
-def fill(connection: Connection, rows: Sequence[Mapping[str, object]], now: datetime) -> None:
-    """Make rows, with the columns of ``files``, the catalogue of a storage that has none yet."""
-    if rows:
-        connection.execute(insert(files), [dict(row) for row in rows])
+def fill(connection: Connection, named: Sequence[NamedFile], now: datetime) -> None:
+    """Make files the catalogue of a storage that has none yet; it gives them their numbers."""
+    _insert(connection, named)
     connection.execute(update(tenant).values(has_catalogue=True, facts_changed_at=now))
     touch(connection)
 
@@ -205,8 +198,7 @@ def files_of_day(connection: Connection, day: date) -> list[NamedFile]:
 
 def has_expiring_history(connection: Connection, before: date) -> bool:
     """Return whether days before ``before`` have earlier contents that are kept."""
-    old = and_(files.c.tracking_date < before, files.c.until.is_not(None), files.c.gone_at.is_(None))
-    return connection.execute(select(files.c.id).where(old).limit(1)).first() is not None
+    return connection.execute(select(files.c.id).where(_expiring(before)).limit(1)).first() is not None
 
 
 def read_published_revision(connection: Connection) -> tuple[int, int]:
@@ -221,6 +213,29 @@ def read_published_revision(connection: Connection) -> tuple[int, int]:
 def save_published_revision(connection: Connection, revision: int) -> None:
     """Record up to which change the catalogue is published."""
     connection.execute(update(tenant).values(published_revision=revision))
+
+
+def _expiring(before: date) -> ColumnElement[bool]:
+    return and_(files.c.tracking_date < before, files.c.until.is_not(None), files.c.gone_at.is_(None))
+
+
+def _insert(connection: Connection, named: Iterable[NamedFile]) -> None:
+    rows = [
+        {
+            "table_name": each.table,
+            "tracking_date": each.day,
+            "path": each.path,
+            "rows": each.rows,
+            "bytes": each.size,
+            "schema_version": each.schema_version,
+            "since": each.since,
+            "until": each.until,
+            "gone_at": each.gone_at,
+        }
+        for each in named
+    ]
+    if rows:
+        connection.execute(insert(files), rows)
 
 
 def _named(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from chargeback.errors import DamagedFacts, StorageError
 from chargeback.model.days import utc_now
 from chargeback.model.money import total
-from chargeback.store.control.catalogue import files_of_day, fill, read_catalogue_state
+from chargeback.store.control.catalogue import NamedFile, NewFile, files_of_day, fill, read_catalogue_state
 from chargeback.store.control.days import DayDataset
 from chargeback.store.control.earlier import (
     EarlierRevision,
@@ -61,21 +61,12 @@ _HINT: Final = "_last_checkpoint"
 _ASIDE: Final = "#1"
 
 
-@dataclass(frozen=True, slots=True)
-class _LoggedFile:
-    """A file of a log: its path in the place, its rows and bytes."""
-
-    path: str
-    rows: int
-    size: int
-
-
 @dataclass(frozen=True)
 class _EarlierTable:
     """The files of a table: the present ones of each day in order, and all of its time by their contents."""
 
-    present: Mapping[date | None, Sequence[_LoggedFile]]
-    known: Mapping[tuple[date | None, str], _LoggedFile] = field(default_factory=dict)
+    present: Mapping[date | None, Sequence[NewFile]]
+    known: Mapping[tuple[date | None, str], NewFile] = field(default_factory=dict)
 
     def keys(self, day: date) -> list[str]:
         """Return what names the present content of a day."""
@@ -96,17 +87,17 @@ def make_catalogue(facts: FactTables) -> None:
         if read_catalogue_state(connection)[1]:
             return
         now = utc_now()
-        rows = list(_catalogue(facts.place, connection, now))
-        fill(connection, rows, now)
-        if rows:
+        named = list(_catalogue(facts.place, connection, now))
+        fill(connection, named, now)
+        if named:
             _complete_totals(connection, facts)
-            log.info("the catalogue of %s was made of its tables: %d files", facts.place, len(rows))
+            log.info("the catalogue of %s was made of its tables: %d files", facts.place, len(named))
         forget_file_names(connection)
     facts.changed()
 
 
-def _catalogue(place: Place, connection: Connection, now: datetime) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the catalogue."""
+def _catalogue(place: Place, connection: Connection, now: datetime) -> Iterator[NamedFile]:
+    """Yield the files of the catalogue."""
     tables = {name: _read_table(place, name) for name in SCHEMAS}
     gathered = gathered_at(connection)
     for dataset in DayDataset:
@@ -118,7 +109,7 @@ def _catalogue(place: Place, connection: Connection, now: datetime) -> Iterator[
                 for day in sorted(every):
                     yield from _contents(name, day, table, recorded.get(day, ()), gathered.get(day) or now, now)
     for file in tables[DIMENSIONS_TABLE].present.get(None, ()):
-        yield _row(DIMENSIONS_TABLE, None, file, _ALWAYS)
+        yield file.named(DIMENSIONS_TABLE, None, _ALWAYS)
 
 
 def _read_table(place: Place, name: str) -> _EarlierTable:
@@ -128,16 +119,16 @@ def _read_table(place: Place, name: str) -> _EarlierTable:
     if next(place.files(f"{name}/{LOG}"), None) is None:
         return _EarlierTable({})
 
-    def logged(table: str) -> list[tuple[date | None, _LoggedFile]]:
+    def logged(table: str) -> list[tuple[date | None, NewFile]]:
         try:
             found = list(files_in_log(place, table))
         except StorageError:
             if not _mended(place, table):
                 raise
             found = list(files_in_log(place, table))
-        return [(each.day, _LoggedFile(each.path, each.rows, each.size)) for each in found]
+        return [(each.day, NewFile(each.path, each.rows, each.size)) for each in found]
 
-    present: dict[date | None, list[_LoggedFile]] = {}
+    present: dict[date | None, list[NewFile]] = {}
     now = sorted(logged(name), key=lambda each: each[1].path)
     for day, file in now:
         present.setdefault(day, []).append(file)
@@ -167,7 +158,7 @@ def _contents(
     recorded: Sequence[EarlierRevision],
     gathered: datetime,
     now: datetime,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[NamedFile]:
     """Yield what a day of a table has had, each content once for all revisions in a row that have it."""
     present = table.keys(day)
     contents: list[tuple[datetime, list[str], int]] = []
@@ -184,10 +175,10 @@ def _contents(
         for key in keys:
             file = table.known.get((day, key))
             if file is None:
-                lost = _LoggedFile(f"{name}/date={day.isoformat()}/{key}", rows, 0)
-                yield _row(name, day, lost, since, until, gone_at=until or now)
+                lost = NewFile(f"{name}/date={day.isoformat()}/{key}", rows, 0)
+                yield lost.named(name, day, since, until, gone_at=until or now)
             else:
-                yield _row(name, day, file, since, until)
+                yield file.named(name, day, since, until)
 
 
 def _complete_totals(connection: Connection, facts: FactTables) -> None:
@@ -198,27 +189,6 @@ def _complete_totals(connection: Connection, facts: FactTables) -> None:
         with suppress(DamagedFacts):
             stored = read_files(name, day, [facts.day_file(each) for each in named if each.gone_at is None])
             save_total(connection, dataset, day, number, total(stored["amount"].to_pylist()))
-
-
-def _row(
-    name: str,
-    day: date | None,
-    file: _LoggedFile,
-    since: datetime,
-    until: datetime | None = None,
-    gone_at: datetime | None = None,
-) -> dict[str, Any]:
-    return {
-        "table_name": name,
-        "tracking_date": day,
-        "path": file.path,
-        "rows": file.rows,
-        "bytes": file.size,
-        "schema_version": 0,
-        "since": since,
-        "until": until,
-        "gone_at": gone_at,
-    }
 
 
 def _mended(place: Place, name: str) -> bool:

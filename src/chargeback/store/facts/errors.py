@@ -18,7 +18,7 @@ class MissingBucket(OSError):
     """The bucket of the tables does not exist: no table is at fault."""
 
 
-class translate_file_errors:  # noqa: N801 - reads as a statement: `with naming(table)`
+class translate_file_errors:  # noqa: N801 - reads as a statement: `with translate_file_errors(table)`
     """Translate errors about files of a table into ours, with the table's name."""
 
     def __init__(self, table: str) -> None:

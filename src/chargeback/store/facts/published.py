@@ -14,6 +14,7 @@ import json
 import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -112,7 +113,7 @@ def _commit_difference(place: Place, name: str, wanted: Mapping[str, tuple[Named
     Raises:
         StorageError: the log cannot be read or written.
     """
-    with translate_file_errors(name), _translated(name):
+    with _translated(name):
         for attempt in Retrying(
             retry=retry_if_exception_type(CommitFailedError),
             stop=stop_after_attempt(_ATTEMPTS),
@@ -207,7 +208,7 @@ def shorten_logs(place: Place) -> None:
     """
 
     def shorten(name: str) -> None:
-        with translate_file_errors(name), _translated(name):
+        with _translated(name):
             table = _opened(place, name)
             if table is not None and not _has_checkpoint(place, name, table.version()):
                 table.create_checkpoint()
@@ -220,18 +221,14 @@ def _has_checkpoint(place: Place, name: str, version: int) -> bool:
     return any(found.path.endswith(f"{version:020d}.checkpoint.parquet") for found in place.files(f"{name}/{LOG}"))
 
 
-class _translated:  # noqa: N801 - reads as a statement
-    """Translate errors of the Delta library into ours, with the table's name."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, DeltaError):
-            raise StorageError(f"the log of {self._name} cannot be used: {in_one_line(error)}") from error
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Translate errors about the log of a table, and about its files, into ours."""
+    with translate_file_errors(name):
+        try:
+            yield
+        except DeltaError as error:
+            raise StorageError(f"the log of {name} cannot be used: {in_one_line(error)}") from error
 
 
 def files_in_log(place: Place, name: str) -> Iterator[LoggedFile]:
@@ -240,7 +237,7 @@ def files_in_log(place: Place, name: str) -> Iterator[LoggedFile]:
     Raises:
         StorageError: the log cannot be read.
     """
-    with translate_file_errors(name), _translated(name):
+    with _translated(name):
         table = _opened(place, name)
         if table is None:
             return
