@@ -21,7 +21,9 @@ from benchmarks.shapes import Shape
 
 _WEB: Final = Path(__file__).parents[1] / "web"
 _PERIOD: Final = timedelta(days=29)
-_CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+_CHROMIUM: Final = next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None
+)
 _SECONDS: Final = 300
 
 
