@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from chargeback.categories.matching import Match
+from chargeback.categories.matching import Match, tests_of
 from chargeback.model.dated import FOREVER, Period
 from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 
@@ -117,6 +117,11 @@ class CostCategory:
     def register(self) -> Mapping[str, CategoryValue]:
         """The entries of the register by key."""
         return {value.key: value for value in self.values}
+
+    @cached_property
+    def matches_names(self) -> bool:
+        """Whether a rule looks at display names."""
+        return any(test.subject == "display_name" for rule in self.rules for test in tests_of(rule.match))
 
     def knows(self, value: str) -> bool:
         """Return whether rules may assign ``value``: it is in the register, or there is none."""

@@ -31,6 +31,15 @@ STATEMENT_ACKNOWLEDGED: Final = "statement.acknowledged"
 STATEMENT_DISPUTED: Final = "statement.disputed"
 TOKEN_CREATED: Final = "token.created"  # noqa: S105 - not a secret
 TOKEN_REVOKED: Final = "token.revoked"  # noqa: S105 - not a secret
+PERIOD_CLOSED: Final = "period.closed"
+PERIOD_REOPENED: Final = "period.reopened"
+PERIOD_SEALED: Final = "period.sealed"
+PERIOD_REQUESTED: Final = "period.requested"
+PERIOD_RESTATED: Final = "period.restated"
+ADJUSTMENT_ADDED: Final = "adjustment.added"
+ADJUSTMENT_REMOVED: Final = "adjustment.removed"
+INVOICE_SAVED: Final = "invoice.saved"
+INVOICE_REMOVED: Final = "invoice.removed"
 RUN_REQUESTED: Final = "run.requested"
 REQUEST_REFUSED: Final = "request.refused"
 KINDS: Final = (
@@ -39,6 +48,9 @@ KINDS: Final = (
     *(CATEGORY_CREATED, CATEGORY_CHANGED, CATEGORY_REMOVED),
     *(FINDING_SNOOZED, FINDING_WOKEN),
     *(STATEMENT_ACKNOWLEDGED, STATEMENT_DISPUTED),
+    *(PERIOD_CLOSED, PERIOD_REOPENED, PERIOD_SEALED, PERIOD_REQUESTED, PERIOD_RESTATED),
+    *(ADJUSTMENT_ADDED, ADJUSTMENT_REMOVED),
+    *(INVOICE_SAVED, INVOICE_REMOVED),
     *(TOKEN_CREATED, TOKEN_REVOKED),
     *(RUN_REQUESTED, REQUEST_REFUSED),
 )

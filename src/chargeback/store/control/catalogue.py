@@ -12,14 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, false, insert, or_, select, update
 
+from chargeback.model.days import DayRange
 from chargeback.store.control.schema import files, tenant
 
 _ONE_STEP: Final = timedelta(microseconds=1)
+
+#: Days whose content at an instant is kept, whatever their retention: that of a closed month.
+Pin = tuple[DayRange, datetime]
+#: The tables that no answer is made of: evidence, which may go while rows stay.
+NOT_PINNED: Final = ("members", "topic_usage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +152,33 @@ def end_table(connection: Connection, table: str, at: datetime) -> None:
     touch(connection)
 
 
-def end_days(connection: Connection, tables: Collection[str], before: date, at: datetime) -> None:
-    """End what is present of the days before ``before``, and give up all that these days ever had."""
+def end_days(
+    connection: Connection, tables: Collection[str], before: date, at: datetime, pins: Sequence[Pin] = ()
+) -> None:
+    """End what is present of the days before ``before``, and give up all that these days ever had but what is
+    pinned."""
     old = files.c.table_name.in_(list(tables)) & (files.c.tracking_date < before)
     connection.execute(update(files).where(old, files.c.until.is_(None)).values(until=at))
-    connection.execute(update(files).where(old, files.c.gone_at.is_(None)).values(gone_at=at))
+    connection.execute(update(files).where(old, files.c.gone_at.is_(None), ~_pinned(pins)).values(gone_at=at))
     touch(connection)
 
 
-def give_up_history(connection: Connection, before: date, now: datetime) -> int:
-    """Give up what the days before ``before`` had earlier; return how many files that were."""
-    count: int = connection.execute(update(files).where(_expiring(before)).values(gone_at=now)).rowcount
+def give_up_history(connection: Connection, before: date, now: datetime, pins: Sequence[Pin] = ()) -> int:
+    """Give up what the days before ``before`` had earlier, but what is pinned; return how many files that were."""
+    expiring = update(files).where(_expiring(before), ~_pinned(pins))
+    count: int = connection.execute(expiring.values(gone_at=now)).rowcount
     if count:
         touch(connection)
     return count
+
+
+def days_changed(connection: Connection, within: DayRange, since: datetime, until: datetime | None) -> set[date]:
+    """Return the days of a range of which something was replaced after ``since``, up to ``until``; None means now."""
+    its = files.c
+    end = until or datetime.max.replace(tzinfo=UTC)
+    changed = or_(and_(its.since > since, its.since <= end), and_(its.until > since, its.until <= end))
+    in_range = (its.tracking_date >= within.start, its.tracking_date < within.end)
+    return set(connection.execute(select(its.tracking_date).distinct().where(*in_range, changed)).scalars())
 
 
 def fill(connection: Connection, named: Sequence[NamedFile], now: datetime) -> None:
@@ -196,9 +215,10 @@ def files_of_day(connection: Connection, day: date) -> list[NamedFile]:
     return _named(connection, _EVERY.where(files.c.tracking_date == day))
 
 
-def has_expiring_history(connection: Connection, before: date) -> bool:
-    """Return whether days before ``before`` have earlier contents that are kept."""
-    return connection.execute(select(files.c.id).where(_expiring(before)).limit(1)).first() is not None
+def has_expiring_history(connection: Connection, before: date, pins: Sequence[Pin] = ()) -> bool:
+    """Return whether days before ``before`` have earlier contents that are kept, and not pinned."""
+    query = select(files.c.id).where(_expiring(before), ~_pinned(pins)).limit(1)
+    return connection.execute(query).first() is not None
 
 
 def read_published_revision(connection: Connection) -> tuple[int, int]:
@@ -217,6 +237,19 @@ def save_published_revision(connection: Connection, revision: int) -> None:
 
 def _expiring(before: date) -> ColumnElement[bool]:
     return and_(files.c.tracking_date < before, files.c.until.is_not(None), files.c.gone_at.is_(None))
+
+
+def _pinned(pins: Sequence[Pin]) -> ColumnElement[bool]:
+    """Whether a file of a table that answers are made of was in force at an instant that is pinned."""
+    its = files.c
+    at_one = [
+        and_(
+            *(its.tracking_date >= days.start, its.tracking_date < days.end, its.since <= at),
+            or_(its.until.is_(None), its.until > at),
+        )
+        for days, at in pins
+    ]
+    return and_(its.table_name.not_in(NOT_PINNED), or_(false(), *at_one))
 
 
 def _insert(connection: Connection, named: Iterable[NamedFile]) -> None:

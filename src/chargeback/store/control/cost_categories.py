@@ -24,6 +24,7 @@ from chargeback.store.control.audit import (
     AuditEntry,
     record,
 )
+from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.control.inventory_lists import bytewise
 from chargeback.store.control.schema import cost_categories, tenant
 
@@ -81,6 +82,12 @@ def list_categories(connection: Connection, as_of: datetime | None = None) -> li
     return [_version(row) for row in rows]
 
 
+def changed_between(connection: Connection, since: datetime, until: datetime | None) -> bool:
+    """Return whether a category was changed after ``since``, up to ``until``; None means now."""
+    later = [cost_categories.c.at > since, *([] if until is None else [cost_categories.c.at <= until])]
+    return connection.execute(select(cost_categories.c.key).where(*later).limit(1)).first() is not None
+
+
 def read_category(connection: Connection, key: str) -> CategoryVersion | None:
     """Return the present version of a category; None if there is none, or no more."""
     last = last_version(connection, key)
@@ -129,8 +136,8 @@ def write_category(
     before = None if last is None or last.is_removal else last
     if expected != (None if before is None else before.version):
         raise EditConflict(describe_last_edit(write.key, last))
-    # Versions of one category are in the order of time, whatever a clock does.
-    at = clock() if last is None else max(clock(), last.at)
+    # Like all changes that have a past, versions are in the order of time, whatever a clock does.
+    at = instant_of_change(connection, clock() if last is None else max(clock(), last.at))
     version = CategoryVersion(write.key, 1 if last is None else last.version + 1, write.document, who, at, write.reason)
     connection.execute(update(tenant).values(categories_revision=tenant.c.categories_revision + 1))
     connection.execute(insert(cost_categories).values(_row(version)))

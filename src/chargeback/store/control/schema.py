@@ -418,3 +418,67 @@ Index(
     sqlite_where=_without_start,
     postgresql_where=_without_start,
 )
+
+#: What was done to months, in order: each was closed, reopened or sealed. Nothing is ever changed. ``receipt`` is the
+#: canonical JSON of a receipt, ``digest`` its SHA-256; ``at`` is when it took effect in the catalogue. The display
+#: names of then are in the document with the digest ``names_digest``.
+closings = Table(
+    "closings",
+    metadata,
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("period", String(7), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("receipt", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("names_digest", String(64)),
+    Column("idempotency_key", String(255)),
+    UniqueConstraint("idempotency_key"),
+)
+
+#: Requests to close a month that a second person has to confirm; the newest of a month counts.
+closing_requests = Table(
+    "closing_requests",
+    metadata,
+    Column("period", String(7), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("requested_by", String(255), nullable=False),
+    Column("requested_at", Instant, nullable=False),
+)
+
+#: Amounts that people move or add by hand, from ``period`` to ``until`` (the same month, or null without an end).
+#: ``amount`` is a decimal text. A removed one stays known: ``removed_at``.
+adjustments = Table(
+    "adjustments",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("period", String(7), nullable=False),
+    Column("until", String(7)),
+    Column("grouping", String(80), nullable=False),
+    Column("value", String(512), nullable=False),
+    Column("from_value", String(512)),
+    Column("amount", String(64), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("applies_to", String(7)),
+    Column("reason", Text, nullable=False),
+    Column("reference", String(255)),
+    Column("reverses", Integer),
+    Column("idempotency_key", String(255)),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("removed_by", String(255)),
+    Column("removed_at", Instant),
+    UniqueConstraint("idempotency_key"),
+    sqlite_autoincrement=True,
+)
+
+#: The invoices of a month, as their issuers numbered them.
+invoices = Table(
+    "invoices",
+    metadata,
+    Column("period", String(7), primary_key=True),
+    Column("invoice_id", String(255), primary_key=True),
+    Column("document", Text, nullable=False),
+    Column("who", String(255), nullable=False),
+    Column("at", Instant, nullable=False),
+)

@@ -174,6 +174,16 @@ def every_tag_as_of(connection: Connection, at: datetime) -> Iterator[tuple[str,
         yield row[0], row[1], row[2], DatedValue(row[3], Period(row[4], row[5]))
 
 
+def changed_between(connection: Connection, since: datetime, until: datetime | None) -> bool:
+    """Return whether a tag was changed after ``since``, up to ``until``; None means now."""
+
+    def _within(column: ColumnElement[Any]) -> ColumnElement[bool]:
+        return column > since if until is None else and_(column > since, column <= until)
+
+    changes = (_within(tags.c.known_from), _within(past_tags.c.known_from), _within(past_tags.c.known_until))
+    return any(connection.execute(select(exists().where(each))).scalar() for each in changes)
+
+
 def _of(table: Table) -> list[ColumnElement[Any]]:
     return [table.c[name] for name in (*_ENTITY_KEY, *_VALUE_NAMES)]
 

@@ -24,7 +24,7 @@ from chargeback.store.control.catalogue import NewFile
 from chargeback.store.facts.places import DIGITS, DISK, Place
 
 _MAX_ROW_GROUP: Final = 2**20
-_NAME: Final = re.compile(rf"-([0-9a-f]{{{DIGITS}}})\.zstd\.parquet$")
+_NAME: Final = re.compile(rf"-([0-9a-f]{{{DIGITS}}})\.(zstd\.parquet|json)$")
 _PLACE: Final = re.compile(r"(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/']+\.parquet")
 
 

@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Final
@@ -160,13 +160,21 @@ class AssignmentCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str, str], Assignments] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, str, datetime | None], Assignments] = OrderedDict()
 
     def get(
-        self, tenant_name: str, key: str, dataset: Dataset, category: CostCategory, tags: Tags, names: Names
+        self,
+        tenant_name: str,
+        key: str,
+        dataset: Dataset,
+        category: CostCategory,
+        tags: Tags,
+        names: Names,
+        at: datetime | None = None,
     ) -> Assignments:
-        """Return the assignments of a category to the rows of a dataset, of this very state of tags and names."""
-        place = (tenant_name, dataset.table, key)
+        """Return the assignments of a category to the rows of a dataset, of this very state of tags and names: the
+        present one, or that ``at`` an instant."""
+        place = (tenant_name, dataset.table, key, at)
         with self._lock:
             known = self._kept.get(place)
             if known is None or known.category != category or known.tags is not tags or known.names is not names:

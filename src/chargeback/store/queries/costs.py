@@ -232,7 +232,7 @@ def _previous(reader: TenantReader, query: CostQuery, window: InstantRange) -> d
 
 
 def _by_day(reader: TenantReader, selection: Selection, query: CostQuery) -> dict[date, Decimal]:
-    sums = reader.sums(Sums(CHARGEBACKS, selection, (ByTime("day", query.zone),), rates=query.rates))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, (ByTime(reader.smallest_unit, query.zone),), rates=query.rates))
     return dict(sums.rows(f"SELECT bucket, {sums.amount()} FROM sums"))
 
 

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import chain
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -42,6 +43,8 @@ class ExportedRows:
             categories, and ``category_share``; then the rows are those of ``parts``, a relation and its condition.
         per: a unit of time (day, week, month; UTC): the rows of each that agree in the columns of the
             ``default_export``, of which ``columns`` are then some, and in their categories, are summed.
+        constants: further columns that are texts: SQL by their names.
+        table: what the rows are taken from instead, in the order of its column ``number``.
     """
 
     cursor: Cursor
@@ -52,6 +55,8 @@ class ExportedRows:
     per: str | None = None
     parts: tuple[str, Condition] | None = None
     places: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    table: str | None = None
 
     @property
     def has_tags(self) -> bool:
@@ -60,6 +65,8 @@ class ExportedRows:
 
     def column(self, name: str) -> Column:
         """Return what is known of one of :attr:`columns` that is stored, or of a cost category or its share."""
+        if name in self.constants:
+            return Column(name, source=self.constants[name])
         if name.startswith(CATEGORY_PREFIX):
             return Column(name, source=f"category_{self.places[name.removeprefix(CATEGORY_PREFIX)]}")
         known = {column.name: column for column in (*self.dataset.columns, Column(SHARE))}
@@ -72,6 +79,11 @@ class ExportedRows:
             QueryTimeout: the query was cancelled.
             StorageError: the facts cannot be read.
         """
+        if self.table is not None:
+            yield from self.cursor.batches(
+                f"SELECT {', '.join(select)} FROM {self.table} ORDER BY number", {}, size=_BATCH
+            )
+            return
         if not self.scan.files:
             return
         source, condition = self.parts or (SOURCE, self.scan.condition())
@@ -159,15 +171,20 @@ class TextFormat:
     closing: str
 
 
-def text_pieces(rows: ExportedRows, form: TextFormat) -> Iterator[memoryview]:
-    """Yield the header, if there is one, and then all rows as UTF-8, some thousand at a time.
+def text_pieces(parts: Iterable[ExportedRows], form: TextFormat) -> Iterator[memoryview]:
+    """Yield the header, if there is one, and then all rows of the parts as UTF-8, some thousand at a time.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    if header := form.header(rows.columns):
-        yield memoryview(header.encode())
+    for number, rows in enumerate(parts):
+        if not number and (header := form.header(rows.columns)):
+            yield memoryview(header.encode())
+        yield from _texts(rows, form)
+
+
+def _texts(rows: ExportedRows, form: TextFormat) -> Iterator[memoryview]:
     fields = [_field(rows, form, name) for name in rows.columns]
     opening, closing = literal(form.opening), literal(form.closing)
     if not rows.has_tags:
@@ -261,15 +278,17 @@ JSON_LINES: Final = TextFormat(
 _TAGS: Final = pa.map_(pa.string(), pa.string())
 
 
-def parquet_pieces(rows: ExportedRows) -> Iterator[memoryview]:
-    """Yield a Parquet file with all rows, a row group at a time. Without its last piece it cannot be read.
+def parquet_pieces(parts: Iterable[ExportedRows]) -> Iterator[memoryview]:
+    """Yield a Parquet file with all rows of the parts, a row group at a time. Without its last piece it cannot be read.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    schema = pa.schema([(name, _type_of(rows, name)) for name in rows.columns])
-    yield from parquet_file(schema, _typed(rows, schema))
+    rest = iter(parts)
+    first = next(rest)
+    schema = pa.schema([(name, _type_of(first, name)) for name in first.columns])
+    yield from parquet_file(schema, (batch for rows in chain([first], rest) for batch in _typed(rows, schema)))
 
 
 def parquet_file(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[memoryview]:
@@ -340,8 +359,8 @@ class _Sink:
 ExportFormat = Literal["csv", "parquet", "jsonl"]
 
 
-def export_pieces(rows: ExportedRows, form: ExportFormat) -> Iterator[memoryview]:
-    """Yield a file of all rows, piece by piece.
+def export_pieces(parts: Iterable[ExportedRows], form: ExportFormat) -> Iterator[memoryview]:
+    """Yield a file of all rows of some parts, at least one, piece by piece.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -349,8 +368,8 @@ def export_pieces(rows: ExportedRows, form: ExportFormat) -> Iterator[memoryview
     """
     match form:
         case "csv":
-            return text_pieces(rows, CSV)
+            return text_pieces(parts, CSV)
         case "jsonl":
-            return text_pieces(rows, JSON_LINES)
+            return text_pieces(parts, JSON_LINES)
         case "parquet":
-            return parquet_pieces(rows)
+            return parquet_pieces(parts)

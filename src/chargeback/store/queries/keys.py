@@ -322,14 +322,38 @@ class ByTime:
         return KeySql(columns, reads=frozenset(["date", "timestamp"]), kinds=kinds)
 
 
+#: What says how an amount was posted: the month that it is posted to, the month that it was charged in, whether it is a
+#: correction, and which side of one.
+POSTED_PERIOD, CHARGE_PERIOD, CHARGE_CLASS, ENTRY = "posted_period", "charge_period", "charge_class", "entry"
+POSTING: Final = (POSTED_PERIOD, CHARGE_CLASS, CHARGE_PERIOD)
+
+
+@dataclass(frozen=True)
+class ByPosting:
+    """How an amount was posted: one of :data:`POSTING`, or the side of a correction. Only a reader of posted sums
+    (:mod:`~chargeback.store.queries.posted`) knows it."""
+
+    name: str
+
+    def on(self, lookups: KeyLookups) -> KeySql:
+        """Refuse.
+
+        Raises:
+            ValueError: the reader does not read what was posted.
+        """
+        raise ValueError(f"{lookups.dataset.table} cannot be grouped by {self.name}: they are not posted")
+
+
 def keys_of(dataset: Dataset, names: Sequence[str]) -> tuple[Key, ...]:
-    """Return the keys that names mean: columns, ``tag:<key>`` and ``category:<key>@<level>``.
+    """Return the keys that names mean: columns, ``tag:<key>``, ``category:<key>@<level>`` and :data:`POSTING`.
 
     Raises:
         ValueError: the dataset cannot be grouped by one of the columns.
     """
     unknown = [
-        name for name in names if name not in dataset.groups and not name.startswith((TAG_PREFIX, CATEGORY_PREFIX))
+        name
+        for name in names
+        if name not in (*dataset.groups, *POSTING) and not name.startswith((TAG_PREFIX, CATEGORY_PREFIX))
     ]
     if unknown:
         raise ValueError(f"{dataset.table} cannot be grouped by {', '.join(unknown)}")
@@ -342,6 +366,8 @@ def _key_of(name: str) -> Key:
     if name.startswith(CATEGORY_PREFIX):
         category = CategoryName.of(name)
         return ByCategory(category.key, category.level)
+    if name in POSTING:
+        return ByPosting(name)
     return ByCluster() if name == CLUSTER_ID else ByColumn(name)
 
 

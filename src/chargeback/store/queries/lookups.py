@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
+from typing import Any
 
 from sqlalchemy import Connection
 
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
+from chargeback.categories.resolve import Names
 from chargeback.errors import CategoryError
 from chargeback.model.money import parse_json
 from chargeback.store.control.cost_categories import categories_revision, list_categories
@@ -67,6 +69,10 @@ class LookupCaches:
     #: What the scopes of callers let them see, by tenant and scope.
     entities: RevisionCache[VisibleEntities] = field(default_factory=lambda: RevisionCache(most=256))
     visible_sums: VisibleSumsCache = field(default_factory=VisibleSumsCache)
+    #: What a tenant's data were when a month was closed: by tenant and instant.
+    pasts: RevisionCache[Any] = field(default_factory=lambda: RevisionCache(most=64))
+    #: The display names of then: by tenant and digest.
+    pinned_names: RevisionCache[Names] = field(default_factory=lambda: RevisionCache(most=64))
 
     def documents_of(self, tenant_name: str, connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
         """Return the cost categories of a tenant, now or ``as_of`` an earlier instant.
@@ -75,25 +81,45 @@ class LookupCaches:
             StorageError: the control database cannot be read.
         """
         if as_of is not None:
-            return _read_categories(connection, as_of)
+            return read_categories(connection, as_of)
         revision = categories_revision(connection)
-        return self.documents.get(tenant_name, revision, lambda: _read_categories(connection))
+        return self.documents.get(tenant_name, revision, lambda: read_categories(connection))
 
-    def categories(self, store: TenantStore, index: CategoryIndex, tags: TagIndex) -> CategoryLookup:
-        """Return how a reader of a tenant, with these ``tags``, looks up its cost categories."""
+    def categories(
+        self,
+        store: TenantStore,
+        index: CategoryIndex,
+        tags: TagIndex,
+        pinned: Names | None = None,
+        at: datetime | None = None,
+    ) -> CategoryLookup:
+        """Return how a reader of a tenant, with these ``tags``, looks up its cost categories: the present ones, or
+        those ``at`` an instant. ``pinned`` are the display names, where they are not the present ones."""
 
-        def _names() -> DisplayNames:
+        def _names() -> Names:
+            if pinned is not None:
+                return pinned
             with store.control.read() as connection:
                 _, revision = read_entity_revisions(connection)
             return self.names.get(store.tenant_name, revision, lambda: DisplayNames(store))
 
         def _assignments(dataset: Dataset, key: str) -> Assignments:
-            return self.assignments.get(store.tenant_name, key, dataset, index.category(key), tags, _names())
+            known = (dataset, index.category(key), tags, _names(), at)
+            return self.assignments.get(store.tenant_name, key, *known)
 
         return CategoryLookup(index, _assignments, tags, _names, partial(with_owners, store))
 
+    def candidate(self, store: TenantStore, index: CategoryIndex, tags: TagIndex) -> CategoryLookup:
+        """Return the same of tags and categories that are not stored: what is made of them is not kept."""
+        return replace(self, assignments=AssignmentCache()).categories(store, index, tags)
 
-def _read_categories(connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
+
+def read_categories(connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
+    """Return the cost categories of a tenant, now or as of an instant; without those that cannot be used.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
     found: dict[str, StoredCategory] = {}
     for each in list_categories(connection, as_of):
         try:

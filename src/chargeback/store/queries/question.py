@@ -102,6 +102,10 @@ class SumRelation:
         )
         return table
 
+    def insert(self, table: str, sql: str) -> None:
+        """Add the rows of a query of ``sums`` to a table, by the names of its columns."""
+        self.run(lambda sums, its: self.cursor.run(f"INSERT INTO {table} BY NAME {_with(sums, sql)}", its))
+
     def newest(self, most: int) -> SumRelation:
         """Return the same sums, read once; if there are more than ``most`` groups, at least so many of the newest
         units of time, each of them whole."""

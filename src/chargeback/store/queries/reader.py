@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from chargeback.access.scope import RowScope
+from chargeback.categories.resolve import Names
 from chargeback.model.days import DayRange
 from chargeback.model.money import parse_decimal, render
 from chargeback.store.control.days import DayState
@@ -82,6 +83,11 @@ class TenantReader:
         """Return the same reader with other cost categories."""
         return self._like_this(categories, self.scope)
 
+    def with_entities(self, tags: TagIndex, categories: CategoryLookup) -> TenantReader:
+        """Return the same reader with other tags and cost categories."""
+        known = (self._tables, tags, self._snapshots, self.clusters, self._past)
+        return TenantReader(self.cursor, *known, categories, self.scope)
+
     def unscoped(self) -> TenantReader:
         """Return the same reader without its scope, for what is decided by the whole bill and shows no row of it."""
         return self._like_this(self.categories, None)
@@ -130,6 +136,11 @@ class TenantReader:
     def past_states(self) -> Mapping[date, DayState] | None:
         """The states of the days at the earlier instant that the reader sees; None if it sees the present."""
         return None if self._past is None else self._past.states
+
+    @property
+    def smallest_unit(self) -> str:
+        """The smallest unit of time of all sums, whatever their zone."""
+        return "day"
 
     @property
     def sees_everything(self) -> bool:
@@ -237,7 +248,7 @@ class TenantReader:
         places = {
             key: self.categories.index.place(key) for key in sorted(self.plan.categories_of(dataset, selection, keys))
         }
-        yield from export_pieces(ExportedRows(self.cursor, dataset, scan, named, self.tags, per, parts, places), form)
+        yield from export_pieces([ExportedRows(self.cursor, dataset, scan, named, self.tags, per, parts, places)], form)
 
     def parts(self, dataset: Dataset, selection: Selection, keys: Sequence[str] = ()) -> tuple[str, Condition] | None:
         """Return the selected rows in their order as a relation (SQL) and its condition, None if there are none. With
@@ -321,9 +332,16 @@ def open_reader(
 
 
 def version_reader(
-    cursor: Cursor, store: TenantStore, version: DataVersion, caches: LookupCaches, scope: RowScope | None = None
+    cursor: Cursor,
+    store: TenantStore,
+    version: DataVersion,
+    caches: LookupCaches,
+    scope: RowScope | None = None,
+    pinned: Names | None = None,
 ) -> TenantReader:
-    """Return the reader of one version of a tenant's data, or of the rows of a ``scope``."""
+    """Return the reader of one version of a tenant's data, or of the rows of a ``scope``; ``pinned`` are the display
+    names that the rules of cost categories see, where they are not the present ones."""
+    at = None if version.past is None else version.past.at
     reader = TenantReader(
         cursor,
         store.facts,
@@ -331,7 +349,7 @@ def version_reader(
         version.snapshots,
         partial(caches.clusters.load, store),
         version.past,
-        caches.categories(store, version.categories, version.tags),
+        caches.categories(store, version.categories, version.tags, pinned, at),
         scope,
     )
     if scope is None or version.past is not None:

@@ -128,6 +128,15 @@ class TagCache:
         )
 
 
+def read_tags(connection: Connection) -> TagIndex:
+    """Return a tenant's tags as a transaction sees them.
+
+    Raises:
+        StorageError: the database cannot be read.
+    """
+    return _made(control.every_tag(connection))
+
+
 def tags_as_of(connection: Connection, at: datetime) -> TagIndex:
     """Return a tenant's tags as they were known at an instant.
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 
+from chargeback.store.control.catalogue import read_catalogue_state
 from chargeback.store.control.days import DayState
 from chargeback.store.control.revisions import ControlRevisions, read_revisions
+from chargeback.store.control.tags import revision as tag_revision
 from chargeback.store.facts.tables import Snapshot
 from chargeback.store.queries.as_of import days_as_of
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
@@ -25,6 +27,7 @@ class Past:
 
     states: Mapping[date, DayState]
     present_tags: TagIndex
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -65,4 +68,20 @@ def read_version(
         past, then = days_as_of(connection, store.facts, as_of), tags_as_of(connection, as_of)
     last = max((day for day, state in past.states.items() if state.was_calculated), default=None)
     control = replace(control, last_calculated=last)
-    return DataVersion(then, control, past.snapshots, Past(past.states, index), categories)
+    return DataVersion(then, control, past.snapshots, Past(past.states, index, as_of), categories)
+
+
+def past_version(store: TenantStore, token: CancellationToken, caches: LookupCaches, at: datetime) -> DataVersion:
+    """Return the version of an instant that is asked for often: that of a closing. It is read once for each state of
+    the catalogue and the tags.
+
+    Raises:
+        QueryTimeout: the token is cancelled.
+        StorageError: the tenant's storage cannot be read.
+    """
+    token.check()
+    with store.control.read() as connection:
+        revision = (read_catalogue_state(connection), tag_revision(connection))
+    name = f"{store.tenant_name} {at.isoformat()}"
+    found: DataVersion = caches.pasts.get(name, revision, lambda: read_version(store, token, caches, at))
+    return found

@@ -1,0 +1,68 @@
+"""What closings pin, besides the facts: documents beside the tables, and the display names of then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from chargeback.categories.resolve import Names
+from chargeback.errors import StorageError
+from chargeback.store.control.closings import Books
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.places import DIGITS, Place
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.tenant import TenantStore
+
+#: The folder of the documents, and their table in the catalogue.
+DOCUMENTS: Final = "closings"
+#: The kind of the document that has the display names.
+NAMES: Final = "names"
+
+
+def document_path(kind: str, sha256: str) -> str:
+    """Return where the document with a digest lies."""
+    return f"{DOCUMENTS}/{kind}-{sha256[:DIGITS]}.json"
+
+
+def read_document(place: Place, kind: str, sha256: str) -> bytes:
+    """Return a document as it was written.
+
+    Raises:
+        StorageError: it is missing, or cannot be read.
+    """
+    path = document_path(kind, sha256)
+    with translate_file_errors(DOCUMENTS):
+        try:
+            return place.read(path)
+        except FileNotFoundError:
+            raise StorageError(f"the document {path} of a closed month is missing; restore it from a backup") from None
+
+
+class PinnedNames:
+    """The display names of an instant; read when they are first asked for."""
+
+    def __init__(self, place: Place, sha256: str) -> None:
+        self._place = place
+        self._sha256 = sha256
+        self._names: Mapping[str, Mapping[str, str]] | None = None
+
+    def names(self, entity_type: str) -> Mapping[str, str]:
+        """Return the display names of identities or resources, by id.
+
+        Raises:
+            StorageError: the document cannot be read.
+        """
+        if self._names is None:
+            self._names = json.loads(read_document(self._place, NAMES, self._sha256))
+        return self._names[entity_type]
+
+
+def pinned_names(store: TenantStore, caches: LookupCaches, books: Books, at: datetime) -> Names | None:
+    """Return the display names that the closing of an instant pinned; None if there was none."""
+    sha256 = books.names_at(at)
+    if sha256 is None:
+        return None
+    place = f"{store.tenant_name} {sha256}"
+    return caches.pinned_names.get(place, sha256, lambda: PinnedNames(store.facts.place, sha256))

@@ -1,0 +1,436 @@
+"""What was posted to months, instead of what was charged on days.
+
+To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months
+since the month before was closed:
+
+    posted(P) = known(P, c(P)) + Σ over earlier months M of [known(M, c(P)) − known(M, c(P−1))]
+
+``known(M, T)`` is what a reader as of the instant T sees of the days of M; ``c(P)`` is the instant at which P was
+closed or, of an open month, now. So the sum over all months is what is known now, whatever happened in between;
+nothing is copied, and no row needs a key. Only days on which something was replaced between the two instants are read
+for a correction, unless tags or cost categories that the question uses were changed as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any, Final
+
+from chargeback.access.scope import CATEGORY, TAG, RowScope
+from chargeback.model.accounting import AccountingPeriod, periods_of
+from chargeback.model.days import DayRange, InstantRange
+from chargeback.store.control import cost_categories, tags
+from chargeback.store.control.catalogue import days_changed
+from chargeback.store.control.closings import Books, KnownMonth, read_books
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
+from chargeback.store.queries.datasets import AMOUNT, CHARGEBACKS, NUMBER, TAGS, Dataset
+from chargeback.store.queries.export import ExportedRows, ExportFormat, export_pieces
+from chargeback.store.queries.keys import (
+    CHARGE_CLASS,
+    CHARGE_PERIOD,
+    ENTRY,
+    POSTED_PERIOD,
+    POSTING,
+    ByCategory,
+    ByColumn,
+    ByDay,
+    ByPosting,
+    ByRule,
+    ByTag,
+    ByTime,
+    Key,
+)
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.paging import Order, Page
+from chargeback.store.queries.partials import COUNTS, REALLOCATED
+from chargeback.store.queries.pinned import pinned_names
+from chargeback.store.queries.question import TOTAL, SumRelation, Sums
+from chargeback.store.queries.reader import TenantReader, version_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import FINE, literal
+from chargeback.store.queries.version import past_version
+from chargeback.store.tenant import TenantStore
+
+REGULAR: Final = "regular"
+CORRECTION: Final = "correction"
+REPLACEMENT: Final = "replacement"
+REVERSAL: Final = "reversal"
+
+#: How corrections are shown: as the difference of both sides, or as both (reversal and replacement).
+NET: Final = "net"
+LEDGER: Final = "ledger"
+
+#: Opens a reader of the tenant as of an instant, within a scope.
+OpenPast = Callable[[datetime, RowScope | None], TenantReader]
+
+_SIDE: Final = "is_regular"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A part of what was posted to a month: what was known of another one, on all of its days or on some."""
+
+    posted: AccountingPeriod
+    known: KnownMonth
+    entry: str
+    days: frozenset[date] | None = None
+
+    @property
+    def is_regular(self) -> bool:
+        return self.entry == REGULAR
+
+    def constants(self) -> dict[str, str]:
+        """How the amounts were posted, by the names of the keys."""
+        return {
+            POSTED_PERIOD: self.posted.id,
+            CHARGE_PERIOD: self.known.period.id,
+            CHARGE_CLASS: REGULAR if self.is_regular else CORRECTION,
+            ENTRY: self.entry,
+        }
+
+
+class PostedReader(TenantReader):
+    """Reads what was posted to the months of a selection, whose window must consist of whole UTC months.
+
+    All sums are those of the months: a unit of time is ``month`` or ``all``. Everything else that a reader tells is
+    what its ``base`` tells.
+
+    Raises (everywhere): HistoryGone when rows that it needs are no longer kept; QueryTimeout when the query was
+    cancelled; StorageError when the facts cannot be read; ValueError when the window is no whole months, or begins
+    before the first month of the books.
+    """
+
+    def __init__(self, base: TenantReader, books: Books, control: ControlDatabase, open_past: OpenPast) -> None:
+        """Read the ``books``; ``base`` sees the instant of the books, and ``open_past`` opens readers of others."""
+        super().__init__(
+            base.cursor,
+            base._tables,
+            base.tags,
+            base._snapshots,
+            base.clusters,
+            base._past,
+            base.categories,
+            base.scope,
+        )
+        self._base = base
+        self.books = books
+        self._control = control
+        self._open_past = open_past
+        self._readers: dict[datetime, TenantReader] = {}
+        self._changed: dict[tuple[AccountingPeriod, datetime, datetime | None], tuple[frozenset[date], bool]] = {}
+
+    def _like_this(self, categories: CategoryLookup, scope: RowScope | None) -> TenantReader:
+        return PostedReader(self._base._like_this(categories, scope), self.books, self._control, self._open_past)
+
+    def known(self, at: datetime | None) -> TenantReader:
+        """Return the reader of what was known at an instant; None means the end of the books."""
+        if at is None or at == self.books.at:
+            return self._base
+        if at not in self._readers:
+            self._readers[at] = self._open_past(at, self.scope)
+        return self._readers[at]
+
+    def changed_days(self, question: Sums, after: KnownMonth, before: KnownMonth) -> frozenset[date]:
+        """Return the days of a month whose sums may differ between two instants."""
+        if before.at is None:  # of what is known now nothing is later
+            return frozenset()
+        place = (after.period, before.at, after.at)
+        if place not in self._changed:
+            with self._control.read() as connection:
+                days = frozenset(days_changed(connection, after.period.days, before.at, after.at))
+                is_edited = tags.changed_between(connection, before.at, after.at)
+                is_edited = is_edited or cost_categories.changed_between(connection, before.at, after.at)
+            self._changed[place] = days, is_edited or self._matches_names
+        days, is_edited = self._changed[place]
+        return frozenset(after.period.days) if is_edited and self._uses_entities(question) else days
+
+    @cached_property
+    def _matches_names(self) -> bool:
+        """Whether a rule looks at display names, which have no revisions."""
+        return any(each.category.matches_names for each in self.categories.index.by_key.values())
+
+    def _uses_entities(self, question: Sums) -> bool:
+        """Return whether tags or cost categories decide the sums of a question."""
+        by = any(isinstance(key, ByTag | ByCategory | ByRule) for key in question.by)
+        scoped = self.scope is not None and any(name.startswith((TAG, CATEGORY)) for name, _ in self.scope.conditions)
+        return bool(by or question.selection.tags or question.selection.categories or scoped)
+
+    def _sides(self, question: Sums, window: InstantRange, *, only_corrections: bool = False) -> Iterator[_Side]:
+        for posted in periods_of(window):
+            if not only_corrections:
+                yield _Side(posted, self.books.regular(posted), REGULAR)
+            for after, before in self.books.corrections(posted):
+                if days := self.changed_days(question, after, before):
+                    yield _Side(posted, after, REPLACEMENT, days)
+                    yield _Side(posted, before, REVERSAL, days)
+
+    @property
+    def smallest_unit(self) -> str:
+        """The smallest unit of time of all sums."""
+        return "month"
+
+    # Sums
+
+    def sums(self, question: Sums) -> SumRelation:
+        """Return the relation that answers a question about what was posted. What corrections change by nothing has no
+        group; the rows of a correction are those of both of its sides."""
+        return self._posted(question)
+
+    def corrections_of(self, question: Sums) -> SumRelation:
+        """Return the relation that answers a question about corrections alone."""
+        return self._posted(question, only_corrections=True)
+
+    def sums_of_each(self, question: Sums) -> list[tuple[SumRelation, str]]:
+        """Return for each key of a question the sums by it, with the column of its values."""
+        return [(self.sums(replace(question, by=(key,))), "d0") for key in question.by]
+
+    def _posted(self, question: Sums, *, only_corrections: bool = False, style: str = NET) -> SumRelation:
+        windows = question.periods or (question.selection.window,)
+        facts = tuple(key for key in question.by if not isinstance(key, ByPosting | ByTime))
+        table, found = None, []
+        for number, window in enumerate(windows):
+            for side in self._sides(question, window, only_corrections=only_corrections):
+                of_side = Selection(
+                    side.known.period.window,
+                    question.selection.columns,
+                    question.selection.tags,
+                    question.selection.min_amount,
+                    question.selection.categories,
+                )
+                asked = replace(question, selection=of_side, by=facts, periods=(), days=side.days)
+                sums = self.known(side.known.at).sums(asked)
+                columns = ", ".join(self._columns(question, side, number, sums))
+                if table is None:
+                    table = sums.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
+                if sums.days is not None:
+                    found.append(sums.days)
+                    sums.insert(table, f"SELECT {columns} FROM sums")
+        if table is None:
+            # No month has corrections: the sums of nothing.
+            nothing = replace(question, selection=replace(question.selection, window=_NO_TIME), by=facts, periods=())
+            sums = self._base.sums(nothing)
+            side = _Side(periods_of(windows[0])[0], self.books.regular(periods_of(windows[0])[0]), REGULAR)
+            columns = ", ".join(self._columns(question, side, 0, sums))
+            table = sums.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
+        days = DayRange(min(each.start for each in found), max(each.end for each in found)) if found else None
+        netted = self.cursor.new_name("posted")
+        self.cursor.run(f"CREATE TEMP TABLE {netted} AS {_netted(question, table, style)}")
+        return SumRelation(self.cursor, question, True, days, lambda use: use(f"SELECT * FROM {netted}", {}))
+
+    def _columns(self, question: Sums, side: _Side, number: int, sums: SumRelation) -> list[str]:
+        """Return the columns of a side, as SQL: its keys under the names that the question gives them, and its sums
+        with their signs."""
+        constants = side.constants()
+        found = [f"{number} AS period"] if question.periods else []
+        overall = of_side = 0
+        for key in question.by:
+            match key:
+                case ByDay():
+                    found.append("date")
+                case ByTime(unit="month"):
+                    found.append(f"DATE '{side.posted.start}' AS bucket")
+                case ByTime(unit="all"):
+                    found.append(f"DATE '{question.selection.window.start.date()}' AS bucket")
+                case ByTime():
+                    raise ValueError("what was posted has no other units of time than month and all")
+                case ByPosting():
+                    found.append(f"{literal(constants[key.name])} AS d{overall}")
+                    overall += 1
+                case _:
+                    found.append(f"d{of_side} AS d{overall}")
+                    overall, of_side = overall + 1, of_side + 1
+        sign = "-" if side.known.sign < 0 else ""
+        found += [name if name in COUNTS else f"{sign}{name} AS {name}" for name in question.of]
+        fine = [(f"{sign}{name}{FINE}" if sums.is_fine else "0::HUGEINT", name) for name in question.amounts]
+        found += [f"{sql} AS {name}{FINE}" for sql, name in fine]
+        return [*found, f"{str(side.is_regular).upper()} AS {_SIDE}"]
+
+    # Rows
+
+    def list_rows(
+        self, dataset: Dataset, selection: Selection, page: Page, order: Order | None = None
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Return one page of what was posted, month by month: its rows, then its corrections by month and day. Each
+        says how it was posted."""
+        if order is not None:
+            raise ValueError("what was posted has no other order")
+        items: list[dict[str, Any]] = []
+        before = 0
+        for posted in periods_of(selection.window):
+            of_month = replace(selection, window=posted.window)
+            for class_ in (REGULAR, CORRECTION):
+                rest = Page(max(page.offset - before, 0), page.limit - len(items))
+                rows, count = self._page(dataset, of_month, class_, rest)
+                items += rows[: rest.limit]
+                before += count
+        return items, before
+
+    def _page(
+        self, dataset: Dataset, selection: Selection, class_: str, page: Page
+    ) -> tuple[list[dict[str, Any]], int]:
+        posted = AccountingPeriod.of(selection.window.start.date())
+        if class_ == REGULAR:
+            of_month = self.known(self.books.regular(posted).at)
+            rows, count = of_month.list_rows(dataset, selection, Page(page.offset, max(page.limit, 1)))
+            return [{**row, **_posting(posted, posted, REGULAR)} for row in rows], count
+        table = self.corrections(selection)
+        ((count,),) = self.cursor.rows(f"SELECT count(*) FROM {table}")
+        found = self.cursor.rows(
+            f"SELECT {CHARGE_PERIOD}, {dataset.row_sql} FROM {table} ORDER BY number "
+            f"LIMIT {max(page.limit, 0)} OFFSET {page.offset}"
+        )
+        known = self.known(self.books.regular(posted).at)
+        items = []
+        for charged, *row in found:
+            item = dataset.item(tuple(row))
+            period = AccountingPeriod.named(charged)
+            day = date.fromisoformat(item["timestamp"][:10])
+            item[TAGS] = known.tags.resolve(item["identity_id"], item["resource_id"], day)
+            items.append({**item, **_posting(posted, period, CORRECTION)})
+        return items, count
+
+    def corrections(self, selection: Selection, keys: Sequence[str] = (), style: str = NET) -> str:
+        """Return the table of the corrections that were posted to the months of a selection, each under what its rows
+        have in common: their day, dimension and environment, and the values of some cost categories. It has the columns
+        of chargebacks; what differs between rows of a day is null."""
+        by: list[Key] = [ByPosting(POSTED_PERIOD), ByPosting(CHARGE_PERIOD), ByPosting(ENTRY), ByDay()]
+        by += [ByColumn(name) for name in _KEPT] + [ByCategory(key) for key in keys]
+        # Rows have what the rules of a category assign; what its values reallocate is a matter of sums.
+        amount = REALLOCATED[0] if keys or selection.categories else TOTAL
+        asked = Sums(CHARGEBACKS, selection, tuple(by), (amount,))
+        sums = self._posted(asked, only_corrections=True, style=style)
+        columns = {POSTED_PERIOD: "d0", CHARGE_PERIOD: "d1", CHARGE_CLASS: literal(CORRECTION), ENTRY: "d2"}
+        columns |= {"date": "date", "timestamp": "date::TIMESTAMPTZ", "amount": amount}
+        columns |= {name: f"d{number}" for number, name in enumerate(_KEPT, 3)}
+        places = {key: self.categories.index.place(key) for key in keys}
+        columns |= {f"category_{places[key]}": f"d{number}" for number, key in enumerate(keys, 3 + len(_KEPT))}
+        for column in (*CHARGEBACKS.columns, *CHARGEBACKS.metadata):
+            columns.setdefault(column.stored, f"NULL::{_TYPES.get(column.kind, 'VARCHAR')}")
+        selected = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+        return sums.table(
+            "corrections",
+            f"SELECT {selected}, row_number() OVER (ORDER BY {_order(len(by) - 1)}) AS number FROM sums",
+        )
+
+    def export(
+        self,
+        dataset: Dataset,
+        selection: Selection,
+        columns: Sequence[str] = (),
+        *,
+        form: ExportFormat = "csv",
+        per: str | None = None,
+        style: str = NET,
+    ) -> Iterator[memoryview]:
+        """Yield what was posted as a file, in the order of the list. Each row says how it was posted, in further
+        columns at the end; with the ``style`` ledger also which side of a correction it is."""
+        named = [*(columns or dataset.default_export)]
+        keys = sorted({name.removeprefix(CATEGORY_PREFIX) for name in named if name.startswith(CATEGORY_PREFIX)})
+        more = (*POSTING, ENTRY) if style == LEDGER else POSTING
+        rows = self._exported(dataset, selection, (*named, *more), keys, style)
+        yield from export_pieces(rows, form)
+
+    def _exported(
+        self, dataset: Dataset, selection: Selection, named: Sequence[str], keys: Sequence[str], style: str
+    ) -> Iterator[ExportedRows]:
+        for posted in periods_of(selection.window):
+            of_month = replace(selection, window=posted.window)
+            known = self.known(self.books.regular(posted).at)
+            scan, parts = known.plan.parts(dataset, of_month, set(keys))
+            places = {
+                key: known.categories.index.place(key) for key in known.plan.categories_of(dataset, of_month, keys)
+            }
+            constants = {name: literal(value) for name, value in _posting(posted, posted, REGULAR).items()}
+            constants |= {ENTRY: literal(REGULAR)}
+            yield ExportedRows(self.cursor, dataset, scan, named, known.tags, None, parts, places, constants)
+            table = self.corrections(of_month, keys, style)
+            places = {key: self.categories.index.place(key) for key in keys}
+            constants = {name: name for name in (*POSTING, ENTRY)}
+            yield ExportedRows(self.cursor, dataset, scan, named, known.tags, None, None, places, constants, table)
+
+
+#: What the rows of a correction have in common, besides their day: all that makes a dimension, and the environment.
+_KEPT: Final = (
+    "dimension_id",
+    "ecosystem",
+    "tenant_id",
+    "resource_id",
+    "product_category",
+    "product_type",
+    "identity_id",
+    "cost_type",
+    "allocation_method",
+    "allocation_detail",
+    "environment_id",
+)
+_TYPES: Final[Mapping[str, str]] = {NUMBER: "BIGINT", AMOUNT: "DECIMAL(38, 12)"}
+_NO_TIME: Final = InstantRange(
+    datetime.fromisoformat("1970-01-01T00:00:00Z"), datetime.fromisoformat("1970-01-01T00:00:00Z")
+)
+
+
+def _order(keys: int) -> str:
+    """Return the order of corrections: by month and day, then by what they are about; reversals come first."""
+    return ", ".join(["d0", "d1", "date", *(f"d{number} NULLS FIRST" for number in range(3, keys)), "d2 DESC"])
+
+
+def _posting(posted: AccountingPeriod, charged: AccountingPeriod, class_: str) -> dict[str, str]:
+    return {POSTED_PERIOD: posted.id, CHARGE_CLASS: class_, CHARGE_PERIOD: charged.id}
+
+
+def _netted(question: Sums, table: str, style: str) -> str:
+    """Return the SELECT of the sums of all sides; of corrections, those whose sides differ."""
+    keys, overall = (["period"] if question.periods else []), 0
+    entry = None
+    for key in question.by:
+        if isinstance(key, ByDay):
+            keys.append("date")
+        elif isinstance(key, ByTime):
+            keys.append("bucket")
+        else:
+            if isinstance(key, ByPosting) and key.name == ENTRY:
+                entry = f"d{overall}"
+            keys.append(f"d{overall}")
+            overall += 1
+    fine = [f"{name}{FINE}" for name in question.amounts]
+    counts = [name for name in question.of if name in COUNTS]
+    sums = [f"sum({name}) AS {name}" for name in (*question.amounts, *fine)]
+    sums += [f"sum({name})::BIGINT AS {name}" for name in counts]
+    differs = " OR ".join(f"sum({name}) <> 0" for name in (*question.amounts, *fine)) or "TRUE"
+    if entry is None:
+        selected = ", ".join([*keys, *sums])
+        return f"SELECT {selected} FROM {table} GROUP BY ALL HAVING bool_or({_SIDE}) OR {differs}"
+    # By the sides of corrections: both sides where they differ, or what they differ by.
+    rest = [key for key in keys if key != entry]
+    if style == LEDGER:
+        whole = ", ".join(rest)
+        windowed = " OR ".join(
+            f"sum(sum({name})) OVER (PARTITION BY {whole}) <> 0" for name in (*question.amounts, *fine)
+        )
+        selected = ", ".join([*keys, *sums])
+        return f"SELECT {selected} FROM {table} GROUP BY {', '.join(keys)} QUALIFY {windowed}"
+    selected = ", ".join([*rest, f"{literal(NET)} AS {entry}", *sums])
+    return f"SELECT {selected} FROM {table} GROUP BY {', '.join(rest)} HAVING {differs}"
+
+
+def open_posted(
+    base: TenantReader, store: TenantStore, token: CancellationToken, caches: LookupCaches, as_of: datetime | None
+) -> PostedReader:
+    """Return the reader of what was posted, as the books were at an instant (None: now), which is that of ``base``.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
+    with store.control.read() as connection:
+        books = read_books(connection, as_of)
+
+    def _open(at: datetime, scope: RowScope | None) -> TenantReader:
+        version = past_version(store, token, caches, at)
+        return version_reader(base.cursor, store, version, caches, scope, pinned_names(store, caches, books, at))
+
+    return PostedReader(base, books, store.control, _open)
