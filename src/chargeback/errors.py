@@ -35,6 +35,11 @@
     ├── PdfUnavailable          what makes PDF files is not installed
     ├── McpUnavailable          what answers assistants is not installed
     ├── TemplateFailed          a template of the configuration cannot write what it is asked for
+    ├── AdjustmentInvalid       the parts of an adjustment do not go together
+    ├── PeriodRefused           a month cannot be closed, reopened or sealed, or not changed
+    │   ├── PeriodBlocked       something is in the way; has what
+    │   ├── PreviewStale        it would book something else than was looked at
+    │   └── ReachesIntoClosed   a change would move amounts of closed months; has which
     ├── HistoryGone             the rows of an earlier instant are no longer kept
     ├── QueryTimeout            a query took longer than its limit and was interrupted
     └── Stopped                 the work was asked to stop; nothing is half-written
@@ -44,9 +49,10 @@ Every error says what went wrong in one sentence, and where: tenant, date, sourc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 
 class ChargebackError(Exception):
@@ -292,6 +298,42 @@ class EngineBusy(ChargebackError):
 
 class EditConflict(ChargebackError):
     """Someone else was faster: what was to be changed is no longer what the editor saw. The message names who."""
+
+
+class PeriodRefused(ChargebackError):
+    """A month cannot be closed, reopened or sealed, or something of it not be changed."""
+
+
+class PeriodBlocked(PeriodRefused):
+    """Something is in the way of closing a month: ``blockers``, as the API shows them."""
+
+    def __init__(self, message: str, blockers: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(message)
+        self.blockers = tuple(blockers)
+
+
+class PreviewStale(PeriodRefused):
+    """Closing would book something else than was looked at: ``digest`` is that of what it would book."""
+
+    def __init__(self, message: str, digest: str) -> None:
+        super().__init__(message)
+        self.digest = digest
+
+
+class AdjustmentInvalid(ChargebackError):
+    """The parts of an adjustment do not go together: ``problems``, as (part, what is wrong with it)."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{part}: {what}" for part, what in problems))
+        self.problems = tuple(problems)
+
+
+class ReachesIntoClosed(PeriodRefused):
+    """A change would move amounts of closed months: ``moved``, by month and value, as the API shows them."""
+
+    def __init__(self, message: str, moved: Sequence[object]) -> None:
+        super().__init__(message)
+        self.moved = tuple(moved)
 
 
 class QueryTimeout(ChargebackError):

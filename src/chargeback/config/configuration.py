@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from chargeback.config.access import AccessSettings
+from chargeback.config.closing import ClosingProfile
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.config.journal import JournalProfile, read_journal_profile
 from chargeback.config.settings import (
@@ -108,6 +109,19 @@ class Tenant:
     def journal(self) -> JournalProfile:
         """How its journals are made, with the templates as they were when they were first asked for."""
         return read_journal_profile(self.settings.journal, self.folder)
+
+    @cached_property
+    def closing(self) -> ClosingProfile:
+        """How its months are closed."""
+        its = self.settings
+        return ClosingProfile(
+            tuple(its.closing.by) or (its.journal.by,),
+            its.closing.approval == "two_people",
+            its.closing.warn_percent,
+            its.cutoff_days,
+            its.lookback_days,
+            its.retention_days,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         rest = (self.topic_status, self.topic_error, self.emitters, self.folder)

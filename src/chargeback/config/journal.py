@@ -36,6 +36,9 @@ class JournalSettings(Settings):
     ] = "category:cost_center"
     clearing_account: _Account = "CLEARING"
     expense_account: _Account = "EXPENSE"
+    suspense_account: _Account | None = None
+    adjustment_account: _Account | None = None
+    product_accounts: dict[Annotated[str, Field(min_length=1, max_length=255)], _Account] = Field(default_factory=dict)
     account_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "account"
     templates: dict[_Name, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
 
@@ -51,13 +54,18 @@ class JournalTemplate:
 
 @dataclass(frozen=True, slots=True)
 class JournalProfile:
-    """How the journals of a tenant are made. ``account_id`` is which of finance's own ids of a value is its account."""
+    """How the journals of a tenant are made. ``account_id`` is which of finance's own ids of a value is its account.
+    What is assigned to no value has a ``suspense_account``, and what adjustments add or take an ``adjustment_account``,
+    if there are such; products may have accounts of their own."""
 
     by: str = "category:cost_center"
     clearing_account: str = "CLEARING"
     expense_account: str = "EXPENSE"
     account_id: str = "account"
     templates: Mapping[str, JournalTemplate] = field(default_factory=dict)
+    suspense_account: str | None = None
+    adjustment_account: str | None = None
+    product_accounts: Mapping[str, str] = field(default_factory=dict)
 
 
 class TemplateFileError(ValueError):
@@ -76,7 +84,14 @@ def read_journal_profile(settings: JournalSettings, folder: Path) -> JournalProf
     """
     templates = {name: _template(name, written, folder) for name, written in settings.templates.items()}
     return JournalProfile(
-        settings.by, settings.clearing_account, settings.expense_account, settings.account_id, templates
+        settings.by,
+        settings.clearing_account,
+        settings.expense_account,
+        settings.account_id,
+        templates,
+        settings.suspense_account,
+        settings.adjustment_account,
+        settings.product_accounts,
     )
 
 

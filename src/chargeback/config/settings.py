@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from chargeback.config.access import AccessSettings
+from chargeback.config.closing import ClosingSettings
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.journal import JournalSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
@@ -186,6 +187,12 @@ class AdditionalBillSettings(Settings):
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
 
 
+class StatementSettings(Settings):
+    """Who issues statements: the lines of a name and an address."""
+
+    issuer: Annotated[str, Field(max_length=1000)] | None = None
+
+
 class TenantSettings(Settings):
     """One tenant. ``plugin_settings`` are kept as written; the ecosystem's own model validates them."""
 
@@ -200,6 +207,8 @@ class TenantSettings(Settings):
     currency: Annotated[str, AfterValidator(_currency)] = "USD"
     focus: FocusSettings = FocusSettings()
     journal: JournalSettings = JournalSettings()
+    closing: ClosingSettings = ClosingSettings()
+    statements: StatementSettings = StatementSettings()
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
     tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import logging
 from datetime import date, timedelta
+from typing import Final
 
 from chargeback.errors import LeaseLost, StorageError
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
+from chargeback.reports.closing.close import Documents, seal_in
+from chargeback.reports.closing.documents import names_of_everything
+from chargeback.reports.closing.preview import RETENTION_MARGIN
 from chargeback.store.control import days as day_states
 from chargeback.store.control.audit import delete_expired, has_expired
 from chargeback.store.control.catalogue import (
@@ -24,6 +28,7 @@ from chargeback.store.control.catalogue import (
     has_expiring_history,
     move,
 )
+from chargeback.store.control.closings import Books, read_books
 from chargeback.store.control.day_revisions import record_removal
 from chargeback.store.control.days import DayDataset
 from chargeback.store.control.retention import delete_days, oldest_day
@@ -38,6 +43,8 @@ from chargeback.store.facts.upkeep import (
 from chargeback.store.queries.partials import partial_kinds
 
 log = logging.getLogger(__name__)
+
+_SETTLED: Final = "its days are not gathered again"
 
 
 def oldest_kept(today: date, retention_days: int) -> date:
@@ -56,9 +63,17 @@ def retain(run: RunContext) -> None:
     """
     if run.record.gathering_error is not None:
         return  # the clock may be what is wrong
+    settings = run.tenant.settings
     try:
-        _delete_expired(run, oldest_kept(run.today, run.tenant.settings.retention_days))
-        _delete_history(run)
+        books = _sealed_books(run)
+        if books.start is not None and settings.retention_days < settings.lookback_days + RETENTION_MARGIN:
+            run.record_error(
+                f"retention deletes nothing: months are closed, and retention_days {settings.retention_days} should be "
+                f"at least lookback_days + {RETENTION_MARGIN} = {settings.lookback_days + RETENTION_MARGIN}"
+            )
+            return
+        _delete_expired(run, books)
+        _delete_history(run, books)
         _delete_audit_entries(run)
         _upkeep(run)
     except LeaseLost:
@@ -67,8 +82,32 @@ def retain(run: RunContext) -> None:
         run.record_error(f"retention is incomplete and is tried again in the next run: {error}")
 
 
-def _delete_expired(run: RunContext, oldest: date) -> None:
+def _sealed_books(run: RunContext) -> Books:
+    """Seal the closed months that can change no more, because their days are not gathered again: retention then takes
+    no day of a month that is not sealed. Return the books."""
+    with run.store.control.read() as connection:
+        books = read_books(connection)
+    last = run.today - timedelta(days=run.tenant.settings.lookback_days)
+    settled = [each.period for each in books.closed if each.seal is None and each.period.last_day < last]
+    if not settled:
+        return books
+    with run.store.control.read() as connection:
+        names = names_of_everything(connection)
+    for period in settled:
+        with run.lease.write(durable=True) as connection:
+            documents = Documents(run.store.facts.place)
+            seal_in(connection, documents, period, names, who="worker", reason=_SETTLED, now=run.now())
+    run.store.facts.changed()
+    with run.store.control.read() as connection:
+        return read_books(connection)
+
+
+def _delete_expired(run: RunContext, books: Books) -> None:
+    """Delete the days that are past retention; those of the months that are still to be closed stay."""
     facts = run.store.facts
+    oldest = oldest_kept(run.today, run.tenant.settings.retention_days)
+    if books.first_open is not None:
+        oldest = min(oldest, books.first_open.start)
     with run.store.control.read() as connection:
         oldest_state = oldest_day(connection)
         stored = [day for name in DAY_TABLES for day in facts.load(connection)[name].days[:1]]
@@ -80,20 +119,21 @@ def _delete_expired(run: RunContext, oldest: date) -> None:
         for dataset in DayDataset:
             record_removal(connection, dataset, leaving, at)
         forgotten = delete_days(connection, oldest)
-        end_days(connection, DAY_TABLES, oldest, at)
+        end_days(connection, DAY_TABLES, oldest, at, books.pins())
     log.info("tenant %s: %d days before %s are past their retention and gone", run.tenant.name, forgotten, oldest)
 
 
-def _delete_history(run: RunContext) -> None:
-    """Give up what days older than the tenant's history had before; their present rows stay."""
+def _delete_history(run: RunContext, books: Books) -> None:
+    """Give up what days older than the tenant's history had before; their present rows stay, and what closings have
+    pinned."""
     settings = run.tenant.settings
     days = settings.retention_days if settings.history_days is None else settings.history_days
     oldest = oldest_kept(run.today, min(days, settings.retention_days))
     with run.store.control.read() as connection:
-        if not has_expiring_history(connection, oldest):
+        if not has_expiring_history(connection, oldest, books.pins()):
             return
     with run.lease.write() as connection:
-        give_up_history(connection, oldest, run.now())
+        give_up_history(connection, oldest, run.now(), books.pins())
     run.store.facts.changed()
 
 

@@ -69,14 +69,15 @@ class DayCheck:
         return self.state == DAMAGED or (self.state == CALCULATED and self.difference != 0)
 
 
-def verify(store: TenantStore, oldest: date | None = None) -> Iterator[DayCheck]:
-    """Return the check of every gathered day, ascending; days before ``oldest`` are past retention.
+def verify(store: TenantStore, oldest: date | None = None, within: DayRange | None = None) -> Iterator[DayCheck]:
+    """Return the check of every gathered day, or of those of a range, ascending; days before ``oldest`` are past
+    retention.
 
     Raises:
         StorageError: the tenant's storage cannot be read.
     """
     with store.control.read() as connection:
-        states = [state for state in read_days(connection) if state.billing_gathered]
+        states = [state for state in read_days(connection, within) if state.billing_gathered]
     for state in states:
         yield _check_day(store.facts, state, oldest)
 

@@ -40,6 +40,8 @@ from chargeback.store.queries.sums import daily_amounts
 
 #: What an answer may have in addition to sums and breakdowns.
 PARTS: Final = ("issues", "days", "forecast", "topics")
+#: Those that the books have as well.
+POSTED_PARTS: Final = ("issues",)
 _ZERO: Final = Decimal(0)
 
 
@@ -59,6 +61,7 @@ class CostRequest:
     top: int
     parts: frozenset[str] = frozenset(PARTS)
     conversion: Conversion | None = None
+    is_posted: bool = False
 
     @property
     def window(self) -> InstantRange:
@@ -333,6 +336,9 @@ def _aligned(previous: Mapping[date, Decimal], request: CostRequest) -> tuple[De
     where it has no costs at all."""
     if request.compared is None:
         return ()
+    if request.is_posted:
+        months = buckets_of(request.compared, "month")
+        return tuple(previous.get(date.fromisoformat(each)) for each in months)
     amounts: dict[str, list[Decimal]] = {}
     for day, amount in previous.items():
         matching = request.period.start + (day - request.compared.start)

@@ -63,6 +63,20 @@ class Period:
         return Period(_year_before(self.start), _year_before(self.end))
 
 
+def months_before(period: Period) -> Period | None:
+    """Return as many months before a period of whole months; None if it is none.
+
+    >>> months_before(Period(date(2026, 3, 1), date(2026, 4, 30)))
+    Period(start=datetime.date(2026, 1, 1), end=datetime.date(2026, 2, 28))
+    """
+    first, last = month_of(period.start).start, month_of(period.end)
+    if (first, last.end - ONE_DAY) != (period.start, period.end):
+        return None
+    months = (last.start.year - first.year) * 12 + last.start.month - first.month + 1
+    place = first.year * 12 + first.month - 1 - months
+    return Period(date(place // 12, place % 12 + 1, 1), first - ONE_DAY)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A period with the rows of it that are meant, and the other period, if there is one."""

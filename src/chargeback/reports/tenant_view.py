@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NoReturn, Protocol, cast
 
+from chargeback.config.closing import ClosingProfile
 from chargeback.config.journal import JournalProfile
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
@@ -36,8 +37,9 @@ class PipelinePort(Protocol):
 class TenantView:
     """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``);
     ``exposition`` is what Prometheus can scrape of it, if anything; ``rules`` are those by which its days are
-    calculated; ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made; ``currencies``
-    are the rates by which amounts can be shown in others than ``currency``."""
+    calculated; ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how
+    its months are closed, and ``issuer`` who issues its statements; ``currencies`` are the rates by which amounts can
+    be shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -53,6 +55,8 @@ class TenantView:
     rules: AllocationRules = field(default_factory=AllocationRules)
     focus: FocusProfile = field(default_factory=FocusProfile)
     journal: JournalProfile = field(default_factory=JournalProfile)
+    closing: ClosingProfile = field(default_factory=ClosingProfile)
+    issuer: str | None = None
 
     @property
     def whole_store(self) -> TenantStore:

@@ -65,10 +65,12 @@ _Bills = Mapping[str, Mapping[str, Decimal]]
 _Topics = Mapping[str, Mapping[tuple[str, str], Decimal]]
 
 
-def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by: str) -> Statements:
+def compile_statements(
+    tenant: TenantView, reader: TenantReader, month: date, by: str, also: Collection[str] = ()
+) -> Statements:
     """Return the statements of the UTC month of a day by ``identity_id``, ``tag:<key>`` or ``category:<key>``: one for
-    each value that has costs in this month or had some in the one before. While no day of the month is calculated there
-    are none.
+    each value that has costs in this month or had some in the one before, and for the values of ``also``. While no day
+    of the month is calculated there are no others.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -119,7 +121,7 @@ def compile_statements(tenant: TenantView, reader: TenantReader, month: date, by
             bills.get(value, {}),
             per_unit.get(value, ()),
         )
-        for value in sorted(sums.keys() | changed.keys(), key=grouping.order)
+        for value in sorted({*sums, *changed, *also}, key=grouping.order)
     ]
     return Statements(heading, items, StatedAmount.sum(items, tenant.currency), checked)
 

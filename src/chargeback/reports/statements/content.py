@@ -6,13 +6,13 @@ import decimal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Protocol, Self
 
 from pydantic import Field, PlainSerializer, WithJsonSchema
 
 from chargeback.model.cents import render_cents, rounded_cents
 from chargeback.model.money import total
-from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
+from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum, left_out
 from chargeback.reports.changes import ChangeEffects
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.reconciliation import ReconciledState
@@ -58,13 +58,23 @@ class StatedAmount(ResponseModel):
         return cls(amount=amount, rounded=rounded_cents(amount, currency))
 
     @classmethod
-    def sum(cls, parts: Iterable[StatedAmount | StatementLine | StatementAnswer], currency: str) -> Self:
+    def sum(cls, parts: Iterable[_Stated], currency: str) -> Self:
         """Return the sum of some amounts, exactly and in cents."""
         added = list(parts)
         return cls(
             amount=total(each.amount for each in added),
             rounded=rounded_cents(total(each.rounded for each in added), currency),
         )
+
+
+class _Stated(Protocol):
+    """Something with an amount, exactly and in cents."""
+
+    @property
+    def amount(self) -> decimal.Decimal: ...
+
+    @property
+    def rounded(self) -> decimal.Decimal: ...
 
 
 class StatementHeading(ResponseModel):
@@ -81,8 +91,12 @@ class StatementHeading(ResponseModel):
     issued_at: Instant | None = Field(
         description="Since when the statements are as they are: the newest revision of a day, or of the cost category."
     )
-    status: Literal["PROVISIONAL"] = Field(description="The month is not closed: its statements may change.")
-    basis: Literal["accrual"] = Field(description="Costs belong to the day of the usage.")
+    status: Literal["PROVISIONAL", "CLOSED"] = Field(
+        description="`PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes."
+    )
+    basis: Literal["accrual", "posted"] = Field(
+        description="`accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in."
+    )
     currency: str = Field(examples=["USD"])
     revision: int = Field(
         description="1 when the first day is calculated, and one more for each time that days of the month were "
@@ -90,6 +104,10 @@ class StatementHeading(ResponseModel):
     )
     category_version: int | None = Field(description="The version of the cost category; else null.")
     scope: dict[str, list[str]] | None = Field(description="What the caller may see; null if that is everything.")
+    closed_at: Instant | None = left_out("Of a closed month: when it was closed.")
+    times_closed: int | None = left_out("Of a closed month: how often it was closed; 1 unless it was reopened.")
+    issuer: str | None = left_out("Who issues the statements, if that is configured.")
+    invoices: list[str] | None = left_out("With `basis=posted`: the numbers of the provider's invoices of the month.")
 
 
 class PathStep(ResponseModel):
@@ -123,17 +141,25 @@ class StatementRow(ResponseModel):
     previous: Sum | None = Field(description="The amount of the month before; null if that has no costs at all.")
     delta: Sum | None
     verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
+    regular: Sum | None = left_out("With `basis=posted`: the costs of the month itself.")
+    corrections: Sum | None = left_out("With `basis=posted`: of earlier months.")
+    adjustments: Sum | None = left_out("With `basis=posted`: made by hand.")
 
 
 class StatementTieOut(ResponseModel):
     """All statements of the month beside the provider's bill."""
 
     state: ReconciledState
-    difference: Sum = Field(description="`statements` − `billed` − `outdated`: 0 if everything is accounted for.")
+    difference: Sum = Field(
+        description="`statements` − `billed` − `outdated` − `corrections` − `adjustments`: 0 if everything is "
+        "accounted for."
+    )
     statements: StatedAmount
     billed: StatedAmount = Field(description="Billed on the days that are calculated from their present bill.")
     outdated: StatedAmount = Field(description="Of days whose bill has changed, and that will be calculated again.")
     pending: StatedAmount = Field(description="Billed on days that are not calculated from their present bill yet.")
+    corrections: StatedAmount | None = left_out("With `basis=posted`: what was learned of earlier months.")
+    adjustments: StatedAmount | None = left_out("With `basis=posted`: what people added by hand.")
 
 
 class StatementsAnswer(StatementHeading):
@@ -154,6 +180,31 @@ class StatementLine(ResponseModel):
     product_type: str = Field(examples=["KAFKA_STORAGE"])
     amount: Sum
     rounded: Cents
+
+
+class StatementCorrection(ResponseModel):
+    """What was learned of an earlier month since the month before was closed."""
+
+    period_id: str = Field(description="The month that it is about.", examples=["2026-09"])
+    start_date: date
+    end_date: date
+    amount: Sum
+    rounded: Cents
+    causes: list[str] = Field(description="Why, the most frequent first.", examples=[["bill_changed"]])
+    sentence: str
+
+
+class StatementAdjustment(ResponseModel):
+    """What was added by hand; negative where it was taken."""
+
+    id: int
+    kind: str = Field(examples=["reallocation"])
+    amount: Sum
+    rounded: Cents
+    other: str | None = Field(description="Who gave it, or got it; null if it was added.", examples=["payments"])
+    applies_to: str | None = Field(description="The month that it is about.", examples=["2026-09"])
+    reason: str
+    reference: str | None
 
 
 class PreviousStatement(ResponseModel):
@@ -268,7 +319,7 @@ class StatementReply(ResponseModel):
 
 
 class StatementAnswer(StatementHeading):
-    """One statement. Its lines add up to it, exactly and in cents."""
+    """One statement. Its lines, with its corrections and adjustments, add up to it, exactly and in cents."""
 
     number: str
     supersedes: str | None = Field(
@@ -280,6 +331,9 @@ class StatementAnswer(StatementHeading):
     amount: Sum
     rounded: Cents
     lines: list[StatementLine]
+    regular: StatedAmount | None = left_out("With `basis=posted`: the sum of the lines.")
+    corrections: list[StatementCorrection] | None = left_out("With `basis=posted`: of earlier months, by month.")
+    adjustments: list[StatementAdjustment] | None = left_out("With `basis=posted`: made by hand.")
     previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
     identities: StatementRanking | None = Field(description="Null for the statement of an identity.")
     resources: StatementRanking
@@ -305,7 +359,7 @@ class JournalLine(ResponseModel):
     """One line of a journal: a debit or a credit, in cents; the other side is 0.00."""
 
     line: int = Field(description="From 1.")
-    kind: Literal["expense", "clearing"]
+    kind: Literal["expense", "correction", "adjustment", "clearing"]
     account: str = Field(
         description="Of an expense, the id of the value that `journal.account_id` names, else "
         "`journal.expense_account`; of the clearing line, `journal.clearing_account`.",
@@ -315,6 +369,7 @@ class JournalLine(ResponseModel):
     credit: Cents
     currency: str = Field(examples=["USD"])
     value: str | None = Field(description="Whose costs; null on the clearing line.", examples=["payments"])
+    charge_period: str | None = left_out("Of a correction: the month that it is about.", examples=["2026-09"])
     name: str | None
     gl: dict[str, str] = Field(description="Finance's own ids of the value.")
     contacts: list[str]
@@ -359,9 +414,16 @@ class Statements:
                     previous=None if each.previous is None else each.previous.amount,
                     delta=None if each.previous is None else each.previous.delta,
                     verdict=each.verdict,
+                    regular=None if each.regular is None else each.regular.amount,
+                    corrections=_added(each.corrections),
+                    adjustments=_added(each.adjustments),
                 )
                 for each in self.items
             ],
             total=self.total,
             tie_out=self.tie_out,
         )
+
+
+def _added(parts: Sequence[StatementCorrection | StatementAdjustment] | None) -> decimal.Decimal | None:
+    return None if parts is None else total(each.amount for each in parts)

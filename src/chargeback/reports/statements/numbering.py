@@ -68,31 +68,50 @@ def statement_number(tenant: str, period: str, by: str, value: str, revision: in
     >>> statement_number("acme", "2026-10", "tag:team", "Payments", 1)
     'CB-acme-2026-10-tag.team.Payments-89c9cf8d-r1'
     """
+    return f"CB-{_safe(tenant)}-{period}-{'.'.join(map(_safe, _parts(by, value)))}-r{revision}"
+
+
+def closed_number(tenant: str, period: str, by: str, value: str, times: int) -> str:
+    """Return the number of the statement of a closed month, which has no revisions: ``CB-{tenant}-{period}-{value}``.
+    If the month was closed several ``times``, the numbers of the later ones end with that.
+
+    >>> closed_number("acme", "2026-10", "category:cost_center", "payments", 1)
+    'CB-acme-2026-10-cost_center.payments'
+    >>> closed_number("acme", "2026-10", "tag:team", "payments", 2)
+    'CB-acme-2026-10-tag.team.payments-2'
+    """
+    return f"CB-{_safe(tenant)}-{period}-{'.'.join(map(_safe, _parts(by, value)))}{again(times)}"
+
+
+def again(times: int) -> str:
+    """Return the end of the number of what was closed so many times: nothing the first time."""
+    return "" if times == 1 else f"-{times}"
+
+
+def _parts(by: str, value: str) -> list[str]:
     if by.startswith(CATEGORY_PREFIX):
-        parts = [by.removeprefix(CATEGORY_PREFIX), value]
-    elif by.startswith(TAG_PREFIX):
-        parts = ["tag", by.removeprefix(TAG_PREFIX), value]
-    else:
-        parts = [value]
-    return f"CB-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
+        return [by.removeprefix(CATEGORY_PREFIX), value]
+    return ["tag", by.removeprefix(TAG_PREFIX), value] if by.startswith(TAG_PREFIX) else [value]
 
 
-def journal_number(tenant: str, period: str, by: str, revision: int) -> str:
-    """Return ``CBJ-{tenant}-{period}-{by}-r{revision}``, which can be the name of a file as well.
+def journal_number(tenant: str, period: str, by: str, end: str) -> str:
+    """Return ``CBJ-{tenant}-{period}-{by}`` and an ``end`` such as ``-r3``, which can be the name of a file as well.
 
-    >>> journal_number("acme", "2026-10", "category:cost_center", 3)
+    >>> journal_number("acme", "2026-10", "category:cost_center", "-r3")
     'CBJ-acme-2026-10-cost_center-r3'
-    >>> journal_number("acme", "2026-10", "tag:team", 1)
-    'CBJ-acme-2026-10-tag.team-r1'
+    >>> journal_number("acme", "2026-10", "tag:team", "")
+    'CBJ-acme-2026-10-tag.team'
     """
     name = by.removeprefix(CATEGORY_PREFIX)
     parts = ["tag", name.removeprefix(TAG_PREFIX)] if name.startswith(TAG_PREFIX) else [name]
-    return f"CBJ-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}-r{revision}"
+    return f"CBJ-{_safe(tenant)}-{period}-{'.'.join(map(_safe, parts))}{end}"
 
 
-def content_digest(heading: StatementHeading, value: str, lines: Iterable[StatementLine]) -> str:
+def content_digest(
+    heading: StatementHeading, value: str, lines: Iterable[StatementLine], more: Sequence[object] = ()
+) -> str:
     """Return the digest of a statement's content: whose costs, of which days, and its lines with all digits and as
-    printed. Names, comparisons and the number do not count."""
+    printed; ``more`` are its corrections and adjustments. Names, comparisons and the number do not count."""
     content = [
         *(heading.tenant_name, heading.period, heading.by, value, heading.currency, heading.basis),
         *(heading.calculated_days, str(heading.data_through)),
@@ -100,6 +119,7 @@ def content_digest(heading: StatementHeading, value: str, lines: Iterable[Statem
             [line.kind, line.product_category, line.product_type, render(line.amount), str(line.rounded)]
             for line in lines
         ],
+        *more,
     ]
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 

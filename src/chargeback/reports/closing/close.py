@@ -1,0 +1,362 @@
+"""Closing, reopening and sealing months: each is one transaction, and leaves a receipt.
+
+What is closed is calculated before the transaction, which then checks that nothing has changed since. Documents lie
+under names that hold their digests: if the transaction fails, nothing names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from chargeback.errors import PeriodBlocked, PeriodRefused, PreviewStale, StorageError
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.days import Clock, render_instant
+from chargeback.model.money import render
+from chargeback.recompute.verify import verify
+from chargeback.reports.closing.documents import Document, documents_of, names_of_everything
+from chargeback.reports.closing.preview import Blocker, ClosingPreview, Prepared, prepare
+from chargeback.reports.statements.posted import as_closed
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.audit import (
+    PERIOD_CLOSED,
+    PERIOD_REOPENED,
+    PERIOD_REQUESTED,
+    PERIOD_SEALED,
+    AuditEntry,
+    record,
+)
+from chargeback.store.control.catalogue import NewFile, add, every_file
+from chargeback.store.control.closings import (
+    CLOSED,
+    REOPENED,
+    SEALED,
+    Books,
+    Closing,
+    ClosingRequest,
+    add_closing,
+    find_by_key,
+    instant_of_closing,
+    lock_books,
+    read_books,
+    read_request,
+    save_request,
+    state_of_books,
+    times_closed,
+)
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.places import Place
+from chargeback.store.queries.pinned import DOCUMENTS, NAMES
+from chargeback.store.queries.posted import PostedReader
+
+#: How long a second person can confirm a request.
+REQUEST_LASTS: Final = timedelta(days=7)
+#: How often a closing is calculated again because something has changed meanwhile.
+_TRIES: Final = 3
+
+#: Opens a reader of what was posted, as of now.
+OpenPosted = Callable[[], AbstractContextManager[PostedReader]]
+#: Opens a connection that writes in one durable transaction.
+Writing = Callable[[], AbstractContextManager[Connection]]
+
+
+@dataclass(frozen=True)
+class ClosingOrder:
+    """What is to be closed, by whom and why.
+
+    Attributes:
+        expected_digest: that of the preview that was looked at; None takes what there is.
+        accept: the blockers that are taken, by their ids or kinds.
+        reason: why they are.
+        idempotency_key: the same key again gets the same entry.
+    """
+
+    period: AccountingPeriod
+    who: str
+    note: str | None = None
+    expected_digest: str | None = None
+    accept: Sequence[str] = ()
+    reason: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Closed:
+    """What became of an order: the entry, or the request that a second person has to confirm."""
+
+    closing: Closing | None
+    request: ClosingRequest | None = None
+
+
+def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: ClosingOrder, now: Clock) -> Closed:
+    """Close a month.
+
+    Raises:
+        PeriodBlocked: something is in the way that is not accepted.
+        PeriodRefused: it is not the month to close next, or is closed already.
+        PreviewStale: it would book something else than was looked at.
+        StorageError: the tenant's storage cannot be read or written.
+    """
+    for _ in range(_TRIES):
+        with tenant.store.control.read() as connection:
+            if (known := _same_order(connection, order)) is not None:
+                return Closed(known)
+            before = state_of_books(connection)
+            check_turn(read_books(connection), order.period)
+            names = names_of_everything(connection)
+        with open_posted() as reader:
+            prepared = prepare(tenant, reader, order.period, now())
+        _check(tenant, prepared.answer, order)
+        with _documents(tenant) as documents, writing() as connection:
+            lock_books(connection)
+            if (known := _same_order(connection, order)) is not None:
+                return Closed(known)
+            if state_of_books(connection) != before:
+                continue
+            if tenant.closing.needs_two and (waits := _request(connection, prepared.answer, order, now())) is not None:
+                return Closed(None, waits)
+            at = instant_of_closing(connection, now())
+            closed = [as_closed(each, at, 1 + times_closed(connection, order.period)) for each in prepared.statements]
+            made = documents_of(closed, tenant.journal, names)
+            documents.write(connection, made, at)
+            content = _receipt(tenant, prepared, made, order, at)
+            keys = {"names_digest": made[0].sha256, "idempotency_key": order.idempotency_key}
+            closing = add_closing(connection, order.period, CLOSED, at, content, **keys)
+            after = {"n": closing.n, "digest": prepared.answer.digest, "note": order.note}
+            record(connection, order.who, [AuditEntry(PERIOD_CLOSED, f"period/{order.period.id}", None, after)])
+        tenant.whole_store.facts.changed()
+        return Closed(closing)
+    raise PreviewStale(f"{order.period.id} changes while it is closed; look at it again when no run is in progress", "")
+
+
+def reopen(
+    tenant: TenantView, writing: Writing, period: AccountingPeriod, who: str, reason: str, now: Clock
+) -> Closing:
+    """Open the latest closed month again.
+
+    Raises:
+        PeriodRefused: it is not that, or is sealed.
+        StorageError: the control database cannot be written.
+    """
+    with writing() as connection:
+        lock_books(connection)
+        books = read_books(connection)
+        found = books.find(period)
+        if found is None:
+            raise PeriodRefused(f"{period.id} is not closed")
+        if found.seal is not None:
+            raise PeriodRefused(f"{period.id} is sealed, and stays closed")
+        if books.closed[-1] != found:
+            latest = books.closed[-1].period.id
+            raise PeriodRefused(f"only the latest closed month can be reopened: reopen {latest} first")
+        at = instant_of_closing(connection, now())
+        content = {"at": render_instant(at), "by": who, "reason": reason, "digest": None}
+        entry = add_closing(connection, period, REOPENED, at, content)
+        after = {"n": entry.n, "reason": reason}
+        record(connection, who, [AuditEntry(PERIOD_REOPENED, f"period/{period.id}", None, after)])
+    tenant.whole_store.facts.changed()
+    return entry
+
+
+def seal(tenant: TenantView, writing: Writing, period: AccountingPeriod, who: str, reason: str, now: Clock) -> Closing:
+    """Seal a closed month: it cannot be reopened any more, and what is learned of it later is not posted.
+
+    Raises:
+        PeriodRefused: it is not closed, or sealed already.
+        StorageError: the tenant's storage cannot be written.
+    """
+    with tenant.store.control.read() as connection:
+        names = names_of_everything(connection)
+    with _documents(tenant) as documents, writing() as connection:
+        lock_books(connection)
+        found = read_books(connection).find(period)
+        if found is None:
+            raise PeriodRefused(f"{period.id} is not closed: close it first")
+        if found.seal is not None:
+            raise PeriodRefused(f"{period.id} is sealed already")
+        entry = seal_in(connection, documents, period, names, who=who, reason=reason, now=now())
+    tenant.whole_store.facts.changed()
+    return entry
+
+
+def seal_in(
+    connection: Connection,
+    documents: Documents,
+    period: AccountingPeriod,
+    names: str,
+    *,
+    who: str,
+    reason: str,
+    now: datetime,
+) -> Closing:
+    """Seal a closed month in a transaction; ``names`` are the display names, which the document of the seal has.
+
+    Raises:
+        StorageError: the document cannot be written.
+    """
+    document = Document(NAMES, None, names)
+    at = instant_of_closing(connection, now)
+    documents.write(connection, [document], at)
+    content = {"at": render_instant(at), "by": who, "reason": reason, "documents": document.named(), "digest": None}
+    entry = add_closing(connection, period, SEALED, at, content, names_digest=document.sha256)
+    record(connection, who, [AuditEntry(PERIOD_SEALED, f"period/{period.id}", None, {"n": entry.n, "reason": reason})])
+    return entry
+
+
+def check_turn(books: Books, period: AccountingPeriod) -> None:
+    """Check that a month is the one to close next.
+
+    Raises:
+        PeriodRefused: it is not.
+    """
+    if books.find(period) is not None:
+        raise PeriodRefused(f"{period.id} is closed already")
+    if books.start is not None and period < books.start:
+        raise PeriodRefused(f"{period.id} is before the books, which begin with {books.start.id}")
+    if books.first_open is not None and period != books.first_open:
+        raise PeriodRefused(f"months are closed in order: close {books.first_open.id} first")
+
+
+def _check(tenant: TenantView, preview: ClosingPreview, order: ClosingOrder) -> None:
+    """Check that nothing is in the way, and that the month is as it was looked at."""
+    damage = [
+        Blocker(
+            id=f"verify:{each.day}",
+            kind="verify",
+            date=each.day,
+            detail=f"{each.day} is {each.state}: {'; '.join(each.damage) or render(each.difference)}.",
+            remedy="Let a run repair it, or restore a backup.",
+            can_be_accepted=False,
+        )
+        for each in verify(tenant.whole_store, within=order.period.days)
+        if each.is_wrong
+    ]
+    accepted = set(order.accept)
+    taken = {each.id for each in preview.blockers if each.can_be_accepted and accepted & {each.id, each.kind}}
+    left = [each for each in preview.blockers if each.id not in taken] + damage
+    if left:
+        named = ", ".join(each.id for each in left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        shown = [each.model_dump(mode="json") for each in left]
+        raise PeriodBlocked(f"{order.period.id} cannot be closed: {named}", shown)
+    if order.accept and not order.reason:
+        raise PeriodRefused("say in `reason` why the blockers are accepted")
+    if order.expected_digest not in {None, preview.digest}:
+        raise PreviewStale(
+            f"{order.period.id} would be booked with other amounts than those that were looked at; look at the preview "
+            "again",
+            preview.digest,
+        )
+
+
+def _request(
+    connection: Connection, preview: ClosingPreview, order: ClosingOrder, now: datetime
+) -> ClosingRequest | None:
+    """Record a request to close; return None if the order confirms another person's."""
+    found = read_request(connection, order.period)
+    if (
+        found is not None
+        and found.requested_by != order.who
+        and found.digest == preview.digest
+        and now < found.requested_at + REQUEST_LASTS
+    ):
+        return None
+    new = ClosingRequest(order.period, preview.digest, order.who, now)
+    save_request(connection, new)
+    entry = AuditEntry(PERIOD_REQUESTED, f"period/{order.period.id}", None, {"digest": preview.digest})
+    record(connection, order.who, [entry])
+    return new
+
+
+def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:
+    """Return the entry that the same order has made before.
+
+    Raises:
+        PeriodRefused: its key was used for another month.
+    """
+    if order.idempotency_key is None:
+        return None
+    known = find_by_key(connection, order.idempotency_key)
+    if known is not None and known.period != order.period:
+        raise PeriodRefused(f"this idempotency_key has closed {known.period.id}; use another one")
+    return known
+
+
+class Documents:
+    """The documents that a transaction writes among the facts."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._written: list[str] = []
+
+    def write(self, connection: Connection, documents: Sequence[Document], at: datetime) -> None:
+        """Write documents, and name them as from an instant on.
+
+        Raises:
+            StorageError: one cannot be written.
+        """
+        files = []
+        for each in documents:
+            content = each.text.encode()
+            with translate_file_errors(DOCUMENTS):
+                self._place.put(each.path, content)
+            self._written.append(each.path)
+            files.append(NewFile(each.path, 0, len(content)))
+        add(connection, [(DOCUMENTS, None, file) for file in files], at)
+
+    def discard(self, connection: Connection) -> None:
+        """Delete what was written and is named by nothing, in a transaction in which nobody else writes. What stays for
+        some reason, upkeep removes."""
+        named = {each.path for each in every_file(connection)} if self._written else set()
+        for path in set(self._written) - named:
+            with suppress(OSError):
+                self._place.delete(path)
+
+
+@contextmanager
+def _documents(tenant: TenantView) -> Iterator[Documents]:
+    """Write documents in a transaction inside; if it fails, nothing is left of them."""
+    documents = Documents(tenant.whole_store.facts.place)
+    try:
+        yield documents
+    except BaseException:
+        with suppress(StorageError), tenant.store.control.write() as connection:
+            lock_books(connection)
+            documents.discard(connection)
+        raise
+
+
+def _receipt(
+    tenant: TenantView, prepared: Prepared, documents: Sequence[Document], order: ClosingOrder, at: datetime
+) -> Mapping[str, Any]:
+    """Return what the receipt of a closing says, besides its place among the others."""
+    preview = prepared.answer
+    rates = {code: rates.get(order.period.start) for code, rates in tenant.currencies.items()}
+    content = {
+        "tenant_name": tenant.tenant_name,
+        "at": render_instant(at),
+        "by": order.who,
+        "note": order.note,
+        "digest": preview.digest,
+        "currency": preview.currency,
+        "totals": preview.totals.model_dump(mode="json"),
+        "corrections": [each.model_dump(mode="json") for each in preview.corrections],
+        "adjustments": preview.adjustments,
+        "invoices": preview.invoices.model_dump(mode="json"),
+        "accepted": sorted(each.id for each in preview.blockers),
+        "reason": order.reason,
+        "rates": {code: _rate(rate) for code, rate in sorted(rates.items()) if rate is not None},
+        "documents": [named for each in documents for named in each.named()],
+    }
+    return content | (
+        {"opening": [each.model_dump(mode="json") for each in preview.opening]} if preview.opening else {}
+    )
+
+
+def _rate(rate: Decimal) -> str:
+    return f"{rate:f}"

@@ -1,0 +1,96 @@
+"""What a change of tags or cost categories would move in closed months.
+
+What is learned of a closed month is posted later, as a correction. An edit that would do so is refused unless it says
+that it is meant: usually the new value should begin in an open month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from chargeback.errors import ReachesIntoClosed, UnknownCategory
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.money import difference
+from chargeback.reports.answers import ResponseModel, Sum
+from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.wording import money_text
+from chargeback.store.control.closings import Books
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.lookups import LookupCaches, read_categories
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import sums_by
+from chargeback.store.queries.tag_index import read_tags
+
+_ZERO = Decimal(0)
+
+
+class MovedAmount(ResponseModel):
+    """What a value of a closed month would have instead."""
+
+    period_id: str = Field(examples=["2026-10"])
+    by: str = Field(examples=["category:cost_center"])
+    value: str | None = Field(examples=["payments"])
+    before: Sum
+    after: Sum
+    delta: Sum
+
+
+def moved_in_closed(
+    tenant: TenantView, reader: TenantReader, caches: LookupCaches, books: Books, connection: Connection
+) -> list[MovedAmount]:
+    """Return what the tags and cost categories that a transaction has written move in months that are closed and not
+    sealed; ``reader`` sees those before it.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the tenant's storage cannot be read.
+    """
+    periods = [each.period for each in books.closed if each.seal is None]
+    if not periods:
+        return []
+    whole = reader.unscoped()
+    tags, index = read_tags(connection), read_categories(connection)
+    changed = whole.with_entities(tags, caches.candidate(tenant.whole_store, index, tags))
+    return [moved for by in tenant.closing.by for period in periods for moved in _moved(whole, changed, period, by)]
+
+
+def check_reach(moved: Sequence[MovedAmount], books: Books, currency: str) -> None:
+    """Refuse a change that moves amounts of closed months.
+
+    Raises:
+        ReachesIntoClosed: it does.
+    """
+    if not moved:
+        return
+    largest = max(moved, key=lambda each: each.delta.copy_abs())
+    amount = money_text(largest.delta, currency)
+    begins = books.first_open.start if books.first_open is not None else ""
+    raise ReachesIntoClosed(
+        f"the change moves amounts of closed months, such as {amount} of {largest.value} in {largest.period_id}: let "
+        f"it begin on {begins} (valid_from), or send restate_closed with a reason, and it is posted as a correction",
+        [each.model_dump(mode="json") for each in moved],
+    )
+
+
+def _moved(before: TenantReader, after: TenantReader, period: AccountingPeriod, by: str) -> list[MovedAmount]:
+    try:
+        old, new = (sums_by(each, CHARGEBACKS, Selection(period.window), (by,)) for each in (before, after))
+    except UnknownCategory:
+        return []  # nothing was booked by a category that was not there, or is no more
+    return [
+        MovedAmount(
+            period_id=period.id,
+            by=by,
+            value=key[0],
+            before=old.get(key, _ZERO),
+            after=new.get(key, _ZERO),
+            delta=difference(new.get(key, _ZERO), old.get(key, _ZERO)),
+        )
+        for key in sorted(old.keys() | new.keys(), key=lambda key: key[0] or "")
+        if old.get(key, _ZERO) != new.get(key, _ZERO)
+    ]

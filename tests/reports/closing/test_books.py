@@ -1,0 +1,293 @@
+"""Closed months never change; what is learned of them later is posted later, and nothing is lost or counted twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from chargeback.errors import PeriodBlocked, PeriodRefused, PreviewStale
+from chargeback.model.accounting import AccountingPeriod, periods_within
+from chargeback.model.days import DayRange
+from chargeback.reports.closing.check import check_closings
+from chargeback.reports.closing.close import ClosingOrder, close
+from chargeback.reports.closing.documents import kept_statements
+from chargeback.reports.closing.preview import prepare
+from chargeback.reports.statements.compile import compile_statements
+from chargeback.reports.statements.posted import compile_posted
+from chargeback.store.control.closings import read_receipts
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.keys import CHARGE_PERIOD, POSTED_PERIOD
+from chargeback.store.queries.paging import Page
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import KeyValues, sums_by
+from tests.support.months import AUGUST, OCTOBER, SEPTEMBER, Months, amounts, months
+
+EVERYTHING = Selection.of_days(DayRange(AUGUST.start, OCTOBER.days.end))
+TEN = Decimal(10)
+
+
+@pytest.fixture
+def tenant(tmp_path: Path) -> Iterator[Months]:
+    """A tenant of three months."""
+    with months(tmp_path) as opened:
+        yield opened
+
+
+def sums(reader: TenantReader, *by: str, selection: Selection = EVERYTHING) -> dict[KeyValues, Decimal]:
+    """The sums of what a reader sees."""
+    return amounts(sums_by(reader, CHARGEBACKS, selection, by))
+
+
+def posted(tenant: Months, *by: str, as_of: datetime | None = None) -> dict[KeyValues, Decimal]:
+    """The sums of the books."""
+    with tenant.books(as_of) as reader:
+        return sums(reader, *by)
+
+
+def test_without_a_closed_month_everything_is_posted_to_itself(tenant: Months) -> None:
+    """The books are what is known."""
+    found = posted(tenant, POSTED_PERIOD, CHARGE_PERIOD)
+    assert found == {(each.id, each.id): Decimal(20) for each in (AUGUST, SEPTEMBER, OCTOBER)}
+
+
+def test_a_late_bill_is_posted_to_the_first_open_month(tenant: Months) -> None:
+    """The closed month stays, and the difference has the month that it is about."""
+    tenant.close(AUGUST)
+    tenant.charge(tenant.days[0], sa_1="7", sa_2="4.5")
+    by = (POSTED_PERIOD, CHARGE_PERIOD, "identity_id")
+    assert posted(tenant, *by) == {
+        (AUGUST.id, AUGUST.id, "sa-1"): Decimal(12),
+        (AUGUST.id, AUGUST.id, "sa-2"): Decimal(8),
+        (SEPTEMBER.id, AUGUST.id, "sa-1"): Decimal(1),
+        (SEPTEMBER.id, AUGUST.id, "sa-2"): Decimal("0.5"),
+        (SEPTEMBER.id, SEPTEMBER.id, "sa-1"): Decimal(12),
+        (SEPTEMBER.id, SEPTEMBER.id, "sa-2"): Decimal(8),
+        (OCTOBER.id, OCTOBER.id, "sa-1"): Decimal(12),
+        (OCTOBER.id, OCTOBER.id, "sa-2"): Decimal(8),
+    }
+
+
+def test_rows_that_move_between_identities_net_to_nothing_in_sum(tenant: Months) -> None:
+    """A correction is there for each of them, and none for all together."""
+    tenant.close(AUGUST)
+    tenant.charge(tenant.days[0], sa_1="4", sa_2="6")
+    of_september = Selection(SEPTEMBER.window)
+    with tenant.books() as reader:
+        found = sums(reader, CHARGE_PERIOD, "identity_id", selection=of_september)
+        whole = sums(reader, CHARGE_PERIOD, selection=of_september)
+    assert found[AUGUST.id, "sa-1"] == -2
+    assert found[AUGUST.id, "sa-2"] == 2
+    assert whole == {(SEPTEMBER.id,): Decimal(20)}
+
+
+def test_the_list_has_corrections_behind_the_rows_of_their_month(tenant: Months) -> None:
+    """Each says how it was posted; pages cut through both."""
+    tenant.close(AUGUST)
+    tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
+    of_september = Selection(SEPTEMBER.window)
+    with tenant.books() as reader:
+        rows, total = reader.list_rows(CHARGEBACKS, of_september, Page(0, 10))
+        paged = [reader.list_rows(CHARGEBACKS, of_september, Page(place, 1))[0][0] for place in range(total)]
+        net = b"".join(map(bytes, reader.export(CHARGEBACKS, of_september, ["identity_id", "amount"])))
+        ledger = b"".join(
+            map(bytes, reader.export(CHARGEBACKS, of_september, ["identity_id", "amount"], style="ledger"))
+        )
+    assert [(each["charge_class"], each["charge_period"], each["identity_id"], each["amount"]) for each in rows] == [
+        *[("regular", SEPTEMBER.id, identity, amount) for identity, amount in (("sa-1", "6.00"), ("sa-2", "4.00"))] * 2,
+        ("correction", AUGUST.id, "sa-1", "1.00"),
+    ]
+    assert paged == rows
+    assert net.decode().splitlines()[-1] == f"sa-1,1.00,{SEPTEMBER.id},correction,{AUGUST.id}"
+    assert ledger.decode().splitlines()[-2:] == [
+        f"sa-1,-6.00,{SEPTEMBER.id},correction,{AUGUST.id},reversal",
+        f"sa-1,7.00,{SEPTEMBER.id},correction,{AUGUST.id},replacement",
+    ]
+
+
+def test_tags_of_a_closed_month_move_later(tenant: Months) -> None:
+    """By tag, an edit of tags is a correction although no row has changed."""
+    tenant.by = ("tag:team",)
+    tenant.tag("sa-1", "payments")
+    tenant.close(AUGUST)
+    tenant.tag("sa-1", "search")
+    found = posted(tenant, POSTED_PERIOD, CHARGE_PERIOD, "tag:team")
+    assert found[AUGUST.id, AUGUST.id, "payments"] == 12
+    assert found[SEPTEMBER.id, AUGUST.id, "payments"] == -12
+    assert found[SEPTEMBER.id, AUGUST.id, "search"] == 12
+    assert (SEPTEMBER.id, SEPTEMBER.id, "payments") not in found
+
+
+def test_months_are_closed_in_order_and_reopened_from_the_end(tenant: Months) -> None:
+    """Whatever else is asked for is refused, and says what to do first."""
+    tenant.close(AUGUST)
+    with pytest.raises(PeriodRefused, match=r"close 2026-09 first"):
+        tenant.close(OCTOBER)
+    with pytest.raises(PeriodRefused, match="closed already"):
+        tenant.close(AUGUST)
+    with pytest.raises(PeriodRefused, match=r"before the books, which begin with 2026-08"):
+        tenant.close(AUGUST.previous)
+    tenant.close(SEPTEMBER)
+    with pytest.raises(PeriodRefused, match=r"reopen 2026-09 first"):
+        tenant.reopen(AUGUST)
+    tenant.reopen(SEPTEMBER)
+    tenant.seal(AUGUST)
+    with pytest.raises(PeriodRefused, match="sealed"):
+        tenant.reopen(AUGUST)
+
+
+def test_what_is_learned_of_a_sealed_month_is_not_posted(tenant: Months) -> None:
+    """Until then, it is."""
+    tenant.close(AUGUST)
+    tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
+    tenant.seal(AUGUST)
+    tenant.charge(tenant.days[0], sa_1="9", sa_2="4")
+    with tenant.books() as reader:
+        found = sums(reader, CHARGE_PERIOD, selection=Selection(SEPTEMBER.window))
+    assert found == {(AUGUST.id,): Decimal(1), (SEPTEMBER.id,): Decimal(20)}
+
+
+def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> None:
+    """Each says what it is about."""
+    order = ClosingOrder(AUGUST, "ann")
+    with pytest.raises(PeriodBlocked) as blocked:
+        close(tenant.view, tenant.books, lambda: tenant.store.control.write(durable=True), order, tenant.clock)
+    assert len(blocked.value.blockers) == 29
+    assert blocked.value.blockers[0]["id"] == "day-missing:2026-08-03"
+    with pytest.raises(PeriodBlocked, match="accruing"):
+        tenant.now = datetime.fromisoformat("2026-08-20T00:00:00Z")
+        tenant.close(AUGUST)
+
+
+def test_a_stale_preview_books_nothing(tenant: Months) -> None:
+    """The digest is that of the amounts; the same amounts again have the same."""
+    with tenant.books() as reader:
+        before = prepare(tenant.view, reader, AUGUST, tenant.now).answer.digest
+    tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
+    with pytest.raises(PreviewStale):
+        tenant.close(AUGUST, expected_digest=before)
+    tenant.charge(tenant.days[0], sa_1="6", sa_2="4")
+    closed = tenant.close(AUGUST, expected_digest=before).closing
+    assert closed is not None
+
+
+def test_closing_again_without_a_change_gives_the_same_digest(tenant: Months) -> None:
+    """The receipts of both stay, and their documents; the number of the statements says that it is the second one."""
+    tenant.close(AUGUST)
+    tenant.reopen(AUGUST)
+    tenant.close(AUGUST)
+    with tenant.store.control.read() as connection:
+        first, reopened, again = map(json.loads, read_receipts(connection))
+    assert (first["kind"], reopened["kind"], again["kind"]) == ("closed", "reopened", "closed")
+    assert first["digest"] == again["digest"]
+    with tenant.books() as reader, tenant.store.control.read() as connection:
+        closed = reader.books.find(AUGUST)
+        assert closed is not None
+        kept = kept_statements(tenant.store.facts.place, connection, closed, "identity_id")
+    assert kept is not None
+    assert [(each.number, each.supersedes) for each in kept.items] == [
+        ("CB-acme-2026-08-sa-1-2", "CB-acme-2026-08-sa-1"),
+        ("CB-acme-2026-08-sa-2-2", "CB-acme-2026-08-sa-2"),
+    ]
+
+
+def test_receipts_are_a_chain_that_anybody_can_check(tenant: Months) -> None:
+    """Each has the digest of the one before; a statement that was changed in the document is found."""
+    tenant.close(AUGUST)
+    tenant.close(SEPTEMBER)
+    with tenant.store.control.read() as connection:
+        texts = read_receipts(connection)
+    assert json.loads(texts[1])["previous"] == hashlib.sha256(texts[0].encode()).hexdigest()
+    with tenant.books() as reader:
+        assert list(check_closings(tenant.view, reader)) == []
+    (document,) = [
+        each for each in tenant.store.facts.root.glob("closings/statements-*") if AUGUST.id in each.read_text()
+    ][:1]
+    document.write_text(document.read_text().replace('"amount":"12.00"', '"amount":"13.00"'))
+    with tenant.books() as reader:
+        problems = list(check_closings(tenant.view, reader))
+    assert any("statement of sa-1" in each for each in problems)
+
+
+def test_the_same_key_closes_once(tenant: Months) -> None:
+    """A second request with it gets the first entry; for another month it is refused."""
+    first, second = (tenant.close(AUGUST, idempotency_key="k").closing for _ in range(2))
+    assert first == second
+    with pytest.raises(PeriodRefused, match="idempotency_key has closed 2026-08"):
+        tenant.close(SEPTEMBER, idempotency_key="k")
+
+
+def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
+    """Twelve changes of 0.004 are not lost, and twelve of 0.006 are not 0.12: what is booked of a value is, to the
+    cent, its statement as it is now."""
+    tenant.close(AUGUST)
+    period, booked = AUGUST, {"sa-1": Decimal(0), "sa-2": Decimal(0)}
+    day = tenant.days[0]
+    for number in range(1, 13):
+        tenant.charge(day, sa_1=f"{6 + number * Decimal('0.004')}", sa_2=f"{4 + number * Decimal('0.006')}")
+        period = period.next
+        tenant.now = datetime.combine(period.next.next.start, tenant.now.timetz())
+        with tenant.books() as reader:
+            for each in compile_posted(tenant.view, reader, period, "identity_id").items:
+                booked[each.recipient.value] += sum((part.rounded for part in each.corrections or ()), Decimal(0))
+        tenant.close(period)
+    with tenant.books() as reader:
+        now = compile_statements(tenant.view, reader.known(None), AUGUST.start, "identity_id")
+    assert booked == {
+        each.recipient.value: each.rounded - before for each, before in zip(now.items, (12, 8), strict=True)
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
+    """Late bills, moved shares, edits of tags, closings and reopenings, in any order: the sum of all months is what is
+    known now, by every grouping; a closed month never changes; and the books as of an instant are those of then."""
+    chance = random.Random(seed)
+    with months(tmp_path) as tenant:
+        tenant.by = ("identity_id", "tag:team")
+        kept: dict[AccountingPeriod, object] = {}
+        then: dict[datetime, object] = {}
+        for _ in range(14):
+            open_months = [each for each in periods_within(AUGUST, OCTOBER) if each not in kept]
+            what = chance.random()
+            if what < 0.5:
+                amount = Decimal(chance.randint(0, 900)) / 100
+                tenant.charge(chance.choice(tenant.days), sa_1=f"{amount}", sa_2=f"{TEN - amount}")
+            elif what < 0.7:
+                tenant.tag(chance.choice(["sa-1", "sa-2"]), chance.choice("xyz"))
+            elif what < 0.9 and open_months:
+                tenant.close(open_months[0])
+                kept[open_months[0]] = _of_month(tenant, open_months[0])
+            elif kept:
+                last = max(kept)
+                tenant.reopen(last)
+                del kept[last]
+            with tenant.books() as reader:
+                for by in ("identity_id", "tag:team"):
+                    assert sums(reader, by) == sums(reader.known(None), by), f"by {by}"
+            for period, found in kept.items():
+                assert _of_month(tenant, period) == found, f"{period.id} has changed"
+            now = _last_change(tenant)
+            then[now] = posted(tenant, POSTED_PERIOD, "tag:team")
+        for at, found in then.items():
+            assert posted(tenant, POSTED_PERIOD, "tag:team", as_of=at) == found, f"as of {at}"
+
+
+def _of_month(tenant: Months, period: AccountingPeriod) -> object:
+    with tenant.books() as reader:
+        return [
+            sums(reader, by, CHARGE_PERIOD, selection=Selection(period.window)) for by in ("identity_id", "tag:team")
+        ]
+
+
+def _last_change(tenant: Months) -> datetime:
+    with tenant.store.control.read() as connection:
+        found: str = connection.exec_driver_sql("SELECT facts_changed_at FROM tenant").scalar_one()
+    return datetime.fromisoformat(found).replace(tzinfo=tenant.now.tzinfo)

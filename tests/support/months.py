@@ -1,0 +1,130 @@
+"""A tenant of some whole months, whose days a test changes, with the books over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache, partial
+from pathlib import Path
+
+from chargeback.config.closing import ClosingProfile
+from chargeback.model.accounting import AccountingPeriod, periods_within
+from chargeback.model.inventory import Identity, Resource
+from chargeback.reports.closing.close import Closed, ClosingOrder, close, reopen, seal
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control import tags
+from chargeback.store.control.closings import Closing
+from chargeback.store.control.days import save_day
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.posted import PostedReader, open_posted
+from chargeback.store.queries.reader import open_reader
+from chargeback.store.tenant import TenantStore
+from tests.support.days import set_chargebacks
+from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
+
+AUGUST, SEPTEMBER, OCTOBER = (AccountingPeriod(date(2026, month, 1)) for month in (8, 9, 10))
+IDENTITIES = ("sa-1", "sa-2")
+
+_engine = cache(QueryEngine)
+
+
+@dataclass
+class Months:
+    """A tenant whose months of a few days each were billed and calculated; all other days are accepted when a month is
+    closed."""
+
+    store: TenantStore
+    days: tuple[date, ...]
+    by: tuple[str, ...] = ("identity_id",)
+    now: datetime = datetime(2026, 11, 10, tzinfo=UTC)
+    caches: LookupCaches = field(default_factory=LookupCaches)
+
+    @property
+    def view(self) -> TenantView:
+        """The tenant as the front ends see it."""
+        profile = ClosingProfile(by=self.by)
+        return TenantView("acme", self.store.tenant_id, self.store.ecosystem, 200, self.store, closing=profile)
+
+    @contextmanager
+    def books(self, as_of: datetime | None = None) -> Iterator[PostedReader]:
+        """A reader of what was posted, now or as of an instant."""
+        token = CancellationToken()
+        with open_reader(_engine(), self.store, token, self.caches, as_of=as_of) as reader:
+            yield open_posted(reader, self.store, token, self.caches, as_of)
+
+    def writing(self) -> object:
+        """A connection that writes."""
+        return self.store.control.write(durable=True)
+
+    def clock(self) -> datetime:
+        """The time, which goes on whenever somebody looks."""
+        self.now += timedelta(milliseconds=1)
+        return self.now
+
+    def charge(self, day: date, **amounts: str) -> None:
+        """Let a day cost this, by identity (``sa_1``)."""
+        shares = [Share(day, name.replace("_", "-"), amount) for name, amount in amounts.items()]
+        total = sum((Decimal(amount) for amount in amounts.values()), Decimal(0))
+        write_lines(self.store.facts, [line(day, f"{total:f}")])
+        write_shares(self.store.facts, shares)
+
+    def tag(self, identity: str, team: str) -> None:
+        """Let an identity belong to a team."""
+        write = tags.TagWrite("identity", identity, "team", team)
+        with self.store.control.write() as connection:
+            tags.write_many(connection, self.store.tenant_id, [write], created_by="test", override=True)
+
+    def close(self, period: AccountingPeriod, **more: str) -> Closed:
+        """Close a month; days without a bill are accepted."""
+        order = ClosingOrder(period, "ann", accept=["day-missing"], reason="A short month", **more)
+        return close(self.view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
+
+    def reopen(self, period: AccountingPeriod) -> Closing:
+        """Reopen a month."""
+        writing = partial(self.store.control.write, durable=True)
+        return reopen(self.view, writing, period, "ann", "Again", self.clock)
+
+    def seal(self, period: AccountingPeriod) -> Closing:
+        """Seal a month."""
+        return seal(self.view, partial(self.store.control.write, durable=True), period, "ann", "Done", self.clock)
+
+
+@contextmanager
+def months(
+    folder: Path, first: AccountingPeriod = AUGUST, last: AccountingPeriod = OCTOBER, *, days: int = 2
+) -> Iterator[Months]:
+    """A tenant with the first days of each month, each of 6.00 for one identity and 4.00 for another."""
+    known = tuple(
+        period.start + timedelta(days=number) for period in periods_within(first, last) for number in range(days)
+    )
+    with tenant_store(folder, fill=_FILLED.setdefault(known, partial(_fill, known))) as store:
+        yield Months(store, known)
+
+
+_FILLED: dict[tuple[date, ...], partial[None]] = {}
+
+
+def _fill(days: tuple[date, ...], store: TenantStore) -> None:
+    write_lines(store.facts, [line(day, "10") for day in days])
+    write_shares(store.facts, [Share(day, *each) for day in days for each in (("sa-1", "6"), ("sa-2", "4"))])
+    with store.control.write() as connection:
+        for day in days:
+            save_day(connection, day, billing_gathered=True, resources_gathered=True)
+            set_chargebacks(connection, day, revision=1)
+        ensure_known(
+            connection,
+            datetime(2026, 8, 1, tzinfo=UTC),
+            billed=[Resource("lkc-1", "kafka_cluster")],
+            charged=[Identity(name, "service_account") for name in IDENTITIES],
+        )
+
+
+def amounts(found: Mapping[tuple[str | None, ...], Decimal]) -> dict[tuple[str | None, ...], Decimal]:
+    """Sums without those of nothing."""
+    return {key: amount.normalize() for key, amount in found.items() if amount}
