@@ -160,6 +160,30 @@ def _category(house: House) -> dict[str, Any]:
     return {"headers": {"If-Match": found.headers["ETag"]}}
 
 
+def _opened(house: House) -> dict[str, Any]:
+    house.request("POST", f"{_DECEMBER}/reopen", json={"reason": "Again"})
+    return {}
+
+
+def _closed(house: House) -> dict[str, Any]:
+    house.request("POST", f"{_DECEMBER}/close", json=_CLOSE)
+    return {}
+
+
+def _adjusted(house: House) -> dict[str, Any]:
+    made = house.request("POST", f"{ACME}/adjustments", json=_FEE)
+    return {"path": f"{ACME}/adjustments/{made.json()['id']}"}
+
+
+def _reversing(house: House) -> dict[str, Any]:
+    return {"path": f"{_adjusted(house)['path']}/reverse"}
+
+
+def _invoiced(house: House) -> dict[str, Any]:
+    house.request("PUT", _INVOICE, json=_INVOICED)
+    return {}
+
+
 def _finding(_house: House) -> dict[str, Any]:
     return {"path": f"{ACME}/findings/{finding_id(IDLE_RESOURCE, 'lkc-1')}/snooze"}
 
@@ -174,6 +198,12 @@ _TAG = {"json": {"tag_value": "b"}}
 _PLACE = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team"}
 _NOTE = {"json": {"note": "Fine"}, "params": STATEMENT}
 _UNITS = f"{ACME}/cost-categories/units"
+#: A month without a bill, which can be closed if that is accepted.
+_DECEMBER = f"{ACME}/periods/2025-12"
+_CLOSE = {"accept": ["day-missing"], "reason": "Nothing was billed"}
+_FEE = {"period": "2026-01", "by": "identity_id", "value": "sa-1", "amount": "5.00", "kind": "fee", "reason": "Care"}
+_INVOICE = f"{ACME}/periods/2026-01/invoices/INV-1"
+_INVOICED = {"issuer": "Provider", "kind": "invoice", "status": "issued", "currency": "USD", "total": "50.00"}
 
 #: A valid request of each route that takes another method than GET.
 WRITES: Final = {
@@ -206,6 +236,16 @@ WRITES: Final = {
     f"DELETE {TENANT}/views/{{view_id}}": Write({}, "", _view),
     f"POST {TENANT}/statement/acknowledge": Write(_NOTE, f"{ACME}/statement/acknowledge"),
     f"POST {TENANT}/statement/dispute": Write(_NOTE, f"{ACME}/statement/dispute"),
+    f"POST {TENANT}/periods/{{period}}/close": Write({"json": _CLOSE}, f"{_DECEMBER}/close", _opened),
+    f"POST {TENANT}/periods/{{period}}/reopen": Write({"json": {"reason": "Again"}}, f"{_DECEMBER}/reopen", _closed),
+    f"POST {TENANT}/periods/{{period}}/seal": Write({"json": {"reason": "Done"}}, f"{_DECEMBER}/seal", _closed),
+    f"POST {TENANT}/adjustments": Write({"json": _FEE}, f"{ACME}/adjustments"),
+    f"DELETE {TENANT}/adjustments/{{number}}": Write({}, "", _adjusted),
+    f"POST {TENANT}/adjustments/{{number}}/reverse": Write(
+        {"json": {"period": "2026-01", "reason": "Twice"}}, "", _reversing
+    ),
+    f"PUT {TENANT}/periods/{{period}}/invoices/{{invoice_id}}": Write({"json": _INVOICED}, _INVOICE),
+    f"DELETE {TENANT}/periods/{{period}}/invoices/{{invoice_id}}": Write({}, _INVOICE, _invoiced),
     f"PUT {TENANT}/cost-categories/{{category_key}}": Write(
         {"json": {"document": CATEGORY | {"default": "Other"}}}, _UNITS, _category
     ),

@@ -14,6 +14,7 @@ from chargeback.api.routes.export import ExportFilters, ExportRequest
 from chargeback.api.routes.topic_attributions import TopicAggregateQuery, TopicQuery, TopicRow
 from chargeback.api.selecting import DatasetQuery
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADATA, TAGS, TOPIC_ATTRIBUTIONS, Dataset
+from chargeback.store.queries.keys import POSTING
 from chargeback.store.queries.selection import CategoryFilter, TagFilter, equal
 
 #: The values of cost categories of a row.
@@ -28,7 +29,8 @@ DATES = {"start_date": "2026-01-01", "end_date": "2026-01-02"}
 def test_a_row_has_the_columns_of_its_dataset(model: type[BaseModel], dataset: Dataset) -> None:
     """Nothing is documented that is not there, and the reverse."""
     columns = {column.name for column in dataset.columns}
-    names = {"identity_name", "resource_name"} if model is ChargebackRow else set()  # looked up where asked for
+    # Looked up where asked for, and what the books add.
+    names = {"identity_name", "resource_name", *POSTING} if model is ChargebackRow else set()
     assert set(model.model_fields) - {METADATA, TAGS, CATEGORIES} == columns | names
     assert (CATEGORIES in model.model_fields) == dataset.shows_categories
     assert (METADATA in model.model_fields, TAGS in model.model_fields) == (bool(dataset.metadata), dataset.shows_tags)

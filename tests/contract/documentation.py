@@ -80,7 +80,8 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
 | 403 | the caller lacks the right that the request needs; a change sent by a web page of another origin |
 | 404 | the path, tenant, entity, tag or dimension does not exist |
 | 405 | the path does not support the method |
-| 409 | a run is in progress, or the tenant is suspended; the entity already has a tag with this key; a requested sum \
+| 409 | a run is in progress, or the tenant is suspended; the entity already has a tag with this key; a month cannot \
+be closed, or a change would move amounts of closed months, see [closing](closing.md); a requested sum \
 has more than 26 digits before the decimal point (18 in another currency), so an amount is wrong: see \
 [troubleshooting](operations.md#troubleshooting) |
 | 412 | someone else was faster: what `If-Match` names is no longer what is there |
@@ -100,6 +101,7 @@ service with `--mode both`.
 `GET /metrics/chargebacks` (see [emitters](emitters.md)) return OpenMetrics text.
 `GET {TENANT}/statement.html` and `GET {TENANT}/statement.pdf` take the parameters of
 `…/statement` and return it as a page and as PDF, see [statements](statements.md#over-http).
+`GET {TENANT}/closings.jsonl` returns the receipts of closed months, see [closing](closing.md#receipts).
 
 By default, requests are not authenticated: everyone who reaches the address may do everything. With `access.mode`
 `proxy` or `jwt`, a request needs an identity, which comes from an authenticating proxy, a signed token or an access
@@ -307,6 +309,9 @@ def page_of(document: dict[str, Any], wrong: httpx.Response, ask: Callable[[Exam
     operations = [operation for item in document["paths"].values() for operation in item.values()]
     chapters: dict[str, list[str]] = {operation["tags"][0]: [] for operation in operations}
     for example in EXAMPLES:
+        if not example.is_shown:
+            ask(example)
+            continue
         method, _, _ = example.endpoint.partition(" ")
         (named,) = document["paths"][BY_NAME[example.endpoint].documented][method.lower()]["tags"]
         chapters[named] += _section(document, example, ask(example))

@@ -40,7 +40,16 @@ _FOCUS = frozenset({"version", "split", "columns"})
 _LIST = {"search", "sort_by", "sort_order"} | _TAG
 
 
-_STATEMENTS = ("period", "by", "as_of")
+_STATEMENTS = ("period", "by", "as_of", "basis")
+#: What says that a change may move amounts of closed months.
+_RESTATING = frozenset({"restate_closed", "reason"})
+_ADJUSTMENT = frozenset(
+    {
+        *("period", "until", "recurring", "by", "value", "from", "amount", "kind", "applies_to", "reason", "reference"),
+        *("exact", "idempotency_key"),
+    }
+)
+_INVOICE = frozenset({"issuer", "kind", "status", "references", "issued", "due", "currency", "total", "tax", "lines"})
 _MONTH = (("period", "2026-01"), ("by", "identity_id"))
 
 
@@ -91,6 +100,8 @@ class Endpoint:
             "view_id": "1",
             "finding_id": "0123456789abcdef",
             "period": "2026-01",
+            "number": "1",
+            "invoice_id": "INV-1",
             "category_key": "cost_center",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
@@ -118,6 +129,7 @@ ENDPOINTS = (
         "time_bucket",
         "include",
         "currency",
+        "basis",
         specified=False,
     ),
     _get(f"{TENANT}", specified=False),
@@ -175,7 +187,7 @@ ENDPOINTS = (
         "PUT",
         f"{TENANT}/cost-categories/{{category_key}}",
         query=frozenset({"dry_run", "period"}),
-        body=frozenset({"document", "reason"}),
+        body=frozenset({"document"}) | _RESTATING,
         success=201,
         other_success=200,
         specified=False,
@@ -183,7 +195,7 @@ ENDPOINTS = (
     Endpoint(
         "PUT",
         f"{TENANT}/cost-categories/{{category_key}}/rules.csv",
-        body=frozenset({"csv", "reason"}),
+        body=frozenset({"csv"}) | _RESTATING,
         success=201,
         other_success=200,
         specified=False,
@@ -191,7 +203,7 @@ ENDPOINTS = (
     Endpoint(
         "DELETE",
         f"{TENANT}/cost-categories/{{category_key}}",
-        query=frozenset({"reason"}),
+        query=_RESTATING,
         success=204,
         specified=False,
     ),
@@ -203,8 +215,9 @@ ENDPOINTS = (
         "sort_order",
         "min_amount",
         "names",
+        "basis",
     ),
-    _get(f"{TENANT}/chargebacks.csv", *_CHARGEBACKS, *_TAG, specified=False),
+    _get(f"{TENANT}/chargebacks.csv", *_CHARGEBACKS, *_TAG, "basis", specified=False),
     _get(f"{TENANT}/billing.csv", *_BILLING, specified=False),
     _get(f"{TENANT}/topic-attributions.csv", *_TOPICS, specified=False),
     _get(
@@ -217,6 +230,7 @@ ENDPOINTS = (
         "time_bucket",
         "include",
         "currency",
+        "basis",
         specified=False,
     ),
     _get(f"{TENANT}/topics.csv", *_COSTS, "top", "compare", "currency", specified=False),
@@ -260,13 +274,14 @@ ENDPOINTS = (
         specified=False,
     ),
     _get(f"{TENANT}/chargebacks/allocation-issues", *_CHARGEBACKS, *_TAG),
-    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", "names", "currency", *_CHARGEBACKS),
+    _get(f"{TENANT}/chargebacks/aggregate", "group_by", "time_bucket", "names", "currency", "basis", *_CHARGEBACKS),
     _get(
         f"{TENANT}/chargebacks/aggregate.csv",
         "group_by",
         "time_bucket",
         "names",
         "currency",
+        "basis",
         *_CHARGEBACKS,
         specified=False,
     ),
@@ -274,19 +289,24 @@ ENDPOINTS = (
     _get(f"{TENANT}/identities", "identity_type", *_TIME, *_LIST),
     _get(f"{TENANT}/inventory/summary"),
     _get(ENTITY),
-    Endpoint("POST", ENTITY, body=_PERIOD | {"tag_key", "tag_value", "created_by"}, success=201),
-    Endpoint("PUT", f"{ENTITY}/{{tag_key}}", body=_PERIOD | {"tag_value", "replace_periods"}),
-    Endpoint("PATCH", f"{ENTITY}/{{tag_key}}", body=_PERIOD | {"tag_value", "replace_periods"}, specified=False),
-    Endpoint("DELETE", f"{ENTITY}/{{tag_key}}", query=frozenset({"valid_from"}), success=204),
+    Endpoint("POST", ENTITY, body=_PERIOD | _RESTATING | {"tag_key", "tag_value", "created_by"}, success=201),
+    Endpoint("PUT", f"{ENTITY}/{{tag_key}}", body=_PERIOD | _RESTATING | {"tag_value", "replace_periods"}),
+    Endpoint(
+        "PATCH",
+        f"{ENTITY}/{{tag_key}}",
+        body=_PERIOD | _RESTATING | {"tag_value", "replace_periods"},
+        specified=False,
+    ),
+    Endpoint("DELETE", f"{ENTITY}/{{tag_key}}", query=_RESTATING | {"valid_from"}, success=204),
     _get(f"{TENANT}/tags", "entity_type", "tag_key"),
     _get(f"{TENANT}/tags/keys", specified=False),
     _get(f"{TENANT}/tags/keys/{{tag_key}}/values", "q", specified=False),
-    Endpoint("POST", f"{TENANT}/tags/bulk", body=_BULK | {"items"}),
-    Endpoint("POST", f"{TENANT}/tags/bulk-delete", body=frozenset({"items", "dry_run"}), specified=False),
+    Endpoint("POST", f"{TENANT}/tags/bulk", body=_BULK | _RESTATING | {"items"}),
+    Endpoint("POST", f"{TENANT}/tags/bulk-delete", body=_RESTATING | {"items", "dry_run"}, specified=False),
     Endpoint(
         "POST",
         f"{TENANT}/tags/bulk-by-filter",
-        body=_DATES | _PERIOD | _BULK | {"identity_id", "tag_key", "display_name"},
+        body=_DATES | _PERIOD | _BULK | _RESTATING | {"identity_id", "tag_key", "display_name"},
     ),
     Endpoint(
         "POST",
@@ -295,7 +315,7 @@ ENDPOINTS = (
         success=202,
     ),
     _get(f"{TENANT}/pipeline/status"),
-    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"format", "columns", "filters", "as_of"}),
+    Endpoint("POST", f"{TENANT}/export", body=_DATES | {"format", "columns", "filters", "as_of", "basis", "style"}),
     Endpoint("POST", f"{TENANT}/export/focus", body=_DATES | _FOCUS | {"format"}, specified=False),
     _get(f"{TENANT}/export/focus/metadata", *_FOCUS, specified=False),
     *(
@@ -316,7 +336,7 @@ ENDPOINTS = (
         Endpoint(
             "POST",
             f"{TENANT}/statement/{said}",
-            frozenset({"period", "by", "value"}),
+            frozenset({"period", "by", "value", "basis"}),
             body=frozenset({"note", "number", "digest", "created_by"}),
             specified=False,
             needed=(*_MONTH, ("value", "nobody")),
@@ -326,10 +346,39 @@ ENDPOINTS = (
     Endpoint(
         "GET",
         f"{TENANT}/periods/{{period}}/journal",
-        frozenset({"by", "as_of", "format", "template"}),
+        frozenset({"by", "as_of", "basis", "format", "template"}),
         specified=False,
         needed=(("by", "identity_id"),),
     ),
+    _get(f"{TENANT}/periods", "as_of", specified=False),
+    _get(f"{TENANT}/periods.csv", "as_of", specified=False),
+    _get(f"{TENANT}/periods/{{period}}", "as_of", specified=False),
+    _get(f"{TENANT}/periods/{{period}}/closing-preview", "as_of", "by", specified=False),
+    Endpoint(
+        "POST",
+        f"{TENANT}/periods/{{period}}/close",
+        body=frozenset({"note", "expected_digest", "accept", "reason", "idempotency_key"}),
+        other_success=202,
+        specified=False,
+    ),
+    *(
+        Endpoint("POST", f"{TENANT}/periods/{{period}}/{what}", body=frozenset({"reason"}), specified=False)
+        for what in ("reopen", "seal")
+    ),
+    _get(f"{TENANT}/closings.jsonl", specified=False),
+    _get(f"{TENANT}/adjustments", "period", specified=False),
+    Endpoint("POST", f"{TENANT}/adjustments", body=_ADJUSTMENT, success=201, specified=False),
+    Endpoint("DELETE", f"{TENANT}/adjustments/{{number}}", success=204, specified=False),
+    Endpoint(
+        "POST",
+        f"{TENANT}/adjustments/{{number}}/reverse",
+        body=frozenset({"period", "reason"}),
+        success=201,
+        specified=False,
+    ),
+    _get(f"{TENANT}/periods/{{period}}/invoices", specified=False),
+    Endpoint("PUT", f"{TENANT}/periods/{{period}}/invoices/{{invoice_id}}", body=_INVOICE, specified=False),
+    Endpoint("DELETE", f"{TENANT}/periods/{{period}}/invoices/{{invoice_id}}", success=204, specified=False),
     _get(f"{TENANT}/topic-attributions", *_TOPICS),
     _get(f"{TENANT}/topic-attributions/aggregate", "group_by", "time_bucket", "currency", *_TOPICS),
     _get(f"{TENANT}/topic-attributions/dates", "as_of"),

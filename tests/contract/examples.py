@@ -19,6 +19,8 @@ AGO = """ago() { jq -nr "now - $1 * 86400 | strftime(\\"%F\\")"; }"""
 #: A day that has data in the demo, as a shell writes it.
 SOME_DAY = "$(ago 8)"
 SOME_MONTH = "$(ago 8 | cut -c 1-7)"
+#: A month before the data of the demo.
+EARLIER = "$(ago 70 | cut -c 1-7)"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Example:
     if_match: str | None = None
     #: The first line of an answer that is a CSV file.
     header: str | None = None
+    #: Whether the page has it; else it only prepares the next one.
+    is_shown: bool = True
 
     @property
     def method(self) -> str:
@@ -392,4 +396,59 @@ EXAMPLES = (
     Example(f"DELETE {TENANT}/cost-categories/{{category_key}}", f"{UNIT}?reason=unused", None, "$ETAG"),
     Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run"),
     Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status"),
+    Example(f"GET {TENANT}/periods", f"{PEOPLE}/periods"),
+    Example(
+        f"GET {TENANT}/periods.csv",
+        f"{PEOPLE}/periods.csv",
+        header="period_id,start,end,state,billed,regular,corrections,adjustments,posted,closed_at,digest",
+    ),
+    Example(f"GET {TENANT}/periods/{{period}}", f"{PEOPLE}/periods/{SOME_MONTH}"),
+    Example(f"GET {TENANT}/periods/{{period}}/closing-preview", f"{PEOPLE}/periods/{SOME_MONTH}/closing-preview"),
+    Example(
+        f"POST {TENANT}/adjustments",
+        f"{PEOPLE}/adjustments",
+        {
+            "period": SOME_MONTH,
+            "by": "tag:team",
+            "value": "payments",
+            "from": "UNTAGGED",
+            "amount": "25.00",
+            "kind": "reallocation",
+            "reason": "Shared connector",
+        },
+    ),
+    Example(f"GET {TENANT}/adjustments", f"{PEOPLE}/adjustments"),
+    Example(
+        f"POST {TENANT}/adjustments/{{number}}/reverse",
+        f"{PEOPLE}/adjustments/1/reverse",
+        {"period": SOME_MONTH, "reason": "Booked twice"},
+    ),
+    Example(f"DELETE {TENANT}/adjustments/{{number}}", f"{PEOPLE}/adjustments/2"),
+    Example(
+        f"PUT {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
+        f"{PEOPLE}/periods/{SOME_MONTH}/invoices/INV-1042",
+        {"issuer": "Confluent, Inc.", "kind": "invoice", "status": "issued", "currency": "USD", "total": "1234.50"},
+    ),
+    Example(f"GET {TENANT}/periods/{{period}}/invoices", f"{PEOPLE}/periods/{SOME_MONTH}/invoices"),
+    Example(
+        f"DELETE {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
+        f"{PEOPLE}/periods/{SOME_MONTH}/invoices/INV-1042",
+    ),
+    Example(
+        f"POST {TENANT}/periods/{{period}}/close",
+        f"{PEOPLE}/periods/{EARLIER}/close",
+        {"note": "The first month of the books", "accept": ["day-missing"], "reason": "Nothing was billed"},
+    ),
+    Example(
+        f"POST {TENANT}/periods/{{period}}/reopen",
+        f"{PEOPLE}/periods/{EARLIER}/reopen",
+        {"reason": "A corrected invoice"},
+    ),
+    Example(
+        f"POST {TENANT}/periods/{{period}}/close",
+        f"{PEOPLE}/periods/{EARLIER}/close",
+        {"accept": ["day-missing"], "reason": "Nothing was billed"},
+        is_shown=False,
+    ),
+    Example(f"POST {TENANT}/periods/{{period}}/seal", f"{PEOPLE}/periods/{EARLIER}/seal", {"reason": "Audited"}),
 )

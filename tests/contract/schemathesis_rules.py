@@ -55,6 +55,21 @@ _RULES = (
     ("mapping", "should be YAML of a mapping"),
     ("mapping.date_format", "should tell day, month and year"),
     ("csv", "is not CSV"),
+    ("from", "should be given for a reallocation"),
+    ("from", "should not be the value that gets"),
+    ("until", "should not be"),
+    ("amount", "should have at most"),
+    ("amount", "should not be zero"),
+    ("reason", "is needed with restate_closed"),
+    ("style", "should be given with basis=posted only"),
+    ("timezone", "should be UTC with basis=posted"),
+    ("time_bucket", "should be month or all with basis=posted"),
+    *((name, "should be whole months of UTC") for name in ("start_date", "basis", "period")),
+    *((name, "should not be before") for name in ("start_date", "basis", "period")),
+    ("include", "should have issues only with basis=posted"),
+    ("compare", "should be previous or none with basis=posted"),
+    *((name, "should not be given with basis=posted") for name in ("sort_by", "sort_order", "min_amount")),
+    ("columns", "should not have category_share"),
 )
 #: Instants at the ends of the calendar that have no counterpart in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"

@@ -39,7 +39,7 @@ def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
     asker, documented = Asker(scratch, "scratch"), sections(PAGE.read_text(encoding="utf-8"))
     for example in EXAMPLES:
         text = documented[example.endpoint]
-        assert f"$ {example.command}\n" in text, example.endpoint
+        assert f"$ {example.command}\n" in text or not example.is_shown, example.endpoint
         response = asker.ask(example)
         endpoint = BY_NAME[example.endpoint]
         assert response.status_code in (endpoint.success, endpoint.other_success), f"{example.command}: {response.text}"

@@ -22,7 +22,10 @@ from tests.contract.examples import EXAMPLES
 
 STALE = "stale: run `python -m tests.contract.documentation`"
 #: Endpoints whose answers are no JSON and no CSV; a page of their own describes them.
-ELSEWHERE = {"GET /metrics/chargebacks", f"GET {TENANT}/statement.html", f"GET {TENANT}/statement.pdf"}
+ELSEWHERE = {
+    "GET /metrics/chargebacks",
+    *(f"GET {TENANT}/{name}" for name in ("statement.html", "statement.pdf", "closings.jsonl")),
+}
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,8 @@ def create_app_from(
             rules=_rules(tenant),
             focus=tenant.focus,
             journal=tenant.journal,
+            closing=tenant.closing,
+            issuer=tenant.settings.statements.issuer,
         )
         for name, tenant in configuration.tenants.items()
     }

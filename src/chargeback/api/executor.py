@@ -29,6 +29,7 @@ from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
 from chargeback.store.queries.version import DataVersion, read_version
 from chargeback.store.queries.visible_sums import VisibleEntities
@@ -314,6 +315,10 @@ class RequestContext:
     def reader(self, tenant: TenantView) -> AbstractContextManager[TenantReader]:
         """Open a reader of the tenant's facts; to be called in a thread."""
         return self._reader(tenant, self._executor.query_slot())
+
+    def posted(self, tenant: TenantView, reader: TenantReader, as_of: datetime | None) -> PostedReader:
+        """Return the reader of what was posted, instead of one as of the same instant; to be called in a thread."""
+        return open_posted(reader, tenant.whole_store, self.token, self._executor.lookups, as_of)
 
     async def run_blocking(self, tenant: TenantView | None, func: Callable[[], T]) -> T:
         """Return the result of other blocking work of a tenant or, with None, of the service."""

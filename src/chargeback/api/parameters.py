@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, from_json
 
 from chargeback.api.problems import InvalidParameter, InvalidRequest
+from chargeback.model.accounting import PERIOD_ID
 from chargeback.model.days import InstantRange, instants, parse_instant, utc_now, zone_named
 from chargeback.model.texts import VISIBLE, is_visible
 from chargeback.store.queries.paging import Page
@@ -138,6 +139,12 @@ OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(
 #: The id of a resource, an identity or another entity of the inventory.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+#: A month by its id.
+PeriodId = Annotated[
+    str,
+    StringConstraints(pattern=PERIOD_ID),
+    Field(description="The month, of UTC days.", examples=["2026-10"]),
+]
 TagKey = Annotated[str, StringConstraints(pattern=TAG_KEY)]
 CategoryKey = Annotated[str, StringConstraints(pattern=CATEGORY_KEY)]
 
@@ -170,6 +177,24 @@ class StrictModel(BaseModel):
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
         """Check rules that span several fields, at ``now``; fields that are invalid themselves are ignored."""
         return []
+
+
+class Restating(StrictModel):
+    """A change that may move amounts of closed months. A model of it has a ``reason``."""
+
+    restate_closed: bool = Field(
+        default=False,
+        description="Make the change even if it moves amounts of closed months: it is then posted to the first open "
+        "one, as a correction. Needs a `reason`.",
+    )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that there is a reason."""
+        errors = super().cross_checks(raw, now)
+        if raw.get("restate_closed") in (True, "true", "1") and not raw.get("reason"):
+            errors.append(InvalidParameter("reason", "is needed with restate_closed"))
+        return errors
 
 
 class DateRangeParameters(StrictModel):

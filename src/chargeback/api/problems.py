@@ -31,7 +31,11 @@ from chargeback.errors import (
     LeaseHeld,
     NoRunner,
     PdfUnavailable,
+    PeriodBlocked,
+    PeriodRefused,
+    PreviewStale,
     QueryTimeout,
+    ReachesIntoClosed,
     SchemaError,
     StorageError,
     SumTooLarge,
@@ -49,6 +53,8 @@ MEDIA_TYPE = "application/problem+json"
 BUSY_RETRY_SECONDS = 30
 #: The number of days that an error about forgotten days lists.
 _MOST_FORGOTTEN = 100
+#: The number of amounts that an error about closed months lists.
+_MOST_MOVED = 100
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,9 @@ _TITLES = {
     "sum-too-large": "Sum too large",
     "timeout": "Request timed out",
     "history-gone": "No longer kept",
+    "period-blocked": "The month cannot be closed",
+    "preview-stale": "The month has changed",
+    "reaches-into-closed": "Closed months would change",
     "topic-attribution-unavailable": "Topic attribution unavailable",
     "pdf-unavailable": "PDF files are not installed",
     "template-failed": "The template failed",
@@ -266,6 +275,8 @@ def error_response(error: Exception) -> Response:
             return problem(503, "busy", error.message, headers={"Retry-After": str(BUSY_RETRY_SECONDS)})
         case QueryTimeout():
             return problem(504, "timeout", "The request was cancelled because it ran too long; query fewer days.")
+        case PeriodRefused():
+            return _period_refused(error)
         case HistoryGone():
             return _history_gone(error)
         case DamagedFacts():
@@ -282,6 +293,25 @@ def error_response(error: Exception) -> Response:
             )
         case _:
             return unexpected_error(error)
+
+
+def _period_refused(error: PeriodRefused) -> Response:
+    """The response to a change of a month, or of what a closed month is made of."""
+    more: dict[str, Any] = {}
+    kind = "conflict"
+    match error:
+        case PeriodBlocked():
+            kind, more = "period-blocked", {"blockers": error.blockers}
+        case PreviewStale():
+            kind, more = "preview-stale", {"digest": error.digest}
+        case ReachesIntoClosed():
+            kind, more = "reaches-into-closed", {"moved": error.moved[:_MOST_MOVED]}
+    return problem(409, kind, sentence(error.message), **more)
+
+
+def sentence(text: str) -> str:
+    """Return the message of an error as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _history_gone(error: HistoryGone) -> Response:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date, datetime
-from typing import Annotated, Any, ClassVar, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from pydantic import Field, StringConstraints, field_validator
 
@@ -152,6 +152,47 @@ class ComparingQuery(DatasetQuery):
         selection = replace(self.selection(lookback_days, last), window=instants(period.start, period.end, self.zone))
         previous = None if compared is None else instants(compared.start, compared.end, self.zone)
         return Comparison(period, compared, selection, previous)
+
+
+Basis = Annotated[
+    Literal["accrual", "posted"],
+    Field(
+        description="`accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is "
+        "posted what was known of it when it was closed and, as corrections, what was learned of earlier months since "
+        "the month before was closed; to an open one what is known now. Then the period must be whole months of UTC."
+    ),
+]
+_POSTED_UNITS = ("month", "all")
+
+
+class PostedQuery(DatasetQuery):
+    """Parameters of what is accrued or posted."""
+
+    basis: Basis = "accrual"
+
+    @property
+    def is_posted(self) -> bool:
+        """Whether the books are asked for."""
+        return self.basis == "posted"
+
+    @property
+    def as_charged(self) -> Self:
+        """The same with what only costs by day have, changed to what the books have: months."""
+        if self.is_posted and "time_bucket" in type(self).model_fields and "time_bucket" not in self.model_fields_set:
+            return self.model_copy(update={"time_bucket": "month"})
+        return self
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that what is posted is asked for by months."""
+        errors = super().cross_checks(raw, now)
+        if raw.get("basis") != "posted":
+            return errors
+        if raw.get("timezone", "UTC") != "UTC":
+            errors.append(InvalidParameter("timezone", "should be UTC with basis=posted: months are closed in UTC"))
+        if raw.get("time_bucket", "month") not in _POSTED_UNITS:
+            errors.append(InvalidParameter("time_bucket", "should be month or all with basis=posted"))
+        return errors
 
 
 class GroupedQuery(DatasetQuery):

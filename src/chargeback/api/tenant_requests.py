@@ -13,7 +13,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, TypeVar
 
@@ -26,15 +26,22 @@ from chargeback.access.caller import TenantAccess
 from chargeback.api.authorisation import accepts_only_csv
 from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
 from chargeback.api.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
-from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters, Restating
+from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import ByteStream, attachment, digest_of
-from chargeback.api.selecting import ComparingQuery, DatasetQuery
+from chargeback.api.selecting import ComparingQuery, DatasetQuery, PostedQuery
 from chargeback.api.services import Services
+from chargeback.model.accounting import periods_of
+from chargeback.model.days import InstantRange
 from chargeback.page import accepts_encoding
+from chargeback.reports.closing.reach import check_reach, moved_in_closed
 from chargeback.reports.periods import Comparison
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.audit import PERIOD_RESTATED, AuditEntry, record
+from chargeback.store.control.closings import read_books
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.revisions import read_entity_revisions, read_revisions
+from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.version import DataVersion
@@ -112,7 +119,11 @@ class TenantRequest:
             with tenant.store.control.read() as connection:
                 last = read_revisions(connection).last_calculated
             headers.update(category_versions(reader))
-            yield from reader.export(params.dataset, params.selection(tenant.lookback_days, last))
+            selection = params.selection(tenant.lookback_days, last)
+            if isinstance(params, PostedQuery) and params.is_posted:
+                reader = self.context.posted(tenant, reader, params.as_of)
+            check_posted(reader, selection.window)
+            yield from reader.export(params.dataset, selection)
 
         headers = attachment(name) | {"Cache-Control": CACHE_CONTROL, "Vary": "Accept"}
         # The stream has read its first pieces, and therefore the versions, when the response begins.
@@ -172,11 +183,15 @@ class FactsRequest(TenantRequest):
 
     def selection(self, params: DatasetQuery) -> Selection:
         """Return the rows that are requested."""
-        return params.selection(self.tenant.lookback_days, self.version.control.last_calculated)
+        found = params.selection(self.tenant.lookback_days, self.version.control.last_calculated)
+        check_posted(self.reader, found.window)
+        return found
 
     def comparison(self, params: ComparingQuery) -> Comparison:
         """Return the rows of the two periods that are requested."""
-        return params.comparison(self.tenant.lookback_days, self.version.control.last_calculated)
+        found = params.comparison(self.tenant.lookback_days, self.version.control.last_calculated)
+        check_posted(self.reader, found.selection.window)
+        return found
 
     async def respond(self, call: Call, params: CommonParameters, caching: Caching) -> Response:
         """Return the response; ``call`` is not made if the client or the cache has it."""
@@ -194,7 +209,8 @@ class FactsRequest(TenantRequest):
             if known is not None:
                 return Response(known[0], headers=known[1])
             with open_reader() as reader:
-                self.reader = reader
+                is_posted = isinstance(params, PostedQuery) and params.is_posted
+                self.reader = self.context.posted(self.tenant, reader, as_of) if is_posted else reader
                 response = call()
             response.headers.update(category_versions(reader))
             tag = self.tag_of(response, made_of)
@@ -303,6 +319,30 @@ class ChangeRequest(TenantRequest):
         request was cancelled before the commit."""
         return self.context.writing(self.tenant)
 
+    @contextmanager
+    def posted_reader(self) -> Iterator[PostedReader]:
+        """Open a reader of what was posted."""
+        with self.reader() as reader:
+            yield self.context.posted(self.tenant, reader, None)
+
+    @contextmanager
+    def changing(self, who: str, restating: Restating) -> Iterator[Connection]:
+        """Open the same for a change of tags or cost categories. One that moves amounts of closed months is refused,
+        unless it is ``restating``; then the audit log says so, as of ``who``."""
+        with self.writing() as connection:
+            yield connection
+            books = read_books(connection)
+            if books.start is None:
+                return
+            with self.reader() as reader:
+                moved = moved_in_closed(self.tenant, reader, self.executor.lookups, books, connection)
+            if not restating.restate_closed:
+                check_reach(moved, books, self.tenant.currency)
+            elif moved:
+                after = {"reason": getattr(restating, "reason", None), "values": len(moved)}
+                months = "/".join(sorted({each.period_id for each in moved}))
+                record(connection, who, [AuditEntry(PERIOD_RESTATED, f"period/{months}", None, after)])
+
 
 class CalculationRequest(ChangeRequest):
     """A request that calculates from the facts and from what was sent. In its thread it has a ``tenant_reader``."""
@@ -347,6 +387,19 @@ def compressed(response: Response) -> Response:
     smaller = gzip.compress(body, _LEVEL, mtime=0)
     headers = {**response.headers, "content-encoding": "gzip", "content-length": str(len(smaller))}
     return Response(smaller, status_code=response.status_code, headers=headers)
+
+
+def check_posted(reader: TenantReader, window: InstantRange) -> None:
+    """Check that a reader of what was posted can answer about a window.
+
+    Raises:
+        InvalidRequest: it is no whole months, or begins before the books.
+    """
+    if isinstance(reader, PostedReader):
+        try:
+            reader.books.regular(periods_of(window)[0])
+        except ValueError as error:
+            raise InvalidRequest([InvalidParameter("start_date", str(error))]) from None
 
 
 def category_versions(reader: TenantReader) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -10,11 +10,14 @@ import typer
 
 from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, chosen_tenants
-from chargeback.cli.statements import compile_from_storage, print_tie_out, to_grouping, to_month
+from chargeback.cli.statements import BasisOption, opened, print_tie_out, to_basis, to_grouping, to_month
+from chargeback.model.accounting import AccountingPeriod
 
 if TYPE_CHECKING:
+    from chargeback.config import Tenant
     from chargeback.config.journal import JournalProfile
-    from chargeback.reports.statements.content import JournalAnswer
+    from chargeback.reports.closing.statements import Basis
+    from chargeback.reports.statements.content import JournalAnswer, Statements
 
 _FORMATS: Final = ("csv", "json")
 
@@ -53,12 +56,12 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
             metavar=INSTANT, formats=INSTANT_FORMATS, help="The journal of what was charged at this instant, in UTC."
         ),
     ] = None,
+    basis: BasisOption = None,
 ) -> None:
     """Write the journal of a month. Debit each cost centre with its statement, and credit the clearing account; exit
     with 1 if the statements do not add up to the bill."""
     from chargeback.config import load_configuration
     from chargeback.emitters.files import write_whole
-    from chargeback.reports.statements.journal import journal_of
 
     if category is not None and by is not None:
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
@@ -71,14 +74,27 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter(f"should be one of journal.templates: {known}", param_hint="--template")
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     grouping = by or (profile.by if category is None else f"category:{category}")
-    found = compile_from_storage(chosen, date.fromisoformat(f"{period}-01"), grouping, instant)
-    made = journal_of(found, profile)
+    found, made = _compiled(chosen, AccountingPeriod.named(period), grouping, instant, to_basis(basis))
     write_whole(to, [_written(made, profile, form, template)], lambda: None)
     typer.echo(
         f"{to}: {len(made.lines)} lines of {period}, debits {made.debit} = credits {made.credit} "
         f"{found.heading.currency}, {found.heading.status}"
     )
     print_tie_out(found)
+
+
+def _compiled(
+    tenant: Tenant, period: AccountingPeriod, by: str, as_of: datetime | None, basis: Basis | None
+) -> tuple[Statements, JournalAnswer]:
+    """Return the statements and the journal of a month, or end with an error."""
+    from chargeback.reports.closing.statements import journal_for, statements_of
+
+    with opened(tenant, as_of) as (view, reader, posted):
+        try:
+            found = statements_of(view, reader, posted, period, by, basis)
+            return found, journal_for(view, reader, posted, period, by, basis)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--basis") from None
 
 
 def _written(made: JournalAnswer, profile: JournalProfile, form: str | None, template: str | None) -> bytes:

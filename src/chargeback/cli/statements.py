@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +13,26 @@ import typer
 
 from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, chosen_tenants
+from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
+    from chargeback.reports.closing.statements import Basis
     from chargeback.reports.statements.content import Statements
+    from chargeback.reports.tenant_view import TenantView
+    from chargeback.store.queries.posted import PostedReader
+    from chargeback.store.queries.reader import TenantReader
 
-_MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
 _BY = re.compile(r"identity_id|tag:.+")
+
+
+BasisOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BASIS",
+        help="accrual, or posted: what is booked in the month. Default: posted for months of the books.",
+    ),
+]
 
 
 def to_month(text: str) -> str:
@@ -26,7 +41,7 @@ def to_month(text: str) -> str:
     Raises:
         BadParameter: it is none.
     """
-    if not _MONTH.fullmatch(text):
+    if not re.fullmatch(PERIOD_ID, text):
         raise typer.BadParameter("should be a month such as 2026-10")
     return text
 
@@ -51,7 +66,7 @@ def _formats(text: str) -> str:
     return text
 
 
-def statements(
+def statements(  # noqa: PLR0913, PLR0917 - the options of a command
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")],
     period: Annotated[str, typer.Option(metavar="YYYY-MM", callback=to_month, help="The month, of UTC days.")],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", file_okay=False, help="The folder for the files.")],
@@ -77,6 +92,7 @@ def statements(
             metavar=INSTANT, formats=INSTANT_FORMATS, help="Statements of what was charged at this instant, in UTC."
         ),
     ] = None,
+    basis: BasisOption = None,
 ) -> None:
     """Write the statements of a month, and an index. One for each cost category value, identity or tag value; exit with
     1 if they do not add up to the bill."""
@@ -88,24 +104,26 @@ def statements(
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
     (chosen,) = chosen_tenants(load_configuration(config), [tenant])
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
-    month = date.fromisoformat(f"{period}-01")
-    found = compile_from_storage(chosen, month, by or f"category:{category}", instant)
+    month = AccountingPeriod.named(period)
+    found = compile_from_storage(chosen, month, by or f"category:{category}", instant, to_basis(basis))
     files = write_statements(found, to, formats.split(","))
     issued = "" if found.heading.issued_at is None else f", as they are since {render_instant(found.heading.issued_at)}"
     typer.echo(f"{len(found.items)} statements of {period}{issued}: {len(files)} files, see {to / INDEX}.html")
     print_tie_out(found)
 
 
-def compile_from_storage(tenant: Tenant, month: date, by: str, as_of: datetime | None) -> Statements:
-    """Return the statements, or end with an error."""
+@contextmanager
+def opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[TenantView, TenantReader, PostedReader]]:
+    """Open the storage of a tenant: its view, a reader, and one of what was posted, as of an instant (None: now); end
+    with an error if there is none yet."""
     from contextlib import closing
 
     from chargeback.recompute.rules import AllocationRules
-    from chargeback.reports.statements.compile import compile_statements
     from chargeback.reports.tenant_view import TenantView
     from chargeback.store.queries.cancellation import CancellationToken
     from chargeback.store.queries.engine import QueryEngine
     from chargeback.store.queries.lookups import LookupCaches
+    from chargeback.store.queries.posted import open_posted
     from chargeback.store.queries.reader import open_reader
     from chargeback.store.tenant import open_store
 
@@ -113,6 +131,7 @@ def compile_from_storage(tenant: Tenant, month: date, by: str, as_of: datetime |
     if database is not None and not database.exists():
         typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
         raise typer.Exit(FAILED)
+    token, caches = CancellationToken(), LookupCaches()
     with closing(open_store(tenant)) as store, QueryEngine() as engine:
         view = TenantView(
             tenant.name,
@@ -122,10 +141,40 @@ def compile_from_storage(tenant: Tenant, month: date, by: str, as_of: datetime |
             store,
             topic_attribution_status=tenant.topic_status.value,
             currency=tenant.settings.currency,
+            currencies=tenant.settings.rates,
             rules=AllocationRules.of(tenant),
+            journal=tenant.journal,
+            closing=tenant.closing,
+            issuer=tenant.settings.statements.issuer,
         )
-        with open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader:
-            return compile_statements(view, reader, month, by)
+        with open_reader(engine, store, token, caches, as_of=as_of) as reader:
+            yield view, reader, open_posted(reader, store, token, caches, as_of)
+
+
+def compile_from_storage(
+    tenant: Tenant, period: AccountingPeriod, by: str, as_of: datetime | None, basis: Basis | None
+) -> Statements:
+    """Return the statements of a month, or end with an error."""
+    from chargeback.reports.closing.statements import statements_of
+
+    with opened(tenant, as_of) as (view, reader, posted):
+        try:
+            return statements_of(view, reader, posted, period, by, basis)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--basis") from None
+
+
+def to_basis(text: str | None) -> Basis | None:
+    """Return what ``--basis`` names.
+
+    Raises:
+        BadParameter: it is neither.
+    """
+    if text is None or text == "accrual":
+        return None if text is None else "accrual"
+    if text != "posted":
+        raise typer.BadParameter("should be accrual or posted")
+    return "posted"
 
 
 def print_tie_out(found: Statements) -> None:

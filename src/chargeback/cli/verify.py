@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +11,17 @@ from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
 
 if TYPE_CHECKING:
+    from chargeback.config import Tenant
     from chargeback.recompute.verify import TopicCheck
 
 
-def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -> None:
+def verify(
+    config: ConfigOption = DEFAULT_CONFIG,
+    tenant: TenantOption = None,
+    closings: Annotated[
+        bool, typer.Option("--closings", help="Check the receipts of closed months instead, and what they name.")
+    ] = False,
+) -> None:
     """Compare each day's chargebacks with its bill. And its topic rows with the lines of clusters, digit by digit."""
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
@@ -26,6 +33,9 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
     from chargeback.store.tenant import open_store
 
     configuration = load_configuration(config)
+    if closings:
+        _verify_closings(chosen_tenants(configuration, tenant))
+        return
     today, right = utc_today(), True
     for each in chosen_tenants(configuration, tenant):
         database = each.storage.database_file
@@ -40,6 +50,25 @@ def verify(config: ConfigOption = DEFAULT_CONFIG, tenant: TenantOption = None) -
                 right = _print_topics(each.name, verify_topics(store, plan, today)) and right
         finally:
             store.close()
+    if not right:
+        raise typer.Exit(FAILED)
+
+
+def _verify_closings(tenants: Iterable[Tenant]) -> None:
+    """Check the closed months of some tenants; end with an error if something is wrong with one."""
+    from chargeback.cli.statements import opened
+    from chargeback.reports.closing.check import check_closings
+
+    right = True
+    for each in tenants:
+        with opened(each) as (view, _, posted):
+            problems = list(check_closings(view, posted))
+            months = len(posted.books.closed)
+        for problem in problems:
+            typer.echo(f"error: tenant {each.name}: {problem}", err=True)
+        if not problems:
+            typer.echo(f"tenant {each.name}: {months} closed months are what their receipts say")
+        right = right and not problems
     if not right:
         raise typer.Exit(FAILED)
 

@@ -534,6 +534,9 @@ export interface paths {
          *     `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error,
          *     because a file without the oldest ones would look complete; with `names`, each id is followed by its display name.
          *
+         *     With `basis=posted`, each group also has `posted_period`, `charge_class` (`regular` or `correction`) and
+         *     `charge_period`, the month that it was charged in.
+         *
          *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["aggregate_chargebacks_api_v1_tenants__tenant_name__chargebacks_aggregate_get"];
@@ -1027,6 +1030,9 @@ export interface paths {
          *     or line break, and one after each `;`, tab or line break that `=`, `+`, `-`, `@`, `'` or `"` follows. To undo it,
          *     remove one apostrophe at the beginning and after each `;`, tab and line break. In `metadata`, which is JSON, `;` is
          *     written `\u003b` instead. The other formats have texts as they are.
+         *
+         *     With `basis=posted`, each row has `posted_period`, `charge_class` and `charge_period` at the end, corrections come
+         *     behind the rows of their month, and dates must be whole months of UTC.
          *
          *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
          *     whole.
@@ -1533,9 +1539,9 @@ export interface paths {
          * @description Book a UTC month: debit each cost centre, team or service account with the cents of its statement, and credit the
          *     clearing account with their sum.
          *
-         *     Negative amounts are on the other side; what is zero in cents has no line. The month is `PROVISIONAL`: months are
-         *     not closed, so a later journal of it can differ, and then has another revision. Dates, `timezone` and page
-         *     parameters are ignored.
+         *     Negative amounts are on the other side; what is zero in cents has no line. Corrections of earlier months and
+         *     adjustments have lines of their own. The journal of a closed month never changes; until then it is `PROVISIONAL`.
+         *     Dates, `timezone` and page parameters are ignored.
          *
          *     Needs the right `export`, without a scope: the answer is about the whole bill.
          */
@@ -1543,6 +1549,288 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Periods
+         * @description List the months with their states and sums, the newest first. Dates, `timezone` and page parameters are
+         *     ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         */
+        get: operations["show_periods_api_v1_tenants__tenant_name__periods_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Period
+         * @description Return a month with its state and sums.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_period_api_v1_tenants__tenant_name__periods__period__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/closing-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Closing
+         * @description Return what closing a month would book: its sums, what each value gets, corrections of earlier months,
+         *     adjustments, invoices, and what is in the way. Nothing is written.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["preview_closing_api_v1_tenants__tenant_name__periods__period__closing_preview_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close Period
+         * @description Close a month: what is booked of it never changes, and what is learned of it later is posted to the first open
+         *     month. Months are closed in order; the first closing chooses the first month of the books.
+         *
+         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["close_period_api_v1_tenants__tenant_name__periods__period__close_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/reopen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reopen Period
+         * @description Open the latest closed month again. Its receipt and its documents stay; the next closing supersedes them.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["reopen_period_api_v1_tenants__tenant_name__periods__period__reopen_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/seal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Seal Period
+         * @description Seal a closed month: it cannot be reopened, and what is learned of it later is not posted any more.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["seal_period_api_v1_tenants__tenant_name__periods__period__seal_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/closings.jsonl": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Receipts
+         * @description Return the receipts of all closings, reopenings and seals, each in a line of canonical JSON that can be checked
+         *     with `sha256sum`.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_receipts_api_v1_tenants__tenant_name__closings_jsonl_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/adjustments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Adjustments
+         * @description List adjustments, the first one first; without a month, removed ones as well.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_adjustments_api_v1_tenants__tenant_name__adjustments_get"];
+        put?: never;
+        /**
+         * Add Adjustment
+         * @description Add an amount to a value by hand, or move it from one to another. It is a line of its own in statements and
+         *     journals, and never changes costs.
+         *
+         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["add_adjustment_api_v1_tenants__tenant_name__adjustments_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/adjustments/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Adjustment
+         * @description Remove an adjustment of an open month. One that recurs is removed from the open months only.
+         *
+         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         */
+        delete: operations["remove_adjustment_api_v1_tenants__tenant_name__adjustments__number__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/adjustments/{number}/reverse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reverse Adjustment
+         * @description Take an adjustment back in an open month.
+         *
+         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["reverse_adjustment_api_v1_tenants__tenant_name__adjustments__number__reverse_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Invoices
+         * @description List the invoices of a month by number.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_invoices_api_v1_tenants__tenant_name__periods__period__invoices_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/periods/{period}/invoices/{invoice_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Invoice
+         * @description Enter an invoice of the provider, or replace it. Those that are not voided are compared with the bill; what a
+         *     closed month had then stays in its receipt.
+         *
+         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         */
+        put: operations["put_invoice_api_v1_tenants__tenant_name__periods__period__invoices__invoice_id__put"];
+        post?: never;
+        /**
+         * Delete Invoice
+         * @description Remove an invoice that was entered by mistake; one that the issuer has voided keeps its number.
+         *
+         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         */
+        delete: operations["delete_invoice_api_v1_tenants__tenant_name__periods__period__invoices__invoice_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1720,7 +2008,8 @@ export interface paths {
         };
         /**
          * List Audit Entries
-         * @description List who changed tags, views and cost categories, requested runs, or was refused, the newest first.
+         * @description List who changed tags, views and cost categories, closed months, requested runs, or was refused, the newest
+         *     first.
          *
          *     Without dates, everything that is kept is listed: the last 400 days.
          *
@@ -1739,6 +2028,77 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AdjustmentItem
+         * @description An adjustment.
+         */
+        AdjustmentItem: {
+            /** Id */
+            id: number;
+            /**
+             * Period Id
+             * @description The first month that has it.
+             * @example 2026-11
+             */
+            period_id: string;
+            /**
+             * Until
+             * @description The last one; null without an end.
+             * @example 2026-11
+             */
+            until: string | null;
+            /**
+             * By
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Value
+             * @example payments
+             */
+            value: string;
+            /** From */
+            from: string | null;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Kind
+             * @example reallocation
+             */
+            kind: string;
+            /** Applies To */
+            applies_to: string | null;
+            /** Reason */
+            reason: string;
+            /** Reference */
+            reference: string | null;
+            /**
+             * Reverses
+             * @description The adjustment that it takes back.
+             */
+            reverses: number | null;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            created_at: string;
+            /** Removed At */
+            removed_at: string | null;
+        };
+        /**
+         * AdjustmentList
+         * @description The adjustments of a month, or of all.
+         */
+        AdjustmentList: {
+            /** Items */
+            items: components["schemas"]["AdjustmentItem"][];
+        };
         /**
          * AggregateAnswer
          * @description Sums by group and time. The totals cover everything, also buckets left out for being too many.
@@ -2070,10 +2430,10 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
-             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `finding/<id>`, `run/<run_id>`, or method and path.
+             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
              * @example identity/sa-123abc/team
              */
             target: string;
@@ -2157,6 +2517,34 @@ export interface components {
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
+        };
+        /**
+         * Blocker
+         * @description Why a month cannot be closed, and what to do.
+         */
+        Blocker: {
+            /**
+             * Id
+             * @description What `accept` of the request names.
+             * @example day-pending:2026-10-31
+             */
+            id: string;
+            /**
+             * Kind
+             * @example day-pending
+             */
+            kind: string;
+            /** Date */
+            date: string | null;
+            /** Detail */
+            detail: string;
+            /** Remedy */
+            remedy: string;
+            /**
+             * Can Be Accepted
+             * @description Whether the month can be closed all the same.
+             */
+            can_be_accepted: boolean;
         };
         /**
          * BulkRemovalResult
@@ -2743,6 +3131,21 @@ export interface components {
                 [key: string]: string | number | boolean | null;
             };
             /**
+             * Posted Period
+             * @description With `basis=posted` only: the month that it is posted to.
+             */
+            posted_period?: string | null;
+            /**
+             * Charge Class
+             * @description With `basis=posted` only. A correction is the difference, of one day and dimension, to what was posted before.
+             */
+            charge_class?: ("regular" | "correction") | null;
+            /**
+             * Charge Period
+             * @description With `basis=posted` only: the month that it was charged in.
+             */
+            charge_period?: string | null;
+            /**
              * Identity Name
              * @description With `names` only: the identity's display name.
              * @example orders-service
@@ -2754,6 +3157,121 @@ export interface components {
              * @example prod
              */
             resource_name?: string | null;
+        };
+        /**
+         * ClosingPreview
+         * @description What closing a month would book.
+         */
+        ClosingPreview: {
+            /**
+             * Period Id
+             * @example 2026-10
+             */
+            period_id: string;
+            /**
+             * Start
+             * Format: date
+             */
+            start: string;
+            /**
+             * End
+             * Format: date
+             */
+            end: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "accruing" | "settling" | "blocked" | "ready" | "closed" | "sealed";
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            totals: components["schemas"]["PeriodTotals"];
+            /** Corrections */
+            corrections: components["schemas"]["CorrectionTotal"][];
+            /**
+             * By
+             * @description By each grouping of `closing.by`.
+             */
+            by: components["schemas"]["PostedGrouping"][];
+            /** Adjustments */
+            adjustments: {
+                [key: string]: unknown;
+            }[];
+            invoices: components["schemas"]["InvoiceTieOut"];
+            /**
+             * Opening
+             * @description Before the first closing: what is known of the months before. What is learned of them later is visible, and never posted.
+             */
+            opening: components["schemas"]["CorrectionTotal"][];
+            /** Blockers */
+            blockers: components["schemas"]["Blocker"][];
+            /** Warnings */
+            warnings: components["schemas"]["PeriodWarning"][];
+            /**
+             * Digest
+             * @description That of all amounts: `expected_digest` of the closing.
+             */
+            digest: string;
+            /**
+             * Requested By
+             * @description Who asked for the closing that a second person has to confirm.
+             */
+            requested_by?: string | null;
+        };
+        /**
+         * ClosingReceipt
+         * @description What was done to a month.
+         */
+        ClosingReceipt: {
+            /**
+             * N
+             * @description From 1, one more with each entry.
+             */
+            n: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "closed" | "reopened" | "sealed" | "requested";
+            /**
+             * Period Id
+             * @example 2026-10
+             */
+            period_id: string;
+            /**
+             * Start
+             * Format: date
+             */
+            start: string;
+            /**
+             * End
+             * Format: date
+             */
+            end: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * By
+             * @example alice
+             */
+            by: string;
+            /**
+             * Digest
+             * @description Of the amounts that were booked, or would be.
+             */
+            digest: string | null;
+            /**
+             * Receipt Digest
+             * @description The SHA-256 of the receipt; null while a request waits.
+             */
+            receipt_digest: string | null;
         };
         /**
          * ComparedAmounts
@@ -2929,6 +3447,22 @@ export interface components {
             rates: {
                 [key: string]: string;
             };
+        };
+        /**
+         * CorrectionTotal
+         * @description What was learned of an earlier month.
+         */
+        CorrectionTotal: {
+            /**
+             * Period Id
+             * @example 2026-09
+             */
+            period_id: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
         };
         /**
          * CostBreakdown
@@ -4751,6 +5285,96 @@ export interface components {
             };
         };
         /**
+         * InvoiceItem
+         * @description An invoice.
+         */
+        InvoiceItem: {
+            /**
+             * Period Id
+             * @example 2026-10
+             */
+            period_id: string;
+            /**
+             * Invoice Id
+             * @example INV-1042
+             */
+            invoice_id: string;
+            /** Issuer */
+            issuer: string;
+            /** Kind */
+            kind: string;
+            /** Status */
+            status: string;
+            /** References */
+            references: string | null;
+            /** Issued */
+            issued: string | null;
+            /** Due */
+            due: string | null;
+            /** Currency */
+            currency: string;
+            /**
+             * Total
+             * @example 1234.56
+             */
+            total: string;
+            /** Tax */
+            tax: string | null;
+            /** Lines */
+            lines: {
+                [key: string]: string;
+            }[];
+            /** Who */
+            who: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+        };
+        /**
+         * InvoiceList
+         * @description The invoices of a month.
+         */
+        InvoiceList: {
+            /** Items */
+            items: components["schemas"]["InvoiceItem"][];
+        };
+        /**
+         * InvoiceTieOut
+         * @description The provider's invoices beside what was billed; without those that were voided, and without taxes.
+         */
+        InvoiceTieOut: {
+            /**
+             * Invoices
+             * @description Their numbers.
+             */
+            invoices: string[];
+            /**
+             * Total
+             * @example 1234.56
+             */
+            total: string;
+            /**
+             * Tax
+             * @example 1234.56
+             */
+            tax: string;
+            /**
+             * Difference
+             * @description `total` less what was billed; null without an invoice.
+             */
+            difference: string | null;
+            /**
+             * By Product Type
+             * @description The same by product type, where all invoices have lines.
+             */
+            by_product_type?: {
+                [key: string]: string;
+            } | null;
+        };
+        /**
          * JournalAnswer
          * @description The journal of a month. Debits are credits, in the cents of the statements.
          */
@@ -4802,16 +5426,16 @@ export interface components {
             issued_at: string | null;
             /**
              * Status
-             * @description The month is not closed: its statements may change.
-             * @constant
+             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @enum {string}
              */
-            status: "PROVISIONAL";
+            status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description Costs belong to the day of the usage.
-             * @constant
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @enum {string}
              */
-            basis: "accrual";
+            basis: "accrual" | "posted";
             /**
              * Currency
              * @example USD
@@ -4834,6 +5458,26 @@ export interface components {
             scope: {
                 [key: string]: string[];
             } | null;
+            /**
+             * Closed At
+             * @description Of a closed month: when it was closed.
+             */
+            closed_at?: string | null;
+            /**
+             * Times Closed
+             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             */
+            times_closed?: number | null;
+            /**
+             * Issuer
+             * @description Who issues the statements, if that is configured.
+             */
+            issuer?: string | null;
+            /**
+             * Invoices
+             * @description With `basis=posted`: the numbers of the provider's invoices of the month.
+             */
+            invoices?: string[] | null;
             /**
              * Number
              * @example CBJ-acme-2026-10-cost_center-r1
@@ -4868,7 +5512,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "expense" | "clearing";
+            kind: "expense" | "correction" | "adjustment" | "clearing";
             /**
              * Account
              * @description Of an expense, the id of the value that `journal.account_id` names, else `journal.expense_account`; of the clearing line, `journal.clearing_account`.
@@ -4898,6 +5542,12 @@ export interface components {
              * @example payments
              */
             value: string | null;
+            /**
+             * Charge Period
+             * @description Of a correction: the month that it is about.
+             * @example 2026-09
+             */
+            charge_period?: string | null;
             /** Name */
             name: string | null;
             /**
@@ -5431,6 +6081,128 @@ export interface components {
             name: string | null;
         };
         /**
+         * PeriodItem
+         * @description A month.
+         */
+        PeriodItem: {
+            /**
+             * Period Id
+             * @example 2026-10
+             */
+            period_id: string;
+            /**
+             * Start
+             * Format: date
+             */
+            start: string;
+            /**
+             * End
+             * Format: date
+             * @description Its last day.
+             */
+            end: string;
+            /**
+             * State
+             * @description `accruing`: it is not over. `settling`: late bills may still come. `blocked`, `ready`: it cannot be closed, or can. `closed`: it was booked. `sealed`: nothing can change it any more.
+             * @enum {string}
+             */
+            state: "accruing" | "settling" | "blocked" | "ready" | "closed" | "sealed";
+            totals: components["schemas"]["PeriodTotals"];
+            /**
+             * Blockers
+             * @description How many things are in the way of closing it.
+             */
+            blockers: number;
+            /** Closed At */
+            closed_at: string | null;
+            /** Closed By */
+            closed_by: string | null;
+            /** Sealed At */
+            sealed_at: string | null;
+            /**
+             * Times Closed
+             * @description How often it was closed.
+             */
+            times_closed: number;
+            /**
+             * Digest
+             * @description That of the content that was booked.
+             */
+            digest: string | null;
+        };
+        /**
+         * PeriodList
+         * @description The months of a tenant, the newest first.
+         */
+        PeriodList: {
+            /** Items */
+            items: components["schemas"]["PeriodItem"][];
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Books Begin
+             * @description The first month that was closed; null while none is.
+             */
+            books_begin: string | null;
+            /**
+             * Next To Close
+             * @description The only month that can be closed next; null if any can.
+             */
+            next_to_close: string | null;
+        };
+        /**
+         * PeriodTotals
+         * @description The sums of a month.
+         */
+        PeriodTotals: {
+            /**
+             * Billed
+             * @description What the provider billed for its days.
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Regular
+             * @description What was charged for its days.
+             * @example 1234.56
+             */
+            regular: string;
+            /**
+             * Corrections
+             * @description Of earlier months, posted to it.
+             * @example 1234.56
+             */
+            corrections: string;
+            /**
+             * Adjustments
+             * @description Made by hand.
+             * @example 1234.56
+             */
+            adjustments: string;
+            /**
+             * Posted
+             * @description All of this but `billed`: what is booked.
+             * @example 1234.56
+             */
+            posted: string;
+        };
+        /**
+         * PeriodWarning
+         * @description What should be looked at before a month is closed.
+         */
+        PeriodWarning: {
+            /**
+             * Kind
+             * @example unallocated
+             */
+            kind: string;
+            /** Detail */
+            detail: string;
+        };
+        /**
          * PipelineStatus
          * @description Whether a run is in progress, and how the last one went.
          */
@@ -5505,6 +6277,75 @@ export interface components {
              *     ]
              */
             methods: string[];
+        };
+        /**
+         * PostedGrouping
+         * @description What is booked, by the values of a grouping.
+         */
+        PostedGrouping: {
+            /**
+             * By
+             * @example category:cost_center
+             */
+            by: string;
+            /** Values */
+            values: components["schemas"]["PostedValue"][];
+            /**
+             * Rounded
+             * @description The sum of all statements.
+             * @example 1234.57
+             */
+            rounded: string;
+            /**
+             * Difference
+             * @description All statements less the bill, corrections and adjustments: 0.
+             * @example 1234.56
+             */
+            difference: string;
+        };
+        /**
+         * PostedValue
+         * @description What is booked of a value.
+         */
+        PostedValue: {
+            /**
+             * Value
+             * @example payments
+             */
+            value: string;
+            /** Name */
+            name: string | null;
+            /**
+             * Number
+             * @description The number of its statement.
+             */
+            number: string;
+            /**
+             * Regular
+             * @example 1234.56
+             */
+            regular: string;
+            /**
+             * Corrections
+             * @example 1234.56
+             */
+            corrections: string;
+            /**
+             * Adjustments
+             * @example 1234.56
+             */
+            adjustments: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
+             * @example 1234.57
+             */
+            rounded: string;
         };
         /**
          * PreviousStatement
@@ -6336,8 +7177,48 @@ export interface components {
             rounded: string;
         };
         /**
+         * StatementAdjustment
+         * @description What was added by hand; negative where it was taken.
+         */
+        StatementAdjustment: {
+            /** Id */
+            id: number;
+            /**
+             * Kind
+             * @example reallocation
+             */
+            kind: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
+             * @example 1234.57
+             */
+            rounded: string;
+            /**
+             * Other
+             * @description Who gave it, or got it; null if it was added.
+             * @example payments
+             */
+            other: string | null;
+            /**
+             * Applies To
+             * @description The month that it is about.
+             * @example 2026-09
+             */
+            applies_to: string | null;
+            /** Reason */
+            reason: string;
+            /** Reference */
+            reference: string | null;
+        };
+        /**
          * StatementAnswer
-         * @description One statement. Its lines add up to it, exactly and in cents.
+         * @description One statement. Its lines, with its corrections and adjustments, add up to it, exactly and in cents.
          */
         StatementAnswer: {
             /**
@@ -6387,16 +7268,16 @@ export interface components {
             issued_at: string | null;
             /**
              * Status
-             * @description The month is not closed: its statements may change.
-             * @constant
+             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @enum {string}
              */
-            status: "PROVISIONAL";
+            status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description Costs belong to the day of the usage.
-             * @constant
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @enum {string}
              */
-            basis: "accrual";
+            basis: "accrual" | "posted";
             /**
              * Currency
              * @example USD
@@ -6419,6 +7300,26 @@ export interface components {
             scope: {
                 [key: string]: string[];
             } | null;
+            /**
+             * Closed At
+             * @description Of a closed month: when it was closed.
+             */
+            closed_at?: string | null;
+            /**
+             * Times Closed
+             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             */
+            times_closed?: number | null;
+            /**
+             * Issuer
+             * @description Who issues the statements, if that is configured.
+             */
+            issuer?: string | null;
+            /**
+             * Invoices
+             * @description With `basis=posted`: the numbers of the provider's invoices of the month.
+             */
+            invoices?: string[] | null;
             /** Number */
             number: string;
             /**
@@ -6446,6 +7347,18 @@ export interface components {
             rounded: string;
             /** Lines */
             lines: components["schemas"]["StatementLine"][];
+            /** @description With `basis=posted`: the sum of the lines. */
+            regular?: components["schemas"]["StatedAmount"] | null;
+            /**
+             * Corrections
+             * @description With `basis=posted`: of earlier months, by month.
+             */
+            corrections?: components["schemas"]["StatementCorrection"][] | null;
+            /**
+             * Adjustments
+             * @description With `basis=posted`: made by hand.
+             */
+            adjustments?: components["schemas"]["StatementAdjustment"][] | null;
             /** @description Null if the month before has no costs at all. */
             previous: components["schemas"]["PreviousStatement"] | null;
             /** @description Null for the statement of an identity. */
@@ -6472,6 +7385,49 @@ export interface components {
              */
             replies: components["schemas"]["StatementReply"][] | null;
             tie_out: components["schemas"]["StatementTieOut"] | null;
+        };
+        /**
+         * StatementCorrection
+         * @description What was learned of an earlier month since the month before was closed.
+         */
+        StatementCorrection: {
+            /**
+             * Period Id
+             * @description The month that it is about.
+             * @example 2026-09
+             */
+            period_id: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+            /**
+             * Rounded
+             * @description Rounded to the minor unit of the currency, with its decimal places: two for most, none for JPY.
+             * @example 1234.57
+             */
+            rounded: string;
+            /**
+             * Causes
+             * @description Why, the most frequent first.
+             * @example [
+             *       "bill_changed"
+             *     ]
+             */
+            causes: string[];
+            /** Sentence */
+            sentence: string;
         };
         /**
          * StatementLine
@@ -6642,6 +7598,21 @@ export interface components {
              * @description What was said last of this content; null if nothing was.
              */
             verdict: ("acknowledged" | "disputed") | null;
+            /**
+             * Regular
+             * @description With `basis=posted`: the costs of the month itself.
+             */
+            regular?: string | null;
+            /**
+             * Corrections
+             * @description With `basis=posted`: of earlier months.
+             */
+            corrections?: string | null;
+            /**
+             * Adjustments
+             * @description With `basis=posted`: made by hand.
+             */
+            adjustments?: string | null;
         };
         /**
          * StatementRule
@@ -6697,7 +7668,7 @@ export interface components {
             state: "equal" | "differs" | "pending" | "none";
             /**
              * Difference
-             * @description `statements` − `billed` − `outdated`: 0 if everything is accounted for.
+             * @description `statements` − `billed` − `outdated` − `corrections` − `adjustments`: 0 if everything is accounted for.
              * @example 1234.56
              */
             difference: string;
@@ -6708,6 +7679,10 @@ export interface components {
             outdated: components["schemas"]["StatedAmount"];
             /** @description Billed on days that are not calculated from their present bill yet. */
             pending: components["schemas"]["StatedAmount"];
+            /** @description With `basis=posted`: what was learned of earlier months. */
+            corrections?: components["schemas"]["StatedAmount"] | null;
+            /** @description With `basis=posted`: what people added by hand. */
+            adjustments?: components["schemas"]["StatedAmount"] | null;
         };
         /**
          * StatementUnitCost
@@ -6796,16 +7771,16 @@ export interface components {
             issued_at: string | null;
             /**
              * Status
-             * @description The month is not closed: its statements may change.
-             * @constant
+             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @enum {string}
              */
-            status: "PROVISIONAL";
+            status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description Costs belong to the day of the usage.
-             * @constant
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @enum {string}
              */
-            basis: "accrual";
+            basis: "accrual" | "posted";
             /**
              * Currency
              * @example USD
@@ -6828,6 +7803,26 @@ export interface components {
             scope: {
                 [key: string]: string[];
             } | null;
+            /**
+             * Closed At
+             * @description Of a closed month: when it was closed.
+             */
+            closed_at?: string | null;
+            /**
+             * Times Closed
+             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             */
+            times_closed?: number | null;
+            /**
+             * Issuer
+             * @description Who issues the statements, if that is configured.
+             */
+            issuer?: string | null;
+            /**
+             * Invoices
+             * @description With `basis=posted`: the numbers of the provider's invoices of the month.
+             */
+            invoices?: string[] | null;
             /** Items */
             items: components["schemas"]["StatementRow"][];
             total: components["schemas"]["StatedAmount"];
@@ -7913,6 +8908,19 @@ export interface components {
              */
             timezone: string;
             /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
+             * Reason
+             * @description Why; needed with `restate_closed`.
+             * @default null
+             * @example null
+             */
+            reason: string | null;
+            /**
              * Identity Id
              * @description Only chargebacks of this identity.
              * @default null
@@ -8012,6 +9020,19 @@ export interface components {
          */
         BulkRemoval: {
             /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
+             * Reason
+             * @description Why; needed with `restate_closed`.
+             * @default null
+             * @example null
+             */
+            reason: string | null;
+            /**
              * Items
              * @description The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`.
              */
@@ -8028,6 +9049,19 @@ export interface components {
          * @description Many tags to write, as if one after the other; all of them or none.
          */
         BulkTags: {
+            /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
+             * Reason
+             * @description Why; needed with `restate_closed`.
+             * @default null
+             * @example null
+             */
+            reason: string | null;
             /**
              * Items
              * @description The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`, `tag_value`, and may have `valid_from` and `valid_to`.
@@ -8064,6 +9098,19 @@ export interface components {
          * @description What a cost category shall be.
          */
         CategoryBody: {
+            /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
+             * Reason
+             * @description Why; kept with the version.
+             * @default null
+             * @example CHG-42
+             */
+            reason: string | null;
             /**
              * Document
              * @description The category: `default`, `values`, `rules` and `share`, as below its key in a YAML file.
@@ -8105,13 +9152,6 @@ export interface components {
             document: {
                 [key: string]: unknown;
             };
-            /**
-             * Reason
-             * @description Why; kept with the version.
-             * @default null
-             * @example CHG-42
-             */
-            reason: string | null;
         };
         /**
          * ChargebackColumns
@@ -8192,6 +9232,44 @@ export interface components {
              * @default []
              */
             line_id: string[];
+        };
+        /**
+         * CloseBody
+         * @description How a month is closed.
+         */
+        CloseBody: {
+            /**
+             * Note
+             * @description Kept in the receipt.
+             * @default null
+             * @example Closed after review
+             */
+            note: string | null;
+            /**
+             * Expected Digest
+             * @description The `digest` of the preview that was looked at. If other amounts would be booked by now, the answer is 409.
+             * @default null
+             */
+            expected_digest: string | null;
+            /**
+             * Accept
+             * @description The blockers that are accepted, by their `id`, or all of one `kind`.
+             * @default []
+             */
+            accept: string[];
+            /**
+             * Reason
+             * @description Why they are; needed with `accept`.
+             * @default null
+             */
+            reason: string | null;
+            /**
+             * Idempotency Key
+             * @description The same key again gets the same answer, and nothing is done twice.
+             * @default null
+             * @example 2026-10-close
+             */
+            idempotency_key: string | null;
         };
         /**
          * CostColumns
@@ -8385,6 +9463,20 @@ export interface components {
              */
             as_of: string | null;
             /**
+             * Basis
+             * @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC.
+             * @default accrual
+             * @enum {string}
+             */
+            basis: "accrual" | "posted";
+            /**
+             * Style
+             * @description With `basis=posted`: `net` has the differences that corrections make, `ledger` both sides of each, the reversal and the replacement.
+             * @default net
+             * @enum {string}
+             */
+            style: "net" | "ledger";
+            /**
              * Columns
              * @description Columns of the file, in this order, without duplicates. Available: `ecosystem`, `tenant_id`, `timestamp`, `resource_id`, `product_category`, `product_type`, `identity_id`, `cost_type`, `amount`, `allocation_method`, `allocation_detail`, `tags`, `metadata`; `category:<key>` for the value of a cost category, and, beside one of these, `category_share`: a row that is split is then one row for each of its parts, with their amounts.
              * @default [
@@ -8527,6 +9619,175 @@ export interface components {
             message: string;
         };
         /**
+         * InvoiceBody
+         * @description An invoice of the provider.
+         */
+        InvoiceBody: {
+            /**
+             * Issuer
+             * @description Who has sent it.
+             * @example Confluent, Inc.
+             */
+            issuer: string;
+            /**
+             * Kind
+             * @description The amounts of a credit memo are taken from the sum, whatever their signs.
+             * @enum {string}
+             */
+            kind: "invoice" | "credit_memo" | "marketplace" | "support";
+            /**
+             * Status
+             * @description One that was voided does not count.
+             * @enum {string}
+             */
+            status: "open" | "issued" | "voided";
+            /**
+             * References
+             * @description The invoice that it corrects.
+             * @default null
+             */
+            references: string | null;
+            /**
+             * Issued
+             * @description Its date.
+             * @default null
+             */
+            issued: string | null;
+            /**
+             * Due
+             * @description When it is to be paid.
+             * @default null
+             */
+            due: string | null;
+            /**
+             * Currency
+             * @description That of the bill.
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Total
+             * @description With tax.
+             * @example 250.00
+             */
+            total: string;
+            /**
+             * Tax
+             * @description The part of it that is tax.
+             * @default null
+             */
+            tax: string | null;
+            /**
+             * Lines
+             * @description Its lines; the bill is then compared with them by product type.
+             * @default []
+             */
+            lines: components["schemas"]["InvoiceLine"][];
+        };
+        /**
+         * InvoiceLine
+         * @description A line of an invoice.
+         */
+        InvoiceLine: {
+            /**
+             * Product Type
+             * @description As on the bill.
+             * @example KAFKA_NUM_CKUS
+             */
+            product_type: string;
+            /**
+             * Amount
+             * @example 250.00
+             */
+            amount: string;
+        };
+        /**
+         * NewAdjustment
+         * @description An amount that is added to a value by hand, or moved to it.
+         */
+        NewAdjustment: {
+            /**
+             * Period
+             * @description The month, of UTC days.
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * Until
+             * @description The last month that has it. Default: `period`, or no end with `recurring`.
+             * @default null
+             */
+            until: string | null;
+            /**
+             * Recurring
+             * @description Whether every month from `period` on has it.
+             * @default false
+             */
+            recurring: boolean;
+            /**
+             * By
+             * @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Value
+             * @description Whose statement: the value of the category or tag, or the id of the identity.
+             * @example payments
+             */
+            value: string;
+            /**
+             * From
+             * @description Who gives the amount, so that the sum stays the same.
+             * @default null
+             */
+            from: string | null;
+            /**
+             * Amount
+             * @description In the currency of the bill, in whole cents unless `exact`.
+             * @example 250.00
+             */
+            amount: string;
+            /**
+             * Kind
+             * @description `reallocation` has `from`; the others add to what is booked.
+             * @enum {string}
+             */
+            kind: "reallocation" | "fee" | "credit" | "rounding";
+            /**
+             * Applies To
+             * @description The month that it is about, if that is another.
+             * @default null
+             */
+            applies_to: string | null;
+            /**
+             * Reason
+             * @description Shown in the statement.
+             * @example Shared connector of October
+             */
+            reason: string;
+            /**
+             * Reference
+             * @description Such as a ticket.
+             * @default null
+             * @example TICKET-42
+             */
+            reference: string | null;
+            /**
+             * Exact
+             * @description Whether the amount may have parts of a cent.
+             * @default false
+             */
+            exact: boolean;
+            /**
+             * Idempotency Key
+             * @description The same key again gets the same answer, and nothing is done twice.
+             * @default null
+             * @example 2026-10-close
+             */
+            idempotency_key: string | null;
+        };
+        /**
          * NewReply
          * @description What the recipient says of a statement.
          */
@@ -8604,6 +9865,19 @@ export interface components {
              */
             valid_to: string | null;
             /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
+             * Reason
+             * @description Why; needed with `restate_closed`.
+             * @default null
+             * @example null
+             */
+            reason: string | null;
+            /**
              * Tag Key
              * @description A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity and day.
              * @example team
@@ -8645,6 +9919,19 @@ export interface components {
              * @example null
              */
             valid_to: string | null;
+            /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
+             * Reason
+             * @description Why; needed with `restate_closed`.
+             * @default null
+             * @example null
+             */
+            reason: string | null;
             /**
              * Tag Value
              * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
@@ -8727,17 +10014,46 @@ export interface components {
             errors: components["schemas"]["InvalidPart"][] | null;
         };
         /**
+         * ReasonBody
+         * @description Why a month is reopened or sealed.
+         */
+        ReasonBody: {
+            /**
+             * Reason
+             * @description Kept in the receipt.
+             * @example The provider has sent a corrected invoice
+             */
+            reason: string;
+        };
+        /**
+         * ReverseBody
+         * @description How an adjustment is taken back.
+         */
+        ReverseBody: {
+            /**
+             * Period
+             * @description The month, of UTC days.
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * Reason
+             * @description Shown in the statement.
+             * @example Booked twice
+             */
+            reason: string;
+        };
+        /**
          * RulesFile
          * @description A CSV file of rules.
          */
         RulesFile: {
             /**
-             * Csv
-             * @description The file: `entity_type,entity_id,value,percent,valid_from,valid_to`, one line for each entity, or one for each part of a split.
-             * @example entity_type,entity_id,value,percent,valid_from,valid_to
-             *     identity,sa-abc123,payments,,2026-03-01,
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
              */
-            csv: string;
+            restate_closed: boolean;
             /**
              * Reason
              * @description Why; kept with the version.
@@ -8745,6 +10061,13 @@ export interface components {
              * @example CHG-42
              */
             reason: string | null;
+            /**
+             * Csv
+             * @description The file: `entity_type,entity_id,value,percent,valid_from,valid_to`, one line for each entity, or one for each part of a split.
+             * @example entity_type,entity_id,value,percent,valid_from,valid_to
+             *     identity,sa-abc123,payments,,2026-03-01,
+             */
+            csv: string;
         };
         /**
          * RunBody
@@ -9900,6 +11223,8 @@ export interface operations {
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                basis?: "accrual" | "posted";
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
                 /** @description Only costs charged to this identity. */
@@ -11775,6 +13100,8 @@ export interface operations {
                 currency?: string;
                 /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
                 time_bucket?: "hour" | "day" | "week" | "month" | "all";
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                basis?: "accrual" | "posted";
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -12217,6 +13544,8 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                basis?: "accrual" | "posted";
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -13557,6 +14886,10 @@ export interface operations {
     remove_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags__tag_key__delete: {
         parameters: {
             query?: {
+                /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`. */
+                restate_closed?: boolean;
+                /** @description Why; needed with `restate_closed`. */
+                reason?: string;
                 /** @description Only the value that begins on this UTC day, or, with `none`, the one without a first day. Default: all values. */
                 valid_from?: string;
             };
@@ -16888,6 +18221,8 @@ export interface operations {
                 period: string;
                 /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
             };
             header?: never;
             path: {
@@ -17014,6 +18349,8 @@ export interface operations {
                 period: string;
                 /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
                 /** @description Whose statement: the value of the category or tag, or the id of the identity. */
                 value: string;
             };
@@ -17142,6 +18479,8 @@ export interface operations {
                 period: string;
                 /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
                 /** @description Whose statement: the value of the category or tag, or the id of the identity. */
                 value: string;
             };
@@ -17269,6 +18608,8 @@ export interface operations {
                 period: string;
                 /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
                 /** @description Whose statement: the value of the category or tag, or the id of the identity. */
                 value: string;
             };
@@ -17395,6 +18736,8 @@ export interface operations {
                 by: string;
                 /** @description Whose statement: the value of the category or tag, or the id of the identity. */
                 value: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
             };
             header?: never;
             path: {
@@ -17510,6 +18853,8 @@ export interface operations {
                 by: string;
                 /** @description Whose statement: the value of the category or tag, or the id of the identity. */
                 value: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
             };
             header?: never;
             path: {
@@ -17633,6 +18978,8 @@ export interface operations {
                 as_of?: string;
                 /** @description Whose accounts are debited, as for statements: `category:<key>`, `tag:<key>` or `identity_id`. Default: `journal.by` of the tenant. */
                 by?: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
                 /** @description Default: `json`, or `csv` with `Accept: text/csv`. Not together with `template`. */
                 format?: "json" | "csv";
                 /** @description The name of a template in `journal.templates` of the tenant, which writes the file instead. */
@@ -17702,6 +19049,1576 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant, cost category or template. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_periods_api_v1_tenants__tenant_name__periods_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PeriodList"];
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_period_api_v1_tenants__tenant_name__periods__period__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PeriodItem"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or month. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_closing_api_v1_tenants__tenant_name__periods__period__closing_preview_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description Only this grouping, one of `closing.by`. */
+                by?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClosingPreview"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or month. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    close_period_api_v1_tenants__tenant_name__periods__period__close_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CloseBody"];
+            };
+        };
+        responses: {
+            /** @description The month is closed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClosingReceipt"];
+                };
+            };
+            /** @description A second person has to confirm it (`closing.approval`). */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClosingReceipt"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something is in the way (`period-blocked`, with `blockers`), it would book other amounts than were looked at (`preview-stale`), or it is not the month to close next. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reopen_period_api_v1_tenants__tenant_name__periods__period__reopen_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description The month is open again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClosingReceipt"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is not the latest closed month, or it is sealed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    seal_period_api_v1_tenants__tenant_name__periods__period__seal_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description The month is sealed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClosingReceipt"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is not closed, or it is sealed already. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_receipts_api_v1_tenants__tenant_name__closings_jsonl_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One receipt in each line; `previous` is the SHA-256 of the line before. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_adjustments_api_v1_tenants__tenant_name__adjustments_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Only those that this month has. */
+                period?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdjustmentList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_adjustment_api_v1_tenants__tenant_name__adjustments_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAdjustment"];
+            };
+        };
+        responses: {
+            /** @description The adjustment. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdjustmentItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The month is closed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_adjustment_api_v1_tenants__tenant_name__adjustments__number__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The number of the adjustment. */
+                number: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The adjustment is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or adjustment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its month is closed: reverse it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reverse_adjustment_api_v1_tenants__tenant_name__adjustments__number__reverse_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The number of the adjustment. */
+                number: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReverseBody"];
+            };
+        };
+        responses: {
+            /** @description The adjustment that takes it back. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdjustmentItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or adjustment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The month is closed, or it is reversed already. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_invoices_api_v1_tenants__tenant_name__periods__period__invoices_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoiceList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_invoice_api_v1_tenants__tenant_name__periods__period__invoices__invoice_id__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description The number of the invoice. */
+                invoice_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceBody"];
+            };
+        };
+        responses: {
+            /** @description The invoice. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoiceItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_invoice_api_v1_tenants__tenant_name__periods__period__invoices__invoice_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description The number of the invoice. */
+                invoice_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invoice is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or invoice. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18450,6 +21367,8 @@ export interface operations {
     remove_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__delete: {
         parameters: {
             query?: {
+                /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`. */
+                restate_closed?: boolean;
                 /** @description Why; kept with the version. */
                 reason?: string;
             };
@@ -18964,7 +21883,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };

@@ -13,7 +13,7 @@ from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import csv_response, rendered_response
 from chargeback.api.routing import Files, Routes
-from chargeback.api.selecting import ChargebackFilters, GroupedQuery, groups_of
+from chargeback.api.selecting import ChargebackFilters, GroupedQuery, PostedQuery, groups_of
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
 from chargeback.model.currency import Conversion
@@ -32,6 +32,7 @@ from chargeback.reports.names import display_names
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, PENDING, worst_state
 from chargeback.store.queries.aggregate import MAX_BUCKETS, Aggregate, Grouping, shown_amounts
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.keys import POSTING
 from chargeback.store.queries.selection import Selection
 
 
@@ -50,7 +51,7 @@ class AggregateParameters(CurrencyParameter, GroupedQuery):
         return Grouping(tuple(self.group_by), self.time_bucket, self.zone, rates)
 
 
-class AggregateQuery(ChargebackFilters, AggregateParameters):
+class AggregateQuery(ChargebackFilters, PostedQuery, AggregateParameters):
     """Parameters of the aggregation."""
 
     group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
@@ -136,7 +137,13 @@ def aggregate_chargebacks(request: Facts, params: Annotated[AggregateQuery, Quer
     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
     `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error,
     because a file without the oldest ones would look complete; with `names`, each id is followed by its display name.
+
+    With `basis=posted`, each group also has `posted_period`, `charge_class` (`regular` or `correction`) and
+    `charge_period`, the month that it was charged in.
     """
+    params = params.as_charged
+    if params.is_posted:
+        params = params.model_copy(update={"group_by": [*params.group_by, *POSTING]})
     return aggregate_response(request, params, names=params.names)
 
 

@@ -31,6 +31,15 @@ AuditKind = Literal[
     "token.revoked",
     "run.requested",
     "request.refused",
+    "period.closed",
+    "period.reopened",
+    "period.sealed",
+    "period.requested",
+    "period.restated",
+    "adjustment.added",
+    "adjustment.removed",
+    "invoice.saved",
+    "invoice.removed",
 ]
 
 
@@ -62,7 +71,8 @@ class AuditItem(ResponseModel):
     what: AuditKind
     target: str = Field(
         description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, "
-        "`finding/<id>`, `run/<run_id>`, or method and path.",
+        "`finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method "
+        "and path.",
         examples=["identity/sa-123abc/team"],
     )
     before: dict[str, Any] | None = Field(description="The values before; null for something new.")
@@ -74,7 +84,8 @@ router = Routes(prefix="/tenants/{tenant_name}/audit", tags=["Audit"])
 
 @router.get("", needs=Right.READ, whole=True)
 def list_audit_entries(request: Control, params: Annotated[AuditQuery, Query()]) -> PageOf[AuditItem]:
-    """List who changed tags, views and cost categories, requested runs, or was refused, the newest first.
+    """List who changed tags, views and cost categories, closed months, requested runs, or was refused, the newest
+    first.
 
     Without dates, everything that is kept is listed: the last 400 days."""
     page, wanted = params.paging, params.wanted(request.tenant.lookback_days)

@@ -14,17 +14,29 @@ from chargeback.api.parameters import FactsParameters, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter, NotFound
 from chargeback.api.responses import page_response, table_response
 from chargeback.api.routing import CSV, Files, Routes
-from chargeback.api.selecting import ChargebackFilters, TagFilters
+from chargeback.api.selecting import ChargebackFilters, PostedQuery, TagFilters
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.chargeback import CostType
-from chargeback.reports.answers import CategoryPart, DatesAnswer, Exact, Instant, Metadata, PageOf, ResponseModel, Sum
+from chargeback.reports.answers import (
+    CategoryPart,
+    DatesAnswer,
+    Exact,
+    Instant,
+    Metadata,
+    PageOf,
+    ResponseModel,
+    Sum,
+    left_out,
+)
 from chargeback.reports.explain.links import chargeback_link
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.queries.chargebacks import allocation_issues, dimension
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.keys import CHARGE_CLASS
 from chargeback.store.queries.paging import Order
+from chargeback.store.queries.posted import CORRECTION
 from chargeback.store.queries.selection import Selection, TagFilter
 
 #: An amount as a client writes it.
@@ -49,7 +61,7 @@ class ChargebackQuery(ChargebackFilters):
         return (TagFilter(self.tag_key, None if self.tag_value is None else frozenset([self.tag_value])),)
 
 
-class ChargebackListQuery(ChargebackQuery):
+class ChargebackListQuery(ChargebackQuery, PostedQuery):
     """Parameters of the list of chargebacks."""
 
     of_lists: ClassVar[frozenset[str]] = frozenset({"sort_by", "sort_order", "min_amount", "names"})
@@ -60,6 +72,15 @@ class ChargebackListQuery(ChargebackQuery):
     names: bool = Field(
         default=False, description="Whether rows come with the display names of their identity and resource."
     )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that what is posted is not ordered."""
+        errors = super().cross_checks(raw, now)
+        if raw.get("basis") == "posted":
+            others = [name for name in ("sort_by", "sort_order", "min_amount") if name in raw]
+            errors += [InvalidParameter(name, "should not be given with basis=posted") for name in others]
+        return errors
 
     @property
     def order(self) -> Order | None:
@@ -105,6 +126,11 @@ class ChargebackRow(Dimension):
         description="Where the tenant has cost categories: by key, the values to which the row is assigned.",
     )
     metadata: Metadata
+    posted_period: str | None = left_out("With `basis=posted` only: the month that it is posted to.")
+    charge_class: Literal["regular", "correction"] | None = left_out(
+        "With `basis=posted` only. A correction is the difference, of one day and dimension, to what was posted before."
+    )
+    charge_period: str | None = left_out("With `basis=posted` only: the month that it was charged in.")
     identity_name: str | None = Field(
         default=None, description="With `names` only: the identity's display name.", examples=["orders-service"]
     )
@@ -143,7 +169,8 @@ def list_chargebacks(request: Facts, params: Annotated[ChargebackListQuery, Quer
     if params.names:
         _add_names(request.tenant, items)
     for item in items:
-        item["metadata"]["explain"] = chargeback_link(item, params.as_of)
+        if item.get(CHARGE_CLASS) != CORRECTION:
+            item["metadata"]["explain"] = chargeback_link(item, params.as_of)
     return page_response(items, total, page=params.page, page_size=params.page_size)
 
 

@@ -13,9 +13,16 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES, csv_answer
-from chargeback.api.parameters import CSV_TYPE, CommonParameters, StrictModel, visible
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, Restating, visible
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
-from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, PreconditionFailed
+from chargeback.api.problems import (
+    Conflict,
+    InvalidParameter,
+    InvalidRequest,
+    NotFound,
+    PreconditionFailed,
+    sentence,
+)
 from chargeback.api.responses import attachment, json_response
 from chargeback.api.routes.category_answers import CategoryKey, EditQuery
 from chargeback.api.routes.tenants import TenantsQuery
@@ -69,14 +76,19 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
-class CategoryBody(StrictModel):
+class RestatingWithReason(Restating):
+    """A change of a cost category, with its reason."""
+
+    reason: Reason = None
+
+
+class CategoryBody(RestatingWithReason):
     """What a cost category shall be."""
 
     document: dict[str, Any] = Field(
         description="The category: `default`, `values`, `rules` and `share`, as below its key in a YAML file.",
         examples=[_EXAMPLE],
     )
-    reason: Reason = None
 
 
 @contextmanager
@@ -88,7 +100,7 @@ def reported_csv() -> Iterator[None]:
         raise InvalidRequest([InvalidParameter("csv", str(problem)) for problem in error.problems]) from None
 
 
-class RulesFile(StrictModel):
+class RulesFile(RestatingWithReason):
     """A CSV file of rules."""
 
     takes_csv: ClassVar[bool] = True
@@ -100,20 +112,17 @@ class RulesFile(StrictModel):
             "entity_type,entity_id,value,percent,valid_from,valid_to\nidentity,sa-abc123,payments,,2026-03-01,\n"
         ],
     )
-    reason: Reason = None
 
     @classmethod
     def from_csv(cls, content: bytes) -> "RulesFile":
         """Return the file that was sent as it is; an empty one has a mistake, too, when it is read."""
         with reported_csv():
             text = decoded(content)
-        return cls.model_construct(csv=text, reason=None)
+        return cls.model_construct(csv=text, reason=None, restate_closed=False)
 
 
-class RemovalQuery(StrictModel):
+class RemovalQuery(RestatingWithReason):
     """Parameters of a removal."""
-
-    reason: Reason = None
 
 
 class VersionQuery(CommonParameters):
@@ -246,7 +255,7 @@ def put_cost_category(
     _check_measures(request, category)
     if params.dry_run:
         return _dry_run(request, params.period, category)
-    return _edit(request, caller.name, category_key, preconditions, lambda _: category, new.reason)
+    return _edit(request, caller.name, category_key, preconditions, lambda _: category, new)
 
 
 @router.delete(
@@ -266,7 +275,7 @@ def remove_cost_category(
 ) -> Response:
     """Remove the version of a cost category that `If-Match` names. Its history stays."""
 
-    with request.writing() as connection:
+    with request.changing(caller.name, params) as connection:
         store.lock_categories(connection)
         present = _there(category_key, _present(connection, category_key))
         preconditions.check(etag_of(present), what=_called(present), faster=_faster(connection, category_key))
@@ -386,7 +395,7 @@ def put_rules_as_csv(
         with reported_csv():
             return with_csv(category, content)
 
-    return _edit(request, caller.name, category_key, preconditions, _change, new.reason)
+    return _edit(request, caller.name, category_key, preconditions, _change, new)
 
 
 def _edit(
@@ -395,21 +404,21 @@ def _edit(
     key: str,
     preconditions: Preconditions,
     change: Callable[[CategoryVersion | None], CostCategory],
-    reason: str | None,
+    restating: RestatingWithReason,
 ) -> Response:
     """Write what ``change`` makes of the present version, and return it."""
     try:
-        with request.writing() as connection:
+        with request.changing(who, restating) as connection:
             store.lock_categories(connection)
             present = _present(connection, key)
             tag = None if present is None else etag_of(present)
             preconditions.check(tag, what=_called(present), faster=_faster(connection, key))
-            done = save_category(connection, change(present), expected=present, who=who, reason=reason)
+            done = save_category(connection, change(present), expected=present, who=who, reason=restating.reason)
             item = _item(done.after)
     except TooManyCategories as error:
-        raise Conflict(_sentence(error.message)) from None
+        raise Conflict(sentence(error.message)) from None
     except EditConflict as error:
-        raise PreconditionFailed(f"{_sentence(error.message)} Read it again, and repeat your change.") from None
+        raise PreconditionFailed(f"{sentence(error.message)} Read it again, and repeat your change.") from None
     headers = {"ETag": etag_of(done.after), "Cache-Control": CACHE_CONTROL}
     return json_response(item, status=201 if present is None else 200, headers=headers)
 
@@ -445,11 +454,7 @@ def _called(present: CategoryVersion | None) -> str:
 def _faster(connection: Connection, key: str) -> str:
     last = store.last_version(connection, key)
     edit = store.describe_last_edit(key, last)
-    return _sentence(edit if last is None else f"someone else was faster: {edit}")
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return sentence(edit if last is None else f"someone else was faster: {edit}")
 
 
 def _info(version: CategoryVersion) -> dict[str, Any]:

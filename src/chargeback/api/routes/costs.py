@@ -18,13 +18,25 @@ from chargeback.api.selecting import (
     MOST_TIMES,
     ComparingQuery,
     CostColumns,
+    PostedQuery,
     check_columns,
     column_or_tag,
 )
-from chargeback.api.tenant_requests import Facts
-from chargeback.reports.costs import PARTS, BreakdownRow, CostRequest, CostsAnswer, breakdown_rows, buckets_of, report
+from chargeback.api.tenant_requests import Facts, check_posted
+from chargeback.reports.costs import (
+    PARTS,
+    POSTED_PARTS,
+    BreakdownRow,
+    CostRequest,
+    CostsAnswer,
+    breakdown_rows,
+    buckets_of,
+    report,
+)
+from chargeback.reports.periods import months_before
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import DATASETS
+from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.version import DataVersion
 
 #: The most breakdowns of one request.
@@ -32,7 +44,7 @@ MOST_BREAKDOWNS = 6
 _PART = "|".join(PARTS)
 
 
-class CostsQuery(CostColumns, CurrencyParameter, ComparingQuery):
+class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
     """Parameters of the costs."""
 
     excluded: CostColumns = CostColumns()
@@ -82,6 +94,13 @@ class CostsQuery(CostColumns, CurrencyParameter, ComparingQuery):
         series = raw.get("series")
         if series is not None and series not in raw.get("by", ["identity_id"]):
             errors.append(InvalidParameter("series", "should be one of by"))
+        if raw.get("basis") == "posted":
+            accrued = {part for each in raw.get("include", ()) for part in each.split(",")} - {"", *POSTED_PARTS}
+            if accrued:
+                known = ", ".join(POSTED_PARTS)
+                errors.append(InvalidParameter("include", f"should have {known} only with basis=posted"))
+            if raw.get("compare", "previous") not in {"previous", "none"}:
+                errors.append(InvalidParameter("compare", "should be previous or none with basis=posted"))
         return errors
 
 
@@ -97,7 +116,11 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
     each value, and for the others together.
     """
     tenant, reader, version = request.tenant, request.reader, request.version
+    params = params.as_charged
     wanted = _request(params, tenant.lookback_days, version)
+    check_posted(reader, wanted.window)
+    if isinstance(reader, PostedReader) and wanted.compared is not None and not reader.books.has(wanted.compared.start):
+        wanted = replace(wanted, compared=None)
     windows = [wanted.window, wanted.compared_window]
     conversion = conversion_for(tenant, reader, params.currency, DATASETS, windows)
     answer = report(tenant, reader, replace(wanted, conversion=conversion))
@@ -112,6 +135,8 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
 
 def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> CostRequest:
     asked = params.comparison(lookback_days, version.control.last_calculated)
+    if params.is_posted and asked.compared is not None:
+        asked = replace(asked, compared=months_before(asked.period))
     request = CostRequest(
         asked.period,
         asked.compared,
@@ -122,6 +147,7 @@ def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> Co
         params.series or params.by[0],
         params.top,
         frozenset(params.include),
+        is_posted=params.is_posted,
     )
     if asked.period.days > MOST_TIMES and len(buckets_of(asked.period, params.time_bucket)) > MOST_TIMES:
         raise InvalidRequest([InvalidParameter("time_bucket", f"should make at most {MOST_TIMES} units of time")])

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import Body
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
@@ -22,9 +23,10 @@ from chargeback.api.parameters import (
     DateRangeParameters,
     nest_filter,
 )
+from chargeback.api.problems import InvalidParameter
 from chargeback.api.routing import Routes
-from chargeback.api.selecting import ChargebackColumns, selected
-from chargeback.api.tenant_requests import Export, RowsFile, category_versions
+from chargeback.api.selecting import Basis, ChargebackColumns, selected
+from chargeback.api.tenant_requests import Export, RowsFile, category_versions, check_posted
 from chargeback.store.queries.category_parts import SHARE
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.export import ExportFormat
@@ -93,6 +95,12 @@ class ExportRequest(DateRangeParameters):
 
     format: ExportFormat = format_field()
     as_of: AsOf = None
+    basis: Basis = "accrual"
+    style: Literal["net", "ledger"] = Field(
+        default="net",
+        description="With `basis=posted`: `net` has the differences that corrections make, `ledger` both sides of "
+        "each, the reversal and the replacement.",
+    )
     columns: list[Column] = Field(
         default=list(CHARGEBACKS.default_export),
         min_length=1,
@@ -110,6 +118,19 @@ class ExportRequest(DateRangeParameters):
         "Commas may separate values of tags and categories; in a value, `\\,` is a comma and `\\\\` a backslash.",
         json_schema_extra={"default": {}},
     )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check what goes together with the books."""
+        errors = super().cross_checks(raw, now)
+        is_posted = raw.get("basis") == "posted"
+        if is_posted and SHARE in raw.get("columns", ()):
+            errors.append(InvalidParameter("columns", f"should not have {SHARE} with basis=posted"))
+        if is_posted and raw.get("timezone", "UTC") != "UTC":
+            errors.append(InvalidParameter("timezone", "should be UTC with basis=posted: months are closed in UTC"))
+        if not is_posted and "style" in raw:
+            errors.append(InvalidParameter("style", "should be given with basis=posted only"))
+        return errors
 
     @field_validator("columns")
     @classmethod
@@ -147,6 +168,9 @@ def export_chargebacks(
     remove one apostrophe at the beginning and after each `;`, tab and line break. In `metadata`, which is JSON, `;` is
     written `\\u003b` instead. The other formats have texts as they are.
 
+    With `basis=posted`, each row has `posted_period`, `charge_class` and `charge_period` at the end, corrections come
+    behind the rows of their month, and dates must be whole months of UTC.
+
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
@@ -154,6 +178,11 @@ def export_chargebacks(
 
     def _rows(reader: TenantReader) -> Iterator[memoryview]:
         file.headers.update(category_versions(reader))
+        if params.basis == "posted":
+            posted = request.context.posted(request.tenant, reader, params.as_of)
+            check_posted(posted, selection.window)
+            yield from posted.export(CHARGEBACKS, selection, params.columns, form=params.format, style=params.style)
+            return
         yield from reader.export(CHARGEBACKS, selection, params.columns, form=params.format)
 
     file = rows_file("chargebacks", params.format, _rows)

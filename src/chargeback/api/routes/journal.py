@@ -1,6 +1,5 @@
 """The journal of a month: its statements as entries of double-entry bookkeeping, as finance's own system wants them."""
 
-from datetime import date
 from typing import Annotated
 
 from fastapi import Path, Query
@@ -10,18 +9,19 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import attachment
-from chargeback.api.routes.statements import JournalQuery
+from chargeback.api.routes.statements import JournalQuery, before_the_books
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
-from chargeback.reports.statements.compile import compile_statements
+from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
+from chargeback.reports.closing.statements import journal_for
 from chargeback.reports.statements.content import JournalAnswer
-from chargeback.reports.statements.journal import journal_csv, journal_of
+from chargeback.reports.statements.journal import journal_csv
 from chargeback.reports.statements.journal_templates import journal_by_template
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
 
-Month = Annotated[str, Path(description="The month, of UTC days.", pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")]
+Month = Annotated[str, Path(description="The month, of UTC days.", pattern=PERIOD_ID, examples=["2026-10"])]
 
 _FILE = {"type": "string", "format": "binary"}
 _ANSWER = {
@@ -53,17 +53,18 @@ def export_journal(request: Facts, period: Month, params: Annotated[JournalQuery
     """Book a UTC month: debit each cost centre, team or service account with the cents of its statement, and credit the
     clearing account with their sum.
 
-    Negative amounts are on the other side; what is zero in cents has no line. The month is `PROVISIONAL`: months are
-    not closed, so a later journal of it can differ, and then has another revision. Dates, `timezone` and page
-    parameters are ignored.
+    Negative amounts are on the other side; what is zero in cents has no line. Corrections of earlier months and
+    adjustments have lines of their own. The journal of a closed month never changes; until then it is `PROVISIONAL`.
+    Dates, `timezone` and page parameters are ignored.
     """
     tenant = request.tenant
     profile = tenant.journal
     template = None if params.template is None else _template(profile, params.template)
     is_csv = template is None and (params.format or ("csv" if request.wants_csv else "json")) == "csv"
-    reader = request.reader
-    found = compile_statements(tenant, reader, date.fromisoformat(f"{period}-01"), params.by or profile.by)
-    journal = journal_of(found, profile)
+    posted = request.context.posted(tenant, request.reader, params.as_of)
+    with before_the_books("basis"):
+        month, by = AccountingPeriod.named(period), params.by or profile.by
+        journal = journal_for(tenant, request.reader, posted, month, by, params.basis)
     if template is not None:
         return _file(journal, journal_by_template(journal, template), template.form)
     return _file(journal, journal_csv(journal).encode(), "csv") if is_csv else journal

@@ -1,6 +1,8 @@
 """Statements: what finance books for each cost category value, identity or tag value of a month."""
 
-from datetime import date, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, Query
@@ -17,18 +19,20 @@ from chargeback.api.parameters import (
     FactsParameters,
     Id,
     Note,
+    PeriodId,
     StrictModel,
     Text,
 )
-from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, NotFound
+from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import attachment
 from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.reports.closing.statements import statements_of
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
 from chargeback.reports.statements.as_html import content_policy, statement_html
 from chargeback.reports.statements.as_pdf import to_pdf
-from chargeback.reports.statements.compile import compile_statements
 from chargeback.reports.statements.content import (
     EXAMPLE_DIGEST,
     StatementAnswer,
@@ -50,11 +54,6 @@ MOST_REPLIES = 100
 
 _BY = "|".join(["identity_id", TAG_PARAMETER.strip("^$"), CATEGORY_PARAMETER.strip("^$")])
 
-Period = Annotated[
-    str,
-    StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$"),
-    Field(description="The month, of UTC days.", examples=["2026-10"]),
-]
 By = Annotated[
     str,
     StringConstraints(pattern=f"^({_BY})$"),
@@ -72,16 +71,27 @@ Value = Annotated[
 ]
 
 
+StatementBasis = Annotated[
+    Literal["accrual", "posted"] | None,
+    Field(
+        description="`accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with "
+        "corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: "
+        "`posted` for the months of the books, from the first closed one on; else `accrual`."
+    ),
+]
+
+
 class StatementsQuery(FactsParameters):
     """Parameters of the statements of a month."""
 
-    period: Period
+    period: PeriodId
     by: By
+    basis: StatementBasis = None
 
     @property
-    def month(self) -> date:
-        """The first day of the month."""
-        return date.fromisoformat(f"{self.period}-01")
+    def month(self) -> AccountingPeriod:
+        """The month."""
+        return AccountingPeriod.named(self.period)
 
 
 class StatementQuery(StatementsQuery):
@@ -99,6 +109,7 @@ class JournalQuery(FactsParameters):
         "Default: `journal.by` of the tenant.",
         examples=["category:cost_center"],
     )
+    basis: StatementBasis = None
     format: Literal["json", "csv"] | None = Field(
         default=None, description="Default: `json`, or `csv` with `Accept: text/csv`. Not together with `template`."
     )
@@ -138,9 +149,10 @@ class NewReply(StrictModel):
 class ReplyQuery(StrictModel):
     """Whose statement a reply is about."""
 
-    period: Period
+    period: PeriodId
     by: By
     value: Value
+    basis: StatementBasis = None
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
@@ -282,8 +294,10 @@ def _reply(
         NotFound: there is none.
     """
     verdict, new = said
-    month = date.fromisoformat(f"{address.period}-01")
-    found = compile_statements(request.tenant, request.tenant_reader, month, address.by)
+    period, reader = AccountingPeriod.named(address.period), request.tenant_reader
+    posted = request.context.posted(request.tenant, reader, None)
+    with before_the_books("basis"):
+        found = statements_of(request.tenant, reader, posted, period, address.by, address.basis)
     statement = found.find(address.value)
     if statement is None:
         raise _missing(address, found)
@@ -311,7 +325,18 @@ def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFoun
 
 def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
     """Return the statements of a month."""
-    return compile_statements(request.tenant, request.reader, params.month, params.by)
+    posted = request.context.posted(request.tenant, request.reader, params.as_of)
+    with before_the_books("basis"):
+        return statements_of(request.tenant, request.reader, posted, params.month, params.by, params.basis)
+
+
+@contextmanager
+def before_the_books(parameter: str) -> Iterator[None]:
+    """Convert the error about a month before the books to an invalid request."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidRequest([InvalidParameter(parameter, str(error))]) from None
 
 
 def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, StatementAnswer]:

@@ -21,6 +21,7 @@ from chargeback.api.parameters import (
     Day,
     Id,
     Note,
+    Restating,
     SearchText,
     StrictModel,
     TagKey,
@@ -87,7 +88,13 @@ class TagValuesQuery(CommonParameters):
     q: SearchText | None = Field(default=None, description="Part of the value, case-insensitive.")
 
 
-class DatedBody(StrictModel):
+class ChangingTags(Restating):
+    """A change of tags."""
+
+    reason: Note | None = Field(default=None, description="Why; needed with `restate_closed`.", examples=[None])
+
+
+class Dated(StrictModel):
     """A value that may hold on some days only."""
 
     valid_from: Day | None = Field(
@@ -113,7 +120,7 @@ class DatedBody(StrictModel):
         return Period(self.valid_from, self.valid_to)
 
 
-class NewTag(DatedBody):
+class NewTag(ChangingTags, Dated):
     """A tag to create. The values of a key of an entity must not overlap in time."""
 
     tag_key: TagKey = Field(description=KEY, examples=["team"])
@@ -121,7 +128,7 @@ class NewTag(DatedBody):
     created_by: Author = "api"
 
 
-class NewValue(DatedBody):
+class NewValue(ChangingTags, Dated):
     """The new value of a tag.
 
     Without dates, the only value that the key has changes, and its dates stay. With dates, the value that begins on the
@@ -138,7 +145,7 @@ def _first_day(text: str) -> str:
     return text
 
 
-class OnePeriod(StrictModel):
+class OnePeriod(ChangingTags):
     """Which values of a tag are meant."""
 
     valid_from: Annotated[str, AfterValidator(_first_day)] | None = Field(
@@ -157,7 +164,7 @@ class OnePeriod(StrictModel):
         return Period(day_if_valid(self.valid_from))
 
 
-class BulkItem(DatedBody):
+class BulkItem(Dated):
     """One tag of a bulk write."""
 
     entity_type: EntityType
@@ -170,7 +177,7 @@ class BulkItem(DatedBody):
         return TagWrite(self.entity_type, self.entity_id, self.tag_key, self.tag_value, self.during)
 
 
-class BulkTags(StrictModel):
+class BulkTags(ChangingTags):
     """Many tags to write, as if one after the other; all of them or none."""
 
     items: list[BulkItem] = Field(
@@ -193,7 +200,7 @@ class BulkPlace(StrictModel):
     tag_key: TagKey
 
 
-class BulkRemoval(StrictModel):
+class BulkRemoval(ChangingTags):
     """Many tags to remove; all of them or none."""
 
     items: list[BulkPlace] = Field(
@@ -204,7 +211,7 @@ class BulkRemoval(StrictModel):
     dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
 
 
-class BulkByFilter(DateRangeParameters, DatedBody):
+class BulkByFilter(ChangingTags, DateRangeParameters, Dated):
     """One tag for every resource and identity in the chargebacks that match."""
 
     identity_id: Text | None = Field(default=None, description="Only chargebacks of this identity.")
@@ -372,7 +379,7 @@ def create_tag(
     tag = tag_store.TagWrite(entity_type, entity_id, new.tag_key, new.tag_value, new.during)
     visible = request.visible_entities()
     author = caller.signature(new.created_by)
-    with request.writing() as connection:
+    with request.changing(caller.name, new) as connection:
         _require_known(connection, [tag], visible)
         row = tag_store.create(connection, request.tenant.tenant_id, tag, author, who=caller.name)
         if row is None:
@@ -398,7 +405,7 @@ def change_tag(
     tag = tag_store.TagWrite(entity_type, entity_id, tag_key, new.tag_value, new.during)
     if not _sees(request.visible_entities(), tag.entity_key):
         raise _no_tag(entity_type, entity_id, tag_key)
-    with request.writing() as connection:
+    with request.changing(caller.name, new) as connection:
         row = tag_store.change(
             connection, request.tenant.tenant_id, tag, replace_periods=new.replace_periods, who=caller.name
         )
@@ -420,7 +427,7 @@ def remove_tag(
     place = (entity_type, entity_id, tag_key)
     if not _sees(request.visible_entities(), place):
         raise _no_tag(entity_type, entity_id, tag_key, params)
-    with request.writing() as connection:
+    with request.changing(caller.name, params) as connection:
         if not tag_store.remove(connection, place, params.period, who=caller.name):
             raise _no_tag(entity_type, entity_id, tag_key, params)
     return Response(status_code=204)
@@ -478,7 +485,7 @@ def remove_many(request: Change, caller: CallerDep, params: Annotated[BulkRemova
     places: set[_TagKey] = {(item.entity_type, item.entity_id, item.tag_key) for item in params.items}
     visible = request.visible_entities()
     seen = {place for place in places if _sees(visible, place)}
-    with request.reading() if params.dry_run else request.writing() as connection:
+    with request.reading() if params.dry_run else request.changing(caller.name, params) as connection:
         removed = tag_store.remove_many(connection, seen, dry_run=params.dry_run, who=caller.name)
     entities = _by_entity(places, removed) if params.dry_run else None
     return BulkRemovalResult.of(places, removed, entities=entities)
@@ -501,7 +508,7 @@ def _write(
     visible = request.visible_entities()
     author = caller.signature(params.created_by)
     if not params.dry_run:
-        with request.writing() as connection:
+        with request.changing(caller.name, params) as connection:
             _require_known(connection, writes, visible)
             tenant_id = request.tenant.tenant_id
             done = tag_store.write_many(connection, tenant_id, writes, created_by=author, who=caller.name, **rules)
