@@ -225,12 +225,12 @@ def test_the_same_key_closes_once(tenant: Months) -> None:
 
 
 def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
-    """Twelve changes of 0.004 are not lost, and twelve of 0.006 are not 0.12: what is booked of a value is, to the
+    """Changes of 0.004 are not lost, and changes of 0.006 do not add up to cents each: what is booked of a value is, to the
     cent, its statement as it is now."""
     tenant.close(AUGUST)
     period, booked = AUGUST, {"sa-1": Decimal(0), "sa-2": Decimal(0)}
     day = tenant.days[0]
-    for number in range(1, 13):
+    for number in range(1, 6):
         tenant.charge(day, sa_1=f"{6 + number * Decimal('0.004')}", sa_2=f"{4 + number * Decimal('0.006')}")
         period = period.next
         tenant.now = datetime.combine(period.next.next.start, tenant.now.timetz())
@@ -245,7 +245,7 @@ def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(2, 60))])
 def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
     """Late bills, moved shares, edits of tags, closings and reopenings, in any order: the sum of all months is what is
     known now, by every grouping; a closed month never changes; and the books as of an instant are those of then."""
@@ -254,7 +254,7 @@ def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
         tenant.by = ("identity_id", "tag:team")
         kept: dict[AccountingPeriod, object] = {}
         then: dict[datetime, object] = {}
-        for _ in range(14):
+        for _ in range(12):
             open_months = [each for each in periods_within(AUGUST, OCTOBER) if each not in kept]
             what = chance.random()
             if what < 0.5:

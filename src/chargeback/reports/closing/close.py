@@ -301,11 +301,13 @@ class Documents:
             StorageError: one cannot be written.
         """
         files = []
+        known = {each.path for each in every_file(connection, kept_only=True)}
         for each in documents:
             content = each.text.encode()
-            with translate_file_errors(DOCUMENTS):
-                self._place.put(each.path, content)
-            self._written.append(each.path)
+            if each.path not in known:
+                with translate_file_errors(DOCUMENTS):
+                    self._place.put(each.path, content)
+                self._written.append(each.path)
             files.append(NewFile(each.path, 0, len(content)))
         add(connection, [(DOCUMENTS, None, file) for file in files], at)
 
