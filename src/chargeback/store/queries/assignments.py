@@ -32,7 +32,7 @@ from chargeback.store.queries.visible_sums import VisibleSums
 #: The most resolutions that are kept, of all tenants.
 _MOST: Final = 64
 #: The most memory for a set of kept sums, of each of them.
-_MOST_BYTES: Final = 16 * 2**20
+_MOST_BYTES: Final = 32 * 2**20
 
 _Combination = tuple[str | None, ...]
 
