@@ -142,29 +142,30 @@ def causes(before: Charged, after: Charged, days: tuple[int, int]) -> Sequence[C
         return _not_zero([Cause(CORRECTION, end - start)])
     with_days = _scaled(start, days[1], days[0])
     with_quantity, per_day, per_unit = with_days, 0, False
-    cost_before, cost_after = abs(old.cost), abs(new.cost)
-    price = cost_after * days[0] - cost_before * days[1]
+    old_cost, new_cost = old.cost, new.cost
+    price = abs(new_cost) * days[0] - abs(old_cost) * days[1]
     quantities = _compared_quantities(old.quantity, new.quantity)
     if quantities is not None:
         was, now = quantities
         with_quantity = _scaled(start, now, was)
         per_day = now * days[0] - was * days[1]
-        price, per_unit = cost_after * was - cost_before * now, True
+        price, per_unit = abs(new_cost) * was - abs(old_cost) * now, True
     found = [
         Cause(CALENDAR, with_days - start, days[1] > days[0]),
         Cause(QUANTITY, with_quantity - with_days, per_day > 0),
     ]
-    if old.cost:
-        with_price = {method: _scaled(amount, new.cost, old.cost) for method, amount in before.amounts.items()}
-        found.append(Cause(PRICE, sum(with_price.values()) - with_quantity, price > 0, per_unit=per_unit))
+    if old_cost:
+        with_price = {method: _scaled(amount, new_cost, old_cost) for method, amount in before.amounts.items()}
+        priced = sum(with_price.values())
+        found.append(Cause(PRICE, priced - with_quantity, price > 0, per_unit=per_unit))
         if old.policies != new.policies:
-            found.append(Cause(POLICY, end - sum(with_price.values())))
+            found.append(Cause(POLICY, end - priced))
         else:
             found += _split_causes(before, after, with_price)
     else:  # A cost of zero has no shares: what is charged now is the same at another price.
         found.append(Cause(PRICE, end - with_quantity, price > 0, per_unit=per_unit))
-    is_credit, days_differ = min(start, end, old.cost, new.cost) < 0, days[0] != days[1]
-    return _not_zero([_checked(each._replace(is_credit=is_credit, days_differ=days_differ)) for each in found])
+    is_credit, days_differ = min(start, end, old_cost, new_cost) < 0, days[0] != days[1]
+    return [_checked(each._replace(is_credit=is_credit, days_differ=days_differ)) for each in _not_zero(found)]
 
 
 def _can_be_scaled(before: Charged, old: BilledType, after: Charged, new: BilledType) -> bool:

@@ -95,14 +95,15 @@ def compared_charges(
         ValueError: costs cannot be filtered or grouped so.
     """
     windows = (before, selection.window)
-    charged: dict[KeyValues, dict[_Billed, tuple[Counter[str], Counter[str]]]] = {}
-    payers: dict[tuple[KeyValues, _Billed], Counter[str]] = {}
+    charged: dict[KeyValues, dict[_Billed, tuple[dict[str, int], dict[str, int]]]] = {}
+    payers: dict[tuple[KeyValues, _Billed], dict[str, int]] = {}
     summed: dict[KeyValues, tuple[list[Decimal], list[Decimal]]] = {}
     for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
         key, units = tuple(grouped), to_units(amount)
-        sides = charged.setdefault(key, {}).setdefault(billed, (Counter(), Counter()))
-        sides[period][method] += units
-        payers.setdefault((key, billed), Counter())[payer or ""] += units if period else -units
+        by_method = charged.setdefault(key, {}).setdefault(billed, ({}, {}))[period]
+        by_method[method] = by_method.get(method, 0) + units
+        by_payer = payers.setdefault((key, billed), {})
+        by_payer[payer or ""] = by_payer.get(payer or "", 0) + (units if period else -units)
         summed.setdefault(key, ([], []))[period].append(amount)
     bills = _bills(reader, windows)
     parts = {

@@ -32,6 +32,7 @@ from chargeback.reports.changes import changes
 from chargeback.reports.flow import charged_costs
 from chargeback.reports.flow import flow as flow_through
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.queries import aggregate as aggregates
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
@@ -275,6 +276,23 @@ def test_a_row_counts_once_for_each_of_its_values(
             for bucket in found.buckets
         } == Counter((day, value) for day, values in of_rows for value in values)
         assert found.totals["total_rows"] == sum(1 for _, values in of_rows if values)
+
+
+@settings(max_examples=examples(10))
+@given(WORLDS)
+def test_past_the_limit_the_totals_cover_everything(
+    ask: Ask, written: Callable[[World], FactTables], world: World
+) -> None:
+    """Also what values were assigned, and what others handed on to them."""
+    facts, grouping = written(world), Grouping(("category:team", "identity_id"), "day", UTC)
+
+    def _totals(cursor: Cursor) -> dict[str, Any]:
+        return world.reader(cursor, facts).aggregate(CHARGEBACKS, ALL, grouping).totals
+
+    whole = ask(_totals)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aggregates, "MAX_BUCKETS", 1)
+        assert ask(_totals) == whole
 
 
 def _flows(answer: Aggregate) -> dict[Any, Flow]:

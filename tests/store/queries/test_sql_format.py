@@ -7,6 +7,7 @@ import io
 import json
 import re
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,8 @@ from chargeback.store.queries.sql_format import (
     csv_json,
     csv_text,
     decimal_text,
+    exact_texts,
+    in_parts,
     instant_text,
     json_object,
     json_text,
@@ -43,6 +46,25 @@ def test_awkward_amounts(ask: Ask, value: str) -> None:
     """Zero has no sign, small amounts keep it, large ones keep every digit."""
     sql = f"SELECT {decimal_text('x')} FROM (SELECT $v::VARCHAR::DECIMAL(38, 12) AS x)"
     assert ask(lambda cursor: cursor.rows(sql, {"v": value})) == [(render(Decimal(value)),)]
+
+
+@QUICK
+@given(
+    st.lists(
+        st.tuples(
+            st.decimals(min_value=Decimal("-1e20"), max_value=Decimal("1e20"), places=12),
+            st.integers(-(10**26), 10**26) | st.integers(-3, 3).map(lambda count: count * 10**12),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_sums_with_further_digits_are_plain_decimals(ask: Ask, values: list[tuple[Decimal, int]]) -> None:
+    """In texts and in Python they are the DECIMAL and its further digits, whichever sign either has."""
+    parts = [in_parts(f"'{whole:f}'::DECIMAL(38, 12)", f"'{fine}'::HUGEINT") for whole, fine in values]
+    ((texts, *sums),) = ask(lambda cursor: cursor.rows(f"SELECT {exact_texts(parts)}, {', '.join(parts)}"))
+    assert texts == [render(each) for each in sums]
+    assert [Fraction(each) for each in sums] == [Fraction(whole) + Fraction(fine, 10**24) for whole, fine in values]
 
 
 def test_instants_are_utc(ask: Ask) -> None:

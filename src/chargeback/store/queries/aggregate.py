@@ -13,11 +13,11 @@ from chargeback.model.currency import Rates
 from chargeback.model.money import render
 from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.keys import Bucket, ByTime, bucket, keys_of
+from chargeback.store.queries.keys import Bucket, ByCategory, ByTime, Key, bucket, keys_of
 from chargeback.store.queries.partials import DISTINCT_ROWS, REALLOCATED, ROW_COUNT
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import decimal_text, exact_text, json_text, named, quoted
+from chargeback.store.queries.sql_format import decimal_text, exact_texts, json_text
 
 MAX_BUCKETS: Final = 10_000
 
@@ -76,7 +76,7 @@ def aggregate(
         return Aggregate.of_nothing(amounts)
     when = bucket(grouping.unit, grouping.zone, relation.days)
     found = relation.newest(MAX_BUCKETS)
-    whole = found if found.is_whole else sums(replace(question, by=()))
+    whole = found if found.is_whole else sums(replace(question, by=_categories(by)))
     shown = ["count(*)", f"sum({DISTINCT_ROWS})::BIGINT", *(whole.total(*names) for names in amounts.values())]
     ((buckets, total_rows, *totals),) = whole.rows(f"SELECT {', '.join(shown)} FROM sums")
     if not total_rows:
@@ -87,6 +87,11 @@ def aggregate(
         {name: render(total) for name, total in zip(amounts, totals, strict=True)} | {"total_rows": total_rows},
         truncated,
     )
+
+
+def _categories(by: Sequence[Key]) -> tuple[Key, ...]:
+    """Return the cost categories of some keys: only with these there is what values reallocate."""
+    return tuple(key for key in by if isinstance(key, ByCategory))
 
 
 def shown_amounts(dataset: Dataset, grouping: Grouping) -> Mapping[str, tuple[str, ...]]:
@@ -122,22 +127,20 @@ def _buckets(
 ) -> list[str]:
     """Written by the database: there may be thousands, and making objects of them takes longer than summing. ``kept``
     are the rows that are shown, if not all are."""
-    places, is_fine = found.question.places, found.is_fine
-    fine = {f"exact_{name}": found.amount(*names) for name, names in amounts.items()} if is_fine else {}
-    texts = {
-        name: exact_text(f"exact_{name}", places) if is_fine else decimal_text(found.amount(*names), places)
-        for name, names in amounts.items()
-    }
-    dimensions = ", ".join(f"""'"{name}":' || coalesce({json_text(f"d{n}")}, 'null')""" for n, name in enumerate(by))
-    members = [
-        f"""'"dimensions":{{' || concat_ws(',', {dimensions}) || '}}'""",
-        f"""'"time_bucket":' || {quoted(when.label)}""",
-        *(f"""'"{name}":' || {quoted(sql)}""" for name, sql in texts.items()),
-        """'"row_count":' || row_count""",
-    ]
+    places, values, relation = found.question.places, [found.amount(*each) for each in amounts.values()], kept or "sums"
+    if found.is_fine:
+        relation = f"(SELECT *, {exact_texts(values, places)} AS texts FROM {relation})"
+        texts = [f"texts[{place}]" for place in range(1, len(values) + 1)]
+    else:
+        texts = [decimal_text(value, places) for value in values]
+    dimensions = ", ',', ".join(
+        f"""'"{name}":', coalesce({json_text(f"d{number}")}, 'null')""" for number, name in enumerate(by)
+    )
+    shown = {"time_bucket": when.label, **dict(zip(amounts, texts, strict=True))}
+    members = ", ".join(f"""'"{name}":"', {sql}, '",'""" for name, sql in shown.items())
     order = ", ".join(f"d{number} NULLS FIRST" for number in range(len(by)))
-    relation = f"(SELECT *, {named(fine)} FROM {kept or 'sums'})" if fine else kept or "sums"
     rows = found.rows(
-        f"SELECT '{{' || concat_ws(',', {', '.join(members)}) || '}}' FROM {relation} ORDER BY {when.order}, {order}"
+        f"""SELECT concat('{{"dimensions":{{', {dimensions}, '}},', {members}, '"row_count":', row_count, '}}')
+            FROM {relation} ORDER BY {when.order}, {order}"""
     )
     return [text for (text,) in rows]

@@ -21,7 +21,6 @@ import pyarrow as pa
 from chargeback.categories.document import CostCategory
 from chargeback.categories.handover import Receiver
 from chargeback.categories.resolve import Names, Outcome, Tags, resolve, used_columns
-from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.queries.datasets import Dataset
@@ -32,8 +31,8 @@ from chargeback.store.queries.visible_sums import VisibleSums
 
 #: The most resolutions that are kept, of all tenants.
 _MOST: Final = 64
-#: The most memory for the sums of the parts of rows, of each of them.
-_MOST_BYTES: Final = 16 * 2**20
+#: The most memory for a set of kept sums, of each of them.
+_MOST_BYTES: Final = 32 * 2**20
 
 _Combination = tuple[str | None, ...]
 
@@ -52,6 +51,11 @@ class Assigned:
             len(self.periods["first_day"].unique()) > 1 or len(self.periods["end_day"].unique()) > 1
         )
 
+    @cached_property
+    def splits(self) -> bool:
+        """Whether some combination is split."""
+        return any(len(outcome.parts) > 1 for outcome in self.outcomes)
+
 
 @dataclass
 class Assignments:
@@ -65,8 +69,8 @@ class Assignments:
     #: Who gets the cost of values that hand it on, by the path of a day's file and by value, see
     #: :mod:`~chargeback.store.queries.categorised`.
     shares: dict[str, Mapping[str, Sequence[Receiver]]] = field(default_factory=dict, repr=False)
-    #: The sums of the parts of rows that are split, see :mod:`~chargeback.store.queries.categorised`.
-    parts: VisibleSums = field(default_factory=lambda: VisibleSums(None, _MOST_BYTES), repr=False)
+    #: Sums that are kept, see :mod:`~chargeback.store.queries.categorised`.
+    sums: VisibleSums = field(default_factory=lambda: VisibleSums(None, _MOST_BYTES), repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _seen: set[str] = field(default_factory=set, repr=False)
     _known: set[_Combination] = field(default_factory=set, repr=False)
@@ -81,6 +85,11 @@ class Assignments:
     def columns(self) -> tuple[str, ...]:
         """The same as columns of the dataset."""
         return tuple(self.dataset.subjects[name] for name in self.subjects)
+
+    @property
+    def splits(self) -> bool:
+        """Whether some combination that was looked at is split."""
+        return self._assigned is not None and self._assigned.splits
 
     def of(self, cursor: Cursor, partials: PartialFiles | None, scan: Scan) -> Assigned:
         """Return the value of at least every combination in the files of a scan.
@@ -110,17 +119,14 @@ class Assignments:
         """Return the combinations in some files of a scan, and in those between them: then partial aggregates fit."""
         if not self.columns:
             return {()}
-        days = sorted({file.day for file in files if file.day is not None})
-        if not days:
+        if not files:
             return set()
-        whole = InstantRange(start_of_day(days[0]), start_of_day(days[-1] + ONE_DAY))
-        within = Scan(whole, tuple(file for file in scan.files if _is_between(file.day, days)))
 
         def _read(source: SumSource) -> set[_Combination]:
             sql = f"SELECT DISTINCT {', '.join(self.columns)} FROM {source.relation} WHERE {source.condition.sql}"
             return set(cursor.rows(sql, source.condition.parameters))
 
-        return add_up(cursor, partials, self.dataset, within, self.columns, _read)
+        return add_up(cursor, partials, self.dataset, scan.spanning(files), self.columns, _read)
 
     def _resolved(self, combinations: Sequence[_Combination], cursor: Cursor) -> Assigned:
         """Resolve the rules for some combinations; what the dataset does not have is unknown."""
@@ -137,10 +143,6 @@ class Assignments:
 
 def _texts(combination: _Combination) -> list[str]:
     return [text or "" for text in combination]
-
-
-def _is_between(day: date | None, days: Sequence[date]) -> bool:
-    return day is not None and days[0] <= day <= days[-1]
 
 
 def _joined(known: Assigned | None, new: Assigned) -> Assigned:
@@ -287,8 +289,7 @@ def _tables_of(cursor: Cursor, used: UsedCategory, assigned: Assigned) -> Joined
             FROM {periods} JOIN {outcomes} USING (outcome)"""
     )
     condition = " AND ".join(clauses_of(used, assigned.are_dated, "stored.")) or "TRUE"
-    splits = any(len(outcome.parts) > 1 for outcome in assigned.outcomes)
-    return Joined(table, outcomes, f"LEFT JOIN {table} ON {condition}", splits, assigned.are_dated)
+    return Joined(table, outcomes, f"LEFT JOIN {table} ON {condition}", assigned.splits, assigned.are_dated)
 
 
 def clauses_of(used: UsedCategory, are_dated: bool, row: str) -> list[str]:

@@ -5,6 +5,8 @@ is divided in whole units of 10⁻¹² by largest remainder, each distinct amoun
 of the rows, and are those that rows show. What a value reallocates is its sums of a day times the weights of that day,
 which are exact numbers of 10⁻²⁴: nothing is rounded, so the parts have the sum of the rows in every group and filter.
 
+The sums of one category by time, which are asked for most, are kept in memory for each file after all of this.
+
 The result takes the place of partial aggregates: it has the columns that the query names, ``category_<place>`` and
 ``rule_<place>`` for each category, and the sums. A product of a sum (up to 38 digits) and a weight (twelve) does not
 fit 128 bits, so it is kept in two columns, each of which is checked for overflow: whole units, and below these a number
@@ -14,7 +16,7 @@ of 10⁻²⁴. Sums are therefore as large as any other: up to 26 digits before 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
@@ -45,7 +47,7 @@ from chargeback.store.queries.partials import (
     sums_of,
 )
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
-from chargeback.store.queries.sql_format import FINE, named, one_of
+from chargeback.store.queries.sql_format import FINE, fine_rest, fine_wholes, named, one_of
 
 # More than there are receivers: of equal remainders the first receiver is favoured.
 _MORE_THAN_RECEIVERS: Final = 1_000_000
@@ -226,9 +228,51 @@ def categorised(query: CategoryQuery, columns: Sequence[str]) -> SumSource:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    keys = [*TIME_COLUMNS, *(name for name in columns if name not in TIME_COLUMNS), *(each.rule for each in query.used)]
+    found = _kept_sums(query, columns) or _summed(query, columns)
+    if not query.wanted.clauses or not (query.sharing or any(each.assignments.splits for each in query.used)):
+        return replace(found, condition=found.condition & query.wanted)
+    # Of the parts of the same rows, any that is wanted may be the first.
+    rows = ", ".join([*_keys(query, columns), *(each.outcome for each in query.used)])
+    once = f"CASE WHEN row_number() OVER (PARTITION BY {rows}) = 1 THEN {ROW_COUNT} ELSE 0 END"
+    relation = f"(SELECT * REPLACE ({once} AS {DISTINCT_ROWS}) FROM {found.relation} WHERE {query.wanted.sql})"
+    return replace(found, relation=relation, condition=found.condition & Condition(parameters=query.wanted.parameters))
+
+
+def _keys(query: CategoryQuery, columns: Sequence[str]) -> list[str]:
+    """Return the columns of rows by which a query is summed, and the rules that decided."""
+    others = (name for name in columns if name not in TIME_COLUMNS)
+    return [*TIME_COLUMNS, *others, *(each.rule for each in query.used)]
+
+
+def _kept_sums(query: CategoryQuery, columns: Sequence[str]) -> SumSource | None:
+    """Return the sums that are kept in memory of each file, of one category by time; None if more is asked, or if they
+    are too large to be kept."""
+    if len(query.used) > 1 or query.scan.filter.clauses or not set(columns) <= set(TIME_COLUMNS):
+        return None
+    (used,) = query.used
+
+    def _make(files: Sequence[DayFile]) -> pa.Table:
+        found = _summed(replace(query, scan=query.scan.spanning(files), wanted=_EVERYTHING), ())
+        # Small numbers are divided faster, whenever amounts are shown.
+        carried = {name: f"{name} + {one_of(fine_wholes(f'{name}{FINE}'))}" for name in found.fine}
+        rest = {f"{name}{FINE}": f"{fine_rest(f'{name}{FINE}')}::BIGINT" for name in found.fine}
+        sums = f"* REPLACE ({named(carried | rest)})" if found.fine else "*"
+        return query.cursor.table(f"SELECT {sums} FROM {found.relation} ORDER BY date", {})
+
+    table = used.assignments.sums.of(query.dataset, (), query.scan.files, _make)
+    if table is None:
+        return None
+    relation = query.cursor.register(query.cursor.new_name("categorised"), table)
+    keys = {*_keys(query, ()), used.value, used.outcome}
+    sums = sums_of(name for name in table.column_names if name not in keys)
+    values, times = (len(table[name].unique()) for name in (used.value, "timestamp"))
+    return SumSource(relation, query.scan.row_condition(), sums, are_partial=True, rows=values * times)
+
+
+def _summed(query: CategoryQuery, columns: Sequence[str]) -> SumSource:
+    """Return the sums of a query, also by the outcomes of its categories."""
     joined = [join_assigned(query.cursor, query.partials, query.scan, each) for each in query.used]
-    into = _Sums(query.cursor.new_name("categorised"), keys, joined)
+    into = _Sums(query.cursor.new_name("categorised"), _keys(query, columns), joined)
     splitting = [(each, its) for each, its in zip(query.used, joined, strict=True) if its.splits]
     _sum_whole_rows(query, into, columns, [each for each, _ in splitting])
     if splitting and query.scan.files:
@@ -257,7 +301,8 @@ def _sum_whole_rows(
     not_split = Condition(tuple(f"{each.is_split} IS NOT TRUE" for each in splitting))
     # What is reallocated may get to a value that is wanted.
     wanted = " OR ".join(filter(None, [query.wanted.sql, _is_shared(query)]))
-    keys = [*into.keys, *(each.value for each in query.used), *_outcomes(query)]
+    is_shared = [f"({_is_shared(query)}) AS is_shared"] if query.sharing else []
+    keys = [*into.keys, *_divided_columns(query), *is_shared]
 
     def _make(source: SumSource) -> None:
         condition = (
@@ -290,25 +335,13 @@ def _sources_of(used: UsedCategory) -> str:
     return f"sources_{used.place}"
 
 
-def _outcomes(query: CategoryQuery) -> list[str]:
-    """Return the further columns that are needed where cost is reallocated: rows with the same outcomes have the same
-    values before and after."""
-    if not query.sharing:
-        return []
-    return [*(each.outcome for each in query.used), f"({_is_shared(query)}) AS is_shared"]
-
-
 def _sum_split_rows(query: CategoryQuery, into: _Sums, splitting: Sequence[tuple[UsedCategory, Joined]]) -> None:
     """Insert the parts of what is split. Where cost is reallocated, that comes next, and decides what is wanted."""
-    outcomes, sharing = [each.outcome for each in query.used], query.sharing
-    wanted = _EVERYTHING if sharing else query.wanted
-    once = _once(into.keys, outcomes) if wanted.clauses else DISTINCT_ROWS
+    wanted = _EVERYTHING if query.sharing else query.wanted
     sql, condition = _kept_parts(query, into) or _parts_of_rows(query, query.scan, into.keys, into.joins, splitting)
     query.cursor.run(
         f"""INSERT INTO {into.table} BY NAME
-            SELECT * {"" if sharing else f"EXCLUDE ({', '.join(outcomes)})"} REPLACE ({once} AS {DISTINCT_ROWS})
-                   {", TRUE AS is_shared" if sharing else ""}
-            FROM ({sql}) WHERE {wanted.sql}""",
+            SELECT * {", TRUE AS is_shared" if query.sharing else ""} FROM ({sql}) WHERE {wanted.sql}""",
         condition.parameters | wanted.parameters,
     )
 
@@ -369,7 +402,7 @@ def _kept_parts(query: CategoryQuery, into: _Sums) -> tuple[str, Condition] | No
         sql, condition = _parts_of_rows(query, scan, keys, into.joins, [(used, into.joined[0])])
         return query.cursor.table(f"SELECT * FROM ({sql}) ORDER BY date", condition.parameters)
 
-    table = used.assignments.parts.of(query.dataset, columns, query.scan.files, _make)
+    table = used.assignments.sums.of(query.dataset, columns, query.scan.files, _make)
     if table is None:
         return None
     relation = query.cursor.register(query.cursor.new_name("parts_kept"), table)
@@ -386,20 +419,12 @@ def _sum_of_parts(name: str, conditions: Mapping[str, str]) -> str:
     return f"sum({value})::BIGINT" if name in COUNTS else one_of(f"sum({value})")
 
 
-def _once(rows_keys: Iterable[str], outcomes: Iterable[str]) -> str:
-    """Return the number of rows where a group is the first of those with parts of the same rows, else 0, as SQL: where
-    some are not wanted, any may be the first."""
-    rows = ", ".join([*rows_keys, *outcomes])
-    return f"CASE WHEN row_number() OVER (PARTITION BY {rows}) = 1 THEN {ROW_COUNT} ELSE 0 END"
-
-
 def _share(query: CategoryQuery, into: _Sums) -> str:
     """Make the table of what values reallocate, and what they keep of the same rows; return its name.
 
     A piece is the sum of some rows and a number of parts of :data:`WHOLE` for each flow. The second category divides
     the parts that the first one made, by largest remainder: so those of the first are what they are without it.
     """
-    outcomes = [each.outcome for each in query.used]
     halves: dict[str, str] = {}
     for name in query.amounts:
         units = units_of(name)
@@ -423,14 +448,11 @@ def _share(query: CategoryQuery, into: _Sums) -> str:
         sums |= _products(name, name, "units")
     sums |= dict(_products("shared_in", "total", "came")) | dict(_products("shared_out", "total", "went"))
     sums[DISTINCT_ROWS] = f"sum(CASE WHEN is_direct THEN {DISTINCT_ROWS} ELSE 0 END)::BIGINT"
-    once = _once(into.keys, outcomes) if query.wanted.clauses else DISTINCT_ROWS
-    keys = ", ".join([*into.keys, *(each.value for each in query.used), *outcomes])
     table = query.cursor.new_name("reallocated")
     query.cursor.run(
         f"""CREATE TEMP TABLE {table} AS WITH {made}
-            SELECT * EXCLUDE ({", ".join(outcomes)}) REPLACE ({once} AS {DISTINCT_ROWS})
-            FROM (SELECT {keys}, {named(sums)} FROM {next(reversed(stages))}
-                  WHERE {query.wanted.sql} GROUP BY ALL)""",
+            SELECT {", ".join([*into.keys, *_divided_columns(query)])}, {named(sums)}
+            FROM {next(reversed(stages))} WHERE {query.wanted.sql} GROUP BY ALL""",
         query.wanted.parameters,
     )
     return table
@@ -487,7 +509,7 @@ def shares_of(
 def _held(query: CategoryQuery, used: UsedCategory) -> dict[date, dict[str, int]]:
     """Return what each value was assigned on each day, in units."""
     alone = replace(used, shares={})
-    sums = categorised(replace(query, used=(alone,)), ())
+    sums = _summed(replace(query, used=(alone,)), ())
     rows = query.cursor.rows(f"SELECT date, {used.value}, {sums.sums['total']} FROM {sums.relation} GROUP BY ALL")
     held: dict[date, dict[str, int]] = defaultdict(dict)
     for day, value, total in rows:

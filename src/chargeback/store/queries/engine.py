@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from chargeback.errors import DamagedFacts, QueryTimeout, StorageError, SumTooLarge
-from chargeback.model.money import PLACES, from_units, total
+from chargeback.model.money import from_units, total
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import DayFile, damage_named_in, table_of
 from chargeback.store.facts.tables import ADDED, SCHEMAS, schema_version
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.sql_format import FINE_PLACES
 
 _PROC: Final = Path("/proc")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -119,14 +120,9 @@ class Cursor:
         Decimals."""
         with self._asking():
             answer = self._cursor.execute(*self._bound(sql, parameters))
-            in_parts = {place for place, column in enumerate(answer.description) if column[1].id == "struct"}
+            in_parts = [place for place, column in enumerate(answer.description) if column[1].id == "struct"]
             rows: list[tuple[Any, ...]] = answer.fetchall()
-        if not in_parts:
-            return rows
-        return [
-            tuple(decimal_of_parts(value) if place in in_parts else value for place, value in enumerate(row))
-            for row in rows
-        ]
+        return [_with_decimals(row, in_parts) for row in rows] if in_parts else rows
 
     def run(self, sql: str, parameters: Mapping[str, object] | None = None) -> None:
         """Run a statement for its effect."""
@@ -228,12 +224,22 @@ def _literal(value: object) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
+def _with_decimals(row: Sequence[Any], in_parts: Sequence[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for place in in_parts:
+        values[place] = decimal_of_parts(values[place])
+    return tuple(values)
+
+
 def decimal_of_parts(parts: Mapping[str, Any] | None) -> Decimal | None:
     """Return the sum of a DECIMAL and of its further digits, None where there are no addends."""
     whole: Decimal | None = None if parts is None else parts["whole"]
     if parts is None or whole is None or not parts["fine"]:
         return whole
-    return total([whole, from_units(parts["fine"], PLACES - whole.as_tuple().exponent)])  # type: ignore[operator]
+    places = -whole.as_tuple().exponent  # type: ignore[operator]
+    carried, fine = divmod(parts["fine"], 10**FINE_PLACES)
+    addends = [whole, from_units(carried, places)]
+    return total([*addends, from_units(fine, places + FINE_PLACES)] if fine else addends)
 
 
 def default_memory() -> int:

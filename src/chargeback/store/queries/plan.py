@@ -123,7 +123,7 @@ class Plan:
         used |= set(self.scope_keys)
         is_fine = any(self.categories.index.category(key).share for key in used if key in self.categories.index.by_key)
         if question.periods:
-            return self._sums_of_periods(question, keys)
+            return self._sums_of_periods(question, keys, is_fine=is_fine)
         relation = partial(SumRelation, self.cursor, question, is_fine, days)
         if days is None:
             return relation(lambda use: use(_nothing(question, keys, is_fine=is_fine), {}))
@@ -205,8 +205,8 @@ class Plan:
             newest = first_day_of(unit, newest) - ONE_DAY
         return newest if newest >= days[len(days) // 2] else None
 
-    def _sums_of_periods(self, question: Sums, keys: Sequence[KeySql]) -> SumRelation:
-        """Sum each of some periods into one table. All amounts have further digits there."""
+    def _sums_of_periods(self, question: Sums, keys: Sequence[KeySql], *, is_fine: bool) -> SumRelation:
+        """Sum each of some periods into one table. All amounts have further digits there, if only zeros."""
         self._check_dimensions(question)
         table, reads = self.cursor.new_name("sums"), Reads.of(keys)
         columns = {"period": "INTEGER", **_kinds(question, keys, is_fine=True)}
@@ -225,7 +225,7 @@ class Plan:
                 )
 
             self.with_source(of_period, reads, _insert)
-        return SumRelation(self.cursor, question, True, None, lambda use: use(f"SELECT * FROM {table}", {}))
+        return SumRelation(self.cursor, question, is_fine, None, lambda use: use(f"SELECT * FROM {table}", {}))
 
     @staticmethod
     def _check_dimensions(question: Sums) -> None:

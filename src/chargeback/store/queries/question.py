@@ -17,7 +17,7 @@ from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.keys import Key
 from chargeback.store.queries.partials import COUNTS
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import FINE, exact
+from chargeback.store.queries.sql_format import FINE, exact, in_parts
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ class SumRelation:
         named."""
         names = names or (TOTAL,)
         whole, fine = _less(names), _less([f"{name}{FINE}" for name in names])
-        return exact(whole, fine, self.question.places) if self.is_fine else whole
+        return in_parts(whole, fine) if self.is_fine else whole
 
     def total(self, *names: str, where: str = "TRUE") -> str:
         """Return the sum of the same over the groups of a condition, with all digits, as SQL; null without a group."""
@@ -124,7 +124,7 @@ class SumRelation:
         chosen = "" if where == "TRUE" else f" FILTER ({where})"
         sums = [f"sum({name}){chosen}" for name in names]
         fine = [f"sum({name}{FINE}){chosen}" for name in names]
-        return exact(_less(sums), _less(fine), self.question.places) if self.is_fine else _less(sums)
+        return in_parts(_less(sums), _less(fine)) if self.is_fine else _less(sums)
 
     def total_or_zero(self, name: str = TOTAL, *, where: str = "TRUE") -> str:
         """Return the same of one amount, with all digits as two numbers; zero without a group."""

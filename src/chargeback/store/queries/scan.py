@@ -6,7 +6,7 @@ ends inside a UTC day, because a zone's midnight lies there, the rows of that da
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -71,6 +71,13 @@ class Scan:
         """The same window, but only the files of ``days``."""
         kept_days = set(days)
         return Scan(self.window, tuple(file for file in self.files if file.day in kept_days), self.filter)
+
+    def spanning(self, files: Sequence[DayFile]) -> Scan:
+        """Return the whole days of some of its files and all between them, which partial aggregates fit; without its
+        filter."""
+        days = DayRange.spanning([file.day for file in files if file.day is not None])
+        whole = InstantRange(start_of_day(days.start), start_of_day(days.end))
+        return Scan(whole, tuple(file for file in self.files if file.day is not None and file.day in days))
 
     def pieces(self, rows: int) -> Iterator[Scan]:
         """Yield this scan in pieces of whole files, in their order: each with as few files as have ``rows`` rows."""

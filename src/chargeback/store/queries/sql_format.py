@@ -15,8 +15,9 @@ END_OF_LINE = "\r\n"
 
 #: What follows the name of a sum in that of the column with its further digits, see :func:`exact`.
 FINE = "_fine"
-_FINE_PLACES = 12
-_FINE_WHOLE = f"{10**_FINE_PLACES}::HUGEINT"
+#: How many decimal places these digits have.
+FINE_PLACES = 12
+_FINE_WHOLE = f"{10**FINE_PLACES}::HUGEINT"
 
 # Where a spreadsheet may begin a cell inside a field: many read ";" or tab as the separator, depending on the country.
 _SEPARATOR = r"[;\t\r\n]"
@@ -36,20 +37,29 @@ def named(expressions: Mapping[str, str]) -> str:
 
 def decimal_text(column: str, places: int = PLACES) -> str:
     """A DECIMAL column in plain notation: at least two decimals, no superfluous zeros beyond them."""
-    superfluous = places - 2
-    text = f"{column}::VARCHAR"
-    return f"left({text}, -{superfluous}) || rtrim(right({text}, {superfluous}), '0')"
+    return _plain(f"{column}::VARCHAR", places)
+
+
+def _plain(text: str, places: int) -> str:
+    """A text of so many decimal places without superfluous zeros."""
+    return f"regexp_replace({text}, '0{{1,{places - 2}}}$', '')"
+
+
+def in_parts(whole: str, fine: str) -> str:
+    """A sum that has twelve decimal places more than its DECIMAL, as one value: ``fine`` (HUGEINT, of either sign) is
+    the number of these last places that is added. Python gets a Decimal, see
+    :meth:`~chargeback.store.queries.engine.Cursor.rows`.
+    """
+    return f"struct_pack(whole := {whole}, fine := {fine})"
 
 
 def exact(whole: str, fine: str, places: int = PLACES) -> str:
-    """A sum that has twelve decimal places more than its DECIMAL of ``places``, as one value: ``fine`` (HUGEINT, of
-    either sign) is the number of these last places that is added. Values compare and sort like the sums, and Python
-    gets a Decimal, see :meth:`~chargeback.store.queries.engine.Cursor.rows`.
+    """The same of a DECIMAL of ``places``, with further digits that are less than one of its last place: values compare
+    and sort like the sums.
     """
     count = f"({fine})::HUGEINT"
-    rest = f"(({count} % {_FINE_WHOLE} + {_FINE_WHOLE}) % {_FINE_WHOLE})"
-    carried = one_of(f"({count} - {rest}) // {_FINE_WHOLE}", places)
-    return f"struct_pack(whole := ({whole}) + {carried}, fine := {rest}::BIGINT)"
+    carried = f"(({count} - CASE WHEN {count} < 0 THEN {_FINE_WHOLE} - 1 ELSE 0 END) // {_FINE_WHOLE})"
+    return in_parts(f"({whole}) + {one_of(carried, places)}", f"({count} - {carried} * {_FINE_WHOLE})::BIGINT")
 
 
 def fine_wholes(fine: str) -> str:
@@ -76,18 +86,18 @@ def distance(first: str, second: str, places: int = PLACES) -> str:
     return f"greatest({one}, {other})"
 
 
-def exact_text(value: str, places: int = PLACES) -> str:
-    """A column of such values in plain notation, as :func:`decimal_text`."""
-    whole, fine = f"{value}.whole", f"{value}.fine"
-    below_zero = f"'-' || (-({whole}) - {one_of('1', places)})::VARCHAR || {_digits(f'{_FINE_WHOLE} - {fine}')}"
-    return (
-        f"CASE WHEN {fine} = 0 THEN {decimal_text(whole, places)} WHEN {whole} < 0 THEN {below_zero} "
-        f"ELSE {whole}::VARCHAR || {_digits(fine)} END"
-    )
+def exact_texts(values: Sequence[str], places: int = PLACES) -> str:
+    """A list of such values, each :func:`in_parts`, in plain notation as :func:`decimal_text`. Written once for all of
+    them: the database takes its time to plan an expression."""
+    whole, fine = "each.whole", "each.fine"
+    below_zero = f"concat('-', (-{whole} - {one_of('1', places)})::VARCHAR, {_digits(f'{_FINE_WHOLE} - {fine}')})"
+    text = f"CASE WHEN {whole} < 0 AND {fine} > 0 THEN {below_zero} ELSE concat({whole}::VARCHAR, {_digits(fine)}) END"
+    normal = f"list_transform([{', '.join(values)}], lambda each: {exact(whole, fine, places)})"
+    return f"list_transform({normal}, lambda each: {_plain(text, places + FINE_PLACES)})"
 
 
 def _digits(fine: str) -> str:
-    return f"rtrim(lpad(({fine})::VARCHAR, {_FINE_PLACES}, '0'), '0')"
+    return f"right(({_FINE_WHOLE} + {fine})::VARCHAR, {FINE_PLACES})"
 
 
 def one_of(units: str, places: int = PLACES) -> str:
