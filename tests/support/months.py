@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, partial
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from chargeback.config.closing import ClosingProfile
 from chargeback.model.accounting import AccountingPeriod, periods_within
+from chargeback.model.currency import Rates
 from chargeback.model.inventory import Identity, Resource
 from chargeback.reports.closing.close import Closed, ClosingOrder, close, reopen, seal
 from chargeback.reports.tenant_view import TenantView
@@ -42,6 +43,7 @@ class Months:
     store: TenantStore
     days: tuple[date, ...]
     by: tuple[str, ...] = ("identity_id",)
+    rates: Mapping[str, Rates] = field(default_factory=dict)
     now: datetime = datetime(2026, 11, 10, tzinfo=UTC)
     caches: LookupCaches = field(default_factory=LookupCaches)
 
@@ -49,7 +51,8 @@ class Months:
     def view(self) -> TenantView:
         """The tenant as the front ends see it."""
         profile = ClosingProfile(by=self.by)
-        return TenantView("acme", self.store.tenant_id, self.store.ecosystem, 200, self.store, closing=profile)
+        known = (self.store.tenant_id, self.store.ecosystem, 200, self.store)
+        return TenantView("acme", *known, closing=profile, currencies=self.rates)
 
     @contextmanager
     def books(self, as_of: datetime | None = None) -> Iterator[PostedReader]:
@@ -84,6 +87,12 @@ class Months:
         """Close a month; days without a bill are accepted."""
         order = ClosingOrder(period, "ann", accept=["day-missing"], reason="A short month", **more)
         return close(self.view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
+
+    def close_as(self, who: str, *, needs_two: bool) -> Closed:
+        """Close August as somebody, where two people have to."""
+        view = replace(self.view, closing=ClosingProfile(by=self.by, needs_two=needs_two))
+        order = ClosingOrder(AUGUST, who, accept=["day-missing"], reason="A short month")
+        return close(view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
 
     def reopen(self, period: AccountingPeriod) -> Closing:
         """Reopen a month."""

@@ -12,6 +12,7 @@ from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.model.currency import Conversion, missing_months, months_of
 from chargeback.model.days import InstantRange
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.closings import pinned_rates
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.reader import TenantReader
 
@@ -61,6 +62,8 @@ def conversion_for(
     if rates is None:
         known = ", ".join([tenant.currency, *sorted(tenant.currencies)])
         raise InvalidRequest([InvalidParameter("currency", f"should be a currency of this tenant: {known}")])
+    with tenant.store.control.read() as connection:
+        rates = {**rates, **pinned_rates(connection, currency)}
     ranges = [window.days() for window in windows if window is not None and window.start < window.end]
     days = [day for dataset in datasets for day in reader.dates(dataset) if any(day in each for each in ranges)]
     missing = missing_months(rates, days)

@@ -225,7 +225,7 @@ def test_the_same_key_closes_once(tenant: Months) -> None:
 
 
 def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
-    """Changes of 0.004 are not lost, and changes of 0.006 do not add up to cents each: what is booked of a value is, to the
+    """Changes of 0.004 are not lost, and changes of 0.006 are no cents each: what is booked of a value is, to the
     cent, its statement as it is now."""
     tenant.close(AUGUST)
     period, booked = AUGUST, {"sa-1": Decimal(0), "sa-2": Decimal(0)}

@@ -174,7 +174,7 @@ def aggregate_response(request: FactsRequest, params: AggregateParameters, *, na
 def _reconciled(request: FactsRequest, selection: Selection) -> dict[str, str]:
     """Return the header that tells whether what was charged equals the bill; without it, an answer is as good. It is
     about the whole bill, so a caller with a scope does not get it."""
-    reader, totals = request.reader, request.executor.day_totals
+    reader, totals = request.reader.of_days, request.executor.day_totals
     if not reader.sees_everything:
         return {}
     with suppress(HistoryGone, StorageError), request.tenant.store.control.read() as connection:

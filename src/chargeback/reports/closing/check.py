@@ -55,7 +55,7 @@ def _documents(tenant: TenantView, receipt: dict[str, Any]) -> Iterator[str]:
         if digest_of(text) != each["sha256"]:
             yield f"receipt {receipt['n']}: the {each['kind']} {each['by'] or ''} are not what was closed"
         if each["kind"] == STATEMENTS:
-            lines |= {digest_of(line) for line in text.splitlines()}
+            lines |= {digest_of(line) for line in text.split("\n")}
     for each in named:
         if each["kind"] == STATEMENT and each["sha256"] not in lines:
             yield f"receipt {receipt['n']}: the statement of {each['value']} is not what was closed"

@@ -57,7 +57,7 @@ class Document:
         """Return what the receipt says of it, and of each of its statements."""
         found = [{"kind": self.kind, "by": self.by, "value": None, "sha256": self.sha256}]
         if self.kind == STATEMENTS:
-            for line in self.text.splitlines()[1:]:
+            for line in self.text.split("\n")[1:]:
                 value = json.loads(line)["recipient"]["value"]
                 found.append({"kind": STATEMENT, "by": self.by, "value": value, "sha256": digest_of(line)})
         return found
@@ -95,7 +95,7 @@ def kept_statements(place: Place, connection: Connection, closed: ClosedPeriod, 
     sha256 = _digest(connection, closed, STATEMENTS, by)
     if sha256 is None:
         return None
-    first, *lines = read_document(place, STATEMENTS, sha256).decode().splitlines()
+    first, *lines = read_document(place, STATEMENTS, sha256).decode().split("\n")
     head = json.loads(first)
     tie_out = None if head["tie_out"] is None else StatementTieOut.model_validate(head["tie_out"])
     items = [StatementAnswer.model_validate_json(line) for line in lines]

@@ -188,7 +188,7 @@ def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, 
         StorageError: the tenant's storage cannot be read.
         ValueError: the month is before the books.
     """
-    books, known = reader.books, reader.known(None)
+    books, known = reader.books, reader.of_days
     statements = [compile_posted(tenant, reader, period, by) for by in groupings(tenant, reader)]
     corrections = posted_corrections(reader, period)
     with tenant.store.control.read() as connection:
@@ -256,7 +256,7 @@ def list_periods(tenant: TenantView, reader: PostedReader, now: datetime) -> Per
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
     """
-    books, present = reader.books, reader.known(None)
+    books, present = reader.books, reader.of_days
     with tenant.store.control.read() as connection:
         states = states_seen(present, connection)
         known = [*(AccountingPeriod.of(day) for day in states), *(each.period for each in books.closed)]

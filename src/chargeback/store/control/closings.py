@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -195,6 +196,16 @@ def books_of(entries: Sequence[Closing], as_of: datetime | None = None) -> Books
             found = closed[each.period]
             closed[each.period] = ClosedPeriod(found.closing, found.times, each)
     return Books(tuple(closed[period] for period in sorted(closed)), as_of)
+
+
+def pinned_rates(connection: Connection, currency: str) -> dict[date, Decimal]:
+    """Return the rates of another currency that closed months have kept, by their first days."""
+    found = {}
+    for each in read_books(connection).closed:
+        rate = read_receipt(connection, each.closing.n)["rates"].get(currency)
+        if rate is not None:
+            found[each.period.start] = Decimal(rate)
+    return found
 
 
 def times_closed(connection: Connection, period: AccountingPeriod) -> int:

@@ -54,6 +54,7 @@ from chargeback.store.queries.reader import TenantReader, version_reader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import FINE, literal
 from chargeback.store.queries.version import past_version
+from chargeback.store.queries.visible_sums import VisibleEntities
 from chargeback.store.tenant import TenantStore
 
 REGULAR: Final = "regular"
@@ -168,6 +169,15 @@ class PostedReader(TenantReader):
                 if days := self.changed_days(question, after, before):
                     yield _Side(posted, after, REPLACEMENT, days)
                     yield _Side(posted, before, REVERSAL, days)
+
+    @property
+    def of_days(self) -> TenantReader:
+        """The reader of what was charged on days, as of the same instant."""
+        return self._base
+
+    def visible_entities(self) -> VisibleEntities | None:
+        """Return what occurs in the rows of the reader's scope, on any day."""
+        return self._base.visible_entities()
 
     @property
     def smallest_unit(self) -> str:

@@ -138,6 +138,11 @@ class TenantReader:
         return None if self._past is None else self._past.states
 
     @property
+    def of_days(self) -> TenantReader:
+        """The reader of what was charged on days, as of the same instant."""
+        return self
+
+    @property
     def smallest_unit(self) -> str:
         """The smallest unit of time of all sums, whatever their zone."""
         return "day"

@@ -1,0 +1,279 @@
+"""Months over HTTP: closing them, adjustments, invoices, and changes that reach into closed months."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from chargeback.config.closing import ClosingProfile
+from tests.api.conftest import ACME
+from tests.support.clock import FixedClock
+from tests.support.months import Months, months
+from tests.support.serving import client_of, services_for
+
+CLOSE = {"accept": ["day-missing"], "reason": "A short month"}
+AUGUST, SEPTEMBER, OCTOBER = (f"{ACME}/periods/2026-{month:02}" for month in (8, 9, 10))
+CATEGORY = {
+    "rules": [
+        {"match": {"identity": ["sa-1"]}, "assign": "payments"},
+        {"match": {"identity": ["sa-2"]}, "assign": "search"},
+    ]
+}
+UNITS = f"{ACME}/cost-categories/units"
+
+
+@pytest.fixture
+def tenant(tmp_path: Path) -> Iterator[Months]:
+    """A tenant of three months."""
+    with months(tmp_path) as opened:
+        yield opened
+
+
+def serving(tenant: Months, **profile: object) -> Iterator[httpx.Client]:
+    """A client of the API over it, in November."""
+    services = services_for(tenant.store, clock=FixedClock(datetime(2026, 11, 10, tzinfo=UTC)))
+    closing = ClosingProfile(by=("category:units", "identity_id"), **profile)  # type: ignore[arg-type]
+    tenants = {name: replace(each, closing=closing) for name, each in services.tenants.items()}
+    with client_of(replace(services, tenants=tenants)) as client:
+        yield client
+
+
+@pytest.fixture
+def client(tenant: Months) -> Iterator[httpx.Client]:
+    """A client of the API over the tenant, whose statements are kept by a cost category."""
+    for opened in serving(tenant):
+        made = opened.put(UNITS, json={"document": CATEGORY}, headers={"If-None-Match": "*"})
+        assert made.status_code == 201
+        yield opened
+
+
+def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, object]:
+    """The problem that a request was refused with."""
+    assert answer.status_code == status, answer.text
+    body: dict[str, object] = answer.json()
+    assert body["type"] == f"urn:chargeback:{kind}"
+    return body
+
+
+def test_a_month_is_closed_and_its_documents_stay(tenant: Months, client: httpx.Client) -> None:
+    """Statements as JSON, page and CSV, and the journal, are the same bytes after a late bill and a changed category;
+    the next month has the correction, its cause and its sentence."""
+    preview = client.get(f"{AUGUST}/closing-preview").json()
+    assert preview["state"] == "blocked"
+    assert {each["by"] for each in preview["by"]} == {"category:units", "identity_id"}
+    asked = {"period": "2026-08", "by": "category:units"}
+    one = asked | {"value": "payments"}
+    done = client.post(f"{AUGUST}/close", json=CLOSE | {"expected_digest": preview["digest"]})
+    assert (done.status_code, done.json()["n"], done.json()["digest"]) == (200, 1, preview["digest"])
+    paths = [("statements", asked), ("statement", one), ("statement.html", one), ("statement.csv", one)]
+    paths += [("periods/2026-08/journal", {"by": "category:units", "format": "csv"})]
+    before = [client.get(f"{ACME}/{path}", params=params).content for path, params in paths]
+    assert b"CB-acme-2026-08-units.payments" in before[1]
+    assert b'"status":"CLOSED"' in before[1]
+    tenant.charge(tenant.days[0], sa_1="7.25", sa_2="4")
+    assert [client.get(f"{ACME}/{path}", params=params).content for path, params in paths] == before
+    accrued = client.get(f"{ACME}/statement", params=one | {"basis": "accrual"}).json()
+    assert (accrued["amount"], accrued["status"]) == ("13.25", "PROVISIONAL")
+    (correction,) = client.get(f"{ACME}/statement", params=one | {"period": "2026-09"}).json()["corrections"]
+    assert (correction["period_id"], correction["amount"], correction["rounded"]) == ("2026-08", "1.25", "1.25")
+    assert correction["sentence"].startswith("August 2026 costs 1.25 USD more than was booked")
+    listed = client.get(f"{ACME}/statements", params=asked | {"period": "2026-09"}).json()
+    assert listed["tie_out"]["difference"] == "0.00"
+    assert listed["tie_out"]["corrections"] == {"amount": "1.25", "rounded": "1.25"}
+    journal = client.get(f"{SEPTEMBER}/journal", params={"by": "category:units"}).json()
+    assert [(each["kind"], each.get("charge_period"), each["debit"]) for each in journal["lines"]] == [
+        ("expense", None, "12.00"),
+        ("correction", "2026-08", "1.25"),
+        ("expense", None, "8.00"),
+        ("clearing", None, "0.00"),
+    ]
+    assert (journal["debit"], journal["credit"]) == ("21.25", "21.25")
+
+
+def test_a_change_that_moves_closed_amounts_is_refused_or_posted(tenant: Months, client: httpx.Client) -> None:
+    """409 has what would move, and nothing is written; one that begins in an open month is made; with a reason the past
+    is changed, and posted."""
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    etag = client.get(UNITS).headers["ETag"]
+    other = {"rules": [{"match": {"identity": ["sa-1", "sa-2"]}, "assign": "payments"}]}
+    refused = client.put(UNITS, json={"document": other}, headers={"If-Match": etag})
+    moved = problem(refused, 409, "reaches-into-closed")["moved"]
+    assert isinstance(moved, list)
+    assert [(each["period_id"], each["by"], each["value"], each["delta"]) for each in moved] == [
+        ("2026-08", "category:units", "payments", "8.00"),
+        ("2026-08", "category:units", "search", "-8.00"),
+    ]
+    assert client.get(UNITS).headers["ETag"] == etag
+    dated = {"rules": [{**other["rules"][0], "valid_from": "2026-09-01"}, *CATEGORY["rules"]]}
+    later = client.put(UNITS, json={"document": dated}, headers={"If-Match": etag})
+    assert later.status_code == 200
+    headers = {"If-Match": later.headers["ETag"]}
+    assert client.put(UNITS, json={"document": other, "restate_closed": True}, headers=headers).status_code == 400
+    body = {"document": other, "restate_closed": True, "reason": "It was wrong"}
+    assert client.put(UNITS, json=body, headers=headers).status_code == 200
+    (entry,) = client.get(f"{ACME}/audit", params={"what": "period.restated"}).json()["items"]
+    assert entry["after"]["reason"] == "It was wrong"
+    asked = {"basis": "posted", "start_date": "2026-09-01", "end_date": "2026-09-30", "group_by": "category:units"}
+    answer = client.get(f"{ACME}/chargebacks/aggregate", params=asked)
+    assert answer.status_code == 200, answer.text
+    buckets = answer.json()["buckets"]
+    found = {
+        (each["dimensions"]["charge_class"], each["dimensions"]["category:units"]): each["total_amount"]
+        for each in buckets
+    }
+    assert found == {
+        ("regular", "payments"): "20.00",
+        ("correction", "payments"): "8.00",
+        ("correction", "search"): "-8.00",
+    }
+
+
+def test_a_tag_that_no_statement_is_made_by_may_change(tenant: Months, client: httpx.Client) -> None:
+    """What is not booked by it does not move."""
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    tag = {"tag_key": "team", "tag_value": "x"}
+    assert client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag).status_code == 201
+
+
+def test_adjustments(tenant: Months, client: httpx.Client) -> None:
+    """They are lines of statements, which go on to tie out; removed in an open month, reversed after it is closed."""
+    new = {
+        "period": "2026-08",
+        "by": "category:units",
+        "value": "payments",
+        "from": "search",
+        "amount": "2.50",
+        "kind": "reallocation",
+        "reason": "Shared",
+        "idempotency_key": "a",
+    }
+    first, again = (client.post(f"{ACME}/adjustments", json=new).json() for _ in range(2))
+    assert first == again
+    other = client.post(f"{ACME}/adjustments", json=new | {"idempotency_key": "b", "kind": "fee", "from": None})
+    assert client.delete(f"{ACME}/adjustments/{other.json()['id']}").status_code == 204
+    for wrong, part in (
+        ({"amount": "0.001"}, "amount"),
+        ({"kind": "fee"}, "from"),
+        ({"from": "payments"}, "from"),
+        ({"until": "2026-07"}, "until"),
+    ):
+        answer = client.post(f"{ACME}/adjustments", json=new | {"idempotency_key": None} | wrong)
+        assert [each["parameter"] for each in answer.json()["errors"]] == [part]
+    asked = {"period": "2026-08", "by": "category:units", "basis": "posted"}
+    found = client.get(f"{ACME}/statements", params=asked).json()
+    assert {each["recipient"]["value"]: (each["regular"], each["amount"]) for each in found["items"]} == {
+        "payments": ("12.00", "14.50"),
+        "search": ("8.00", "5.50"),
+    }
+    assert found["tie_out"]["difference"] == "0.00"
+    # By another grouping, everything is there as well.
+    by_identity = client.get(f"{ACME}/statements", params=asked | {"by": "identity_id"}).json()
+    assert by_identity["total"]["amount"] == "20.00"
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    problem(client.delete(f"{ACME}/adjustments/{first['id']}"), 409, "conflict")
+    problem(client.post(f"{ACME}/adjustments", json=new | {"idempotency_key": "c"}), 409, "conflict")
+    back = client.post(f"{ACME}/adjustments/{first['id']}/reverse", json={"period": "2026-09", "reason": "Twice"})
+    assert (back.json()["amount"], back.json()["applies_to"]) == ("-2.50", "2026-08")
+    problem(
+        client.post(f"{ACME}/adjustments/{first['id']}/reverse", json={"period": "2026-09", "reason": "Twice"}),
+        409,
+        "conflict",
+    )
+
+
+def test_invoices_are_compared_with_the_bill(client: httpx.Client) -> None:
+    """Without taxes and voided ones; credit memos are taken off."""
+    invoice = {
+        "issuer": "Provider",
+        "kind": "invoice",
+        "status": "issued",
+        "currency": "USD",
+        "total": "27.00",
+        "tax": "3",
+    }
+    assert client.put(f"{AUGUST}/invoices/INV-1", json=invoice).status_code == 200
+    memo = invoice | {"kind": "credit_memo", "total": "5.00", "tax": "0"}
+    assert client.put(f"{AUGUST}/invoices/CM-1", json=memo).status_code == 200
+    assert client.put(f"{AUGUST}/invoices/INV-0", json=invoice | {"status": "voided"}).status_code == 200
+    found = client.get(f"{AUGUST}/closing-preview").json()
+    assert found["invoices"] == {
+        "invoices": ["CM-1", "INV-1"],
+        "total": "19.00",
+        "tax": "3.00",
+        "difference": "-1.00",
+    }
+    assert "The invoices differ from the bill by -1.00 USD." in [each["detail"] for each in found["warnings"]]
+    wrong = client.put(f"{AUGUST}/invoices/INV-2", json=invoice | {"currency": "EUR"})
+    assert [each["parameter"] for each in wrong.json()["errors"]] == ["currency"]
+    assert client.delete(f"{AUGUST}/invoices/INV-0").status_code == 204
+    assert client.delete(f"{AUGUST}/invoices/INV-0").status_code == 404
+
+
+def test_two_people_close_a_month(tenant: Months) -> None:
+    """The first asks for it; the same person cannot confirm it."""
+    for client in serving(tenant, needs_two=True):
+        asked = client.post(f"{AUGUST}/close", json=CLOSE)
+        assert (asked.status_code, asked.json()["kind"]) == (202, "requested")
+        assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 202
+        assert client.get(AUGUST).json()["times_closed"] == 0
+    # Another person, on the command line.
+    tenant.by = ("category:units", "identity_id")
+    done = tenant.close_as("bob", needs_two=True)
+    assert done.closing is not None
+
+
+def test_receipts_can_be_checked_by_a_stranger(tenant: Months, client: httpx.Client) -> None:
+    """The program in the documentation does it, with nothing of ours."""
+    for path, body in ((f"{AUGUST}/close", CLOSE), (f"{AUGUST}/reopen", {"reason": "x"}), (f"{AUGUST}/close", CLOSE)):
+        assert client.post(path, json=body).status_code == 200
+    assert client.post(f"{AUGUST}/seal", json={"reason": "Audited"}).status_code == 200
+    lines = client.get(f"{ACME}/closings.jsonl").text.splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["closed", "reopened", "closed", "sealed"]
+    documented = (Path(__file__).parents[3] / "docs" / "closing.md").read_text().partition("```python\n")[2]
+    program = documented.partition("```")[0].replace("sys.argv[1]", "given")
+    file = tenant.store.facts.root.parent / "closings.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    exec(program, {"given": str(file), "print": lambda *_: None})
+    file.write_text("".join(f"{line}\n" for line in [lines[0], *lines[2:]]))
+    with pytest.raises(SystemExit, match="receipt 2 is missing"):
+        exec(program, {"given": str(file), "print": lambda *_: None})
+    assert json.loads(lines[1])["previous"] == hashlib.sha256(lines[0].encode()).hexdigest()
+
+
+def test_what_cannot_be_asked_of_the_books(client: httpx.Client) -> None:
+    """Each mistake says what to do."""
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    for path, params, part in (
+        ("chargebacks/aggregate", {"start_date": "2026-08-02", "end_date": "2026-08-31"}, "start_date"),
+        ("chargebacks/aggregate", {"start_date": "2026-07-01", "end_date": "2026-08-31"}, "start_date"),
+        ("chargebacks/aggregate", {"period": "2026-08", "time_bucket": "day"}, "time_bucket"),
+        ("chargebacks/aggregate", {"period": "2026-08", "timezone": "Europe/Berlin"}, "timezone"),
+        ("chargebacks", {"period": "2026-08", "sort_by": "amount"}, "sort_by"),
+        ("costs", {"period": "2026-08", "include": "forecast"}, "include"),
+        ("statements", {"period": "2026-07", "by": "identity_id"}, "basis"),
+    ):
+        answer = client.get(f"{ACME}/{path}", params={"basis": "posted"} | params)
+        assert answer.status_code == 400, (path, params)
+        assert [each["parameter"] for each in answer.json()["errors"]] == [part]
+
+
+def test_the_costs_of_the_books(tenant: Months, client: httpx.Client) -> None:
+    """Totals, a series by month and the months before; corrections are in the month that they were posted to."""
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    tenant.charge(tenant.days[0], sa_1="9", sa_2="4")
+    asked = {"basis": "posted", "start_date": "2026-09-01", "end_date": "2026-09-30", "by": "identity_id"}
+    found = client.get(f"{ACME}/costs", params=asked).json()
+    assert (found["total"]["amount"], found["total"]["previous"]) == ("23.00", "20.00")
+    assert (found["times"], found["amounts"], found["previous_amounts"]) == (["2026-09-01"], ["23.00"], ["20.00"])
+    (breakdown,) = found["breakdowns"]
+    assert [(each["value"], each["amount"], each["previous"]) for each in breakdown["items"]] == [
+        ("sa-1", "15.00", "12.00"),
+        ("sa-2", "8.00", "8.00"),
+    ]
