@@ -229,7 +229,9 @@ class TopicDerivation(Derivation[AttributedDay]):
         lines = self._lines(state)
         failed = measured is None
         rows = self._attributor.failed(day, lines) if failed else self._attributor.attribute(day, lines, measured)
-        written = AttributedDay(prepare_rows(self._run.store.facts.place, self.dataset, day, rows), self._plan.hash)
+        facts = self._run.store.facts
+        new = prepare_rows(facts.place, self.dataset, day, rows, facts.control.owner)
+        written = AttributedDay(new, self._plan.hash)
         lacks = {TOPIC_METRICS: why if lines.num_rows else None}
         work = DoneWork(written)
         return StartedDay(due, work, evidence, lacks, is_fetched=usage.is_fetched, is_measured=not failed)

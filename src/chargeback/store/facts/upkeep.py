@@ -83,7 +83,7 @@ def remove_unnamed(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_A
     removed = 0
     with translate_file_errors("upkeep"):
         for found in list(facts.place.files()):
-            if found.path not in kept and _is_ours(found.path) and found.written_at + age < now:
+            if found.path not in kept and is_fact_file(found.path) and found.written_at + age < now:
                 with suppress(FileNotFoundError):
                     facts.place.delete(found.path)
                     removed += 1
@@ -115,7 +115,7 @@ def settled_history(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_
     return {number: path for number, path in old.items() if path in there}
 
 
-def _is_ours(path: str) -> bool:
+def is_fact_file(path: str) -> bool:
     """Whether a file is one of a table: not of what is published of it, nor of the folders beside the tables."""
     return not path.startswith(".") and f"/{LOG}/" not in path
 
