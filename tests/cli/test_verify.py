@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -41,6 +43,26 @@ def test_a_day_with_a_lost_file(chargeback: Run, calculated: Demo) -> None:
     assert said.returncode == 1
     assert f"error: tenant acme: {day}: the file chargebacks/date={day}/" in said.stderr
     assert sum(" calculated " in line and line.startswith(" ") for line in said.stdout.splitlines()) == DAYS - 6
+
+
+def test_every_file(chargeback: Run, calculated: Demo) -> None:
+    """With ``--files`` each file is what was written, and named; one that is lost, or that nothing names, is an
+    error."""
+    said = chargeback("verify", "--files", "--config", str(calculated.file))
+    assert said.returncode == 0, said.stderr
+    assert "tenant acme: every file is named, and what was written" in said.stdout
+    facts = known_facts(calculated.file.parent / "acme.facts")
+    file = Path(file_of(facts, CHARGEBACKS_TABLE, TODAY - timedelta(days=6)).path)
+    young, old = file.with_name("young.parquet"), file.with_name("old.parquet")
+    for other in (young, old):
+        shutil.copy(file, other)
+    os.utime(old, (0, 0))
+    file.unlink()
+    said = chargeback("verify", "--files", "--config", str(calculated.file))
+    assert said.returncode == 1
+    assert f"nothing names the file chargebacks/{file.parent.name}/old.parquet" in said.stderr
+    assert f"{file.name} is missing" in said.stderr
+    assert "young" not in said.stderr
 
 
 def test_topics_beside_their_clusters(chargeback: Run, calculated: Demo) -> None:

@@ -30,6 +30,7 @@ TODAY: Final = utc_today()
 #: Every fault that is drilled, in the order of the table.
 FAULTS: Final = (
     "SIGKILL at a random moment of a backfill",
+    "SIGKILL at a random moment of a run over PostgreSQL and a bucket",
     "SIGSTOP of a run until another has taken over",
     "two workers and two APIs at once, each day calculated once",
     "two hosts: the worker killed by SIGKILL, started again",

@@ -167,6 +167,10 @@ def test_another_prefix_is_refused(in_bucket: Deployment, tmp_path: Path) -> Non
     assert place_of(in_bucket).is_empty()
 
 
+#: How many requests a run without news may make.
+MOST_WITHOUT_NEWS = 5
+
+
 def laboratory_days(count: int) -> list[date]:
     """The newest days of a laboratory."""
     return [DAY - timedelta(days=number) for number in range(count)]
@@ -174,7 +178,8 @@ def laboratory_days(count: int) -> list[date]:
 
 def test_a_day_costs_few_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file is written once, and read for what is made of it: a bill for its costs and its topics, rows for their
-    sums. Whatever else a run asks, it asks once, however many days it has."""
+    sums. Whatever else a run asks, it asks once, however many days it has; a run without news asks for next to
+    nothing."""
     monkeypatch.setattr(stage, "MAX_SECONDS", 1000.0)
     asked: list[Counter[str]] = []
     for days in (2, 7):
@@ -186,6 +191,9 @@ def test_a_day_costs_few_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             laboratory.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
             assert laboratory.run().errors == ()
             asked.append(seen.requests.copy())
+            seen.requests.clear()
+            assert laboratory.run().dates_calculated == 0
+            assert seen.requests.total() <= MOST_WITHOUT_NEWS, seen.requests
     of_five_days = asked[1] - asked[0]
     assert of_five_days == {
         "PUT billing/DATA": 5,

@@ -11,30 +11,25 @@ from pathlib import Path
 import pytest
 
 from chargeback.errors import StorageError
+from chargeback.model.days import utc_now
 from chargeback.pipeline.publish import publish_tables
 from chargeback.pipeline.recover import catalogue_from_tables
 from chargeback.pipeline.run_messages import RunOutcome
-from chargeback.recompute.verify import verify
+from chargeback.recompute.verify import verify, verify_files
 from chargeback.store.control.lease import LeaseOwner
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.facts import tables
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, AddedColumn
 from chargeback.store.tenant import TenantStore, open_store
-from tests.pipeline.test_revise import DAYS, NINE_TO_ONE, Ticking, served
+from tests.pipeline.test_revise import DAYS, NINE_TO_ONE, Ticking, clock, of_three_days, served
 from tests.support.sources import DAY, Laboratory, line
 
-
-@pytest.fixture
-def clock() -> Ticking:
-    """A clock that a test moves."""
-    return Ticking()
+__all__ = ["clock"]
 
 
 @pytest.fixture
 def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
     """A tenant with three days, of which one has had two contents."""
-    with Laboratory(tmp_path, days=len(DAYS)) as opened:
-        opened.clock = clock
-        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
-        opened.sources.totals = NINE_TO_ONE
+    with of_three_days(tmp_path, clock) as opened:
         opened.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
         assert opened.run().errors == ()
         clock.tick()
@@ -67,6 +62,20 @@ def test_what_was_published_is_known_again(laboratory: Laboratory, clock: Tickin
     assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED, 0)
     assert served(laboratory) == before
     assert publish_tables(store.facts, store.acquire(LeaseOwner.this_process())) == 0
+
+
+def test_a_file_says_with_which_columns_it_was_written(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its footer does: the log does not."""
+    monkeypatch.setattr(tables, "ADDED", [AddedColumn(CHARGEBACKS_TABLE, "cost_type")])
+    laboratory.sources.lines[DAY] = [line("120")]
+    assert laboratory.run().errors == ()
+    before = {file.path: file.schema_version for file in laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files}
+    assert sorted(before.values()) == [0, 0, 1]
+    store = lose_the_database(laboratory)
+    catalogue_from_tables(store)
+    found = store.facts.snapshot(CHARGEBACKS_TABLE).files
+    assert {file.path: file.schema_version for file in found} == before
+    assert not list(verify_files(store, utc_now()))
 
 
 def test_a_catalogue_that_is_there_is_left_alone(laboratory: Laboratory) -> None:

@@ -22,6 +22,7 @@ from chargeback.store.control.catalogue import every_file
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import DayDataset
 from chargeback.store.control.lease import Lease
+from chargeback.store.facts.files import Footer, read_footer
 from chargeback.store.facts.published import files_in_log
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -73,11 +74,35 @@ def clock() -> Ticking:
 @pytest.fixture
 def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
     """A tenant with three days, each billed for one cluster that two identities use."""
-    with Laboratory(tmp_path, days=len(DAYS)) as opened:
+    with of_three_days(tmp_path, clock) as opened:
+        yield opened
+
+
+@contextmanager
+def of_three_days(folder: Path, clock: Ticking) -> Iterator[Laboratory]:
+    """Open such a tenant in a folder."""
+    with Laboratory(folder, days=len(DAYS)) as opened:
         opened.clock = clock
         opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
         opened.sources.totals = NINE_TO_ONE
         yield opened
+
+
+def test_files_without_a_footer_have_their_rows(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An earlier version wrote none: a day that is calculated again is no new revision for that."""
+    with monkeypatch.context() as patched:
+        patched.setattr(Footer, "metadata", {})
+        assert laboratory.run().errors == ()
+    before = served(laboratory)
+    assert read_footer(laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files[0]) is None
+    assert laboratory.run(RECALCULATE).errors == ()
+    with laboratory.store.control.read() as connection:
+        assert {each.revision for each in read_day_revisions(connection, DayDataset.CHARGEBACKS)} == {1}
+    assert served(laboratory) == before
+    laboratory.sources.totals = HALF
+    assert laboratory.run(ACCEPT_LESS).errors == ()
+    with laboratory.store.control.read() as connection:
+        assert {each.revision for each in read_day_revisions(connection, DayDataset.CHARGEBACKS)} == {1, 2}
 
 
 #: One query engine for all questions.

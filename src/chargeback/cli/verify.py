@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from chargeback.recompute.verify import TopicCheck
 
 
+FilesOption = Annotated[
+    bool, typer.Option("--files", help="Also check every file of facts: its digest, whose it is, and that it is named.")
+]
+
+
 def verify(
     config: ConfigOption = DEFAULT_CONFIG,
     tenant: TenantOption = None,
+    files: FilesOption = False,
     closings: Annotated[
         bool, typer.Option("--closings", help="Check the receipts of closed months instead, and what they name.")
     ] = False,
@@ -25,11 +31,11 @@ def verify(
     """Compare each day's chargebacks with its bill. And its topic rows with the lines of clusters, digit by digit."""
     from chargeback.cli.display import print_days
     from chargeback.config import load_configuration
-    from chargeback.model.days import utc_today
+    from chargeback.model.days import utc_now, utc_today
     from chargeback.pipeline.retain import oldest_kept
     from chargeback.recompute.rules import topic_plan
     from chargeback.recompute.verify import verify as verify_tenant
-    from chargeback.recompute.verify import verify_topics
+    from chargeback.recompute.verify import verify_files, verify_topics
     from chargeback.store.tenant import open_store
 
     configuration = load_configuration(config)
@@ -48,6 +54,8 @@ def verify(
             right = print_days(each.name, verify_tenant(store, oldest)) and right
             if plan := topic_plan(each):
                 right = _print_topics(each.name, verify_topics(store, plan, today)) and right
+            if files:
+                right = _print_files(each.name, verify_files(store, utc_now())) and right
         finally:
             store.close()
     if not right:
@@ -71,6 +79,16 @@ def _verify_closings(tenants: Iterable[Tenant]) -> None:
         right = right and not problems
     if not right:
         raise typer.Exit(FAILED)
+
+
+def _print_files(tenant: str, found: Iterable[str]) -> bool:
+    """Print what is wrong with files; return whether nothing is."""
+    troubles = list(found)
+    for trouble in troubles:
+        typer.echo(f"error: tenant {tenant}: {trouble}", err=True)
+    if not troubles:
+        typer.echo(f"tenant {tenant}: every file is named, and what was written")
+    return not troubles
 
 
 def _print_topics(tenant: str, days: Iterable[TopicCheck]) -> bool:

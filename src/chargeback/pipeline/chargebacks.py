@@ -159,7 +159,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
         if members is None:
             lacks |= self._missing_listings(due)
             new_evidence[MEMBERS_TABLE] = evidence.members
-        work = self._fleet.submit(DayTask(facts.place, self._recomputer.catalogue, evidence))
+        work = self._fleet.submit(DayTask(facts.place, self._recomputer.catalogue, evidence, facts.control.owner))
         return StartedDay(due, work, new_evidence, lacks, is_fetched=usage.is_fetched, is_measured=True)
 
     def _missing_listings(self, due: DueDay) -> dict[str, str | None]:

@@ -25,6 +25,7 @@ from chargeback.model.money import exact_sum
 from chargeback.store.control.catalogue import NewContent
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import prepare_day
+from chargeback.store.ownership import StorageOwner
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS, RevisedDataset
 
 #: What decides how a day is calculated, and the bytes of its file.
@@ -48,13 +49,15 @@ class NewRows:
     sums: Mapping[tuple[str, ...], Decimal]
 
 
-def prepare_rows(place: Place, dataset: RevisedDataset, day: date, rows: pa.Table) -> NewRows:
+def prepare_rows(
+    place: Place, dataset: RevisedDataset, day: date, rows: pa.Table, owner: StorageOwner | None
+) -> NewRows:
     """Write the file of a day's new rows, which no reader sees before it is committed.
 
     Raises:
         StorageError: it cannot be written.
     """
-    content = prepare_day(place, dataset.table, day, rows)
+    content = prepare_day(place, dataset.table, day, rows, owner)
     return NewRows(content, rows.num_rows, sum_of(rows), sums_by(rows, dataset.payer))
 
 
@@ -74,11 +77,13 @@ def sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decim
 
 @dataclass(frozen=True)
 class DayTask:
-    """A day to calculate: the policies, the evidence, and the place for the file of its rows. Picklable."""
+    """A day to calculate: the policies, the evidence, the place for the file of its rows, and whose they are.
+    Picklable."""
 
     place: Place
     catalogue: PolicyCatalogue
     evidence: Evidence
+    owner: StorageOwner | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def calculate_day(task: DayTask, calculator: DayCalculator) -> FinishedDay:
     day = task.evidence.day
     calculated = calculator.calculate(task.evidence)
     return FinishedDay(
-        prepare_rows(task.place, REVISED_CHARGEBACKS, day, calculated.rows),
+        prepare_rows(task.place, REVISED_CHARGEBACKS, day, calculated.rows, task.owner),
         calculated.dimensions,
         calculated.policies,
         calculated.unknown_types,

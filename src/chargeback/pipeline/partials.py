@@ -31,18 +31,28 @@ class PartialsWriter:
         self._facts = facts
         self._dataset = dataset
         self._week: DayRange | None = None
+        self._engine: QueryEngine | None = None
 
     def day_written(self, day: date) -> None:
         """Note that a day was committed."""
         if self._week != week_of(day):
-            self.close()
+            self._make()
         self._week = week_of(day)
 
     def close(self) -> None:
         """Make what is still to be made."""
+        self._make()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _make(self) -> None:
         week, self._week = self._week, None
-        if week is not None:
-            with _survived(), QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
+        if week is None:
+            return
+        with _survived():
+            # To open an engine takes as long as to add up a week.
+            self._engine = self._engine or QueryEngine()
+            with self._engine.cursor(CancellationToken()) as cursor:
                 files = self._facts.snapshot(self._dataset.table).within(week)
                 make_partials(cursor, self._facts.partials, self._dataset, files)
 

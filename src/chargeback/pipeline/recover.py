@@ -23,6 +23,8 @@ from chargeback.store.control.catalogue import (
 )
 from chargeback.store.control.day_revisions import FIRST, REPAIR, Revision, record_revision
 from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import DayFile, read_footer
 from chargeback.store.facts.published import LoggedFile, files_in_log
 from chargeback.store.facts.tables import BILLING_TABLE, HISTORY_TABLES, SCHEMAS, TOPIC_USAGE_TABLE, USAGE_TABLE
 from chargeback.store.queries.as_of import REVISED
@@ -52,12 +54,12 @@ def catalogue_from_tables(store: TenantStore) -> Recovered:
         if every_file(connection):
             raise StorageError("the control database has a catalogue: this command is for a lost one")
     logged = {name: list(files_in_log(store.facts.place, name)) for name in (*SCHEMAS, *HISTORY_TABLES.values())}
+    named = [
+        file
+        for name in SCHEMAS
+        for file in _contents(store, name, logged[name], logged.get(HISTORY_TABLES.get(name, ""), []))
+    ]
     with store.control.write(durable=True) as connection:
-        named = [
-            file
-            for name in SCHEMAS
-            for file in _contents(name, logged[name], logged.get(HISTORY_TABLES.get(name, ""), []))
-        ]
         if not named:
             raise StorageError(f"{store.facts.place} has no published tables")
         fill(connection, named, utc_now())
@@ -66,8 +68,15 @@ def catalogue_from_tables(store: TenantStore) -> Recovered:
     return _record_days(store, len(named))
 
 
-def _contents(name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFile]) -> Iterable[NamedFile]:
-    """Return the files of the catalogue for a table: each content of a day until the next one."""
+def _contents(
+    store: TenantStore, name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFile]
+) -> Iterable[NamedFile]:
+    """Yield the files of the catalogue for a table: each content of a day until the next one.
+
+    Raises:
+        ForeignStorage: a file is another tenant's.
+        StorageError: a file is of another table or day than its log says, or cannot be read for now.
+    """
     by_day: dict[date | None, list[LoggedFile]] = defaultdict(list)
     for file in sorted(past, key=lambda each: each.since):
         by_day[file.day].append(file)
@@ -77,7 +86,24 @@ def _contents(name: str, present: Iterable[LoggedFile], past: Iterable[LoggedFil
         for number, file in enumerate(contents):
             is_last = day is None or number == len(contents) - 1
             until = None if is_last else contents[number + 1].since
-            yield NewFile(file.path, file.rows, file.size).named(name, day, file.since, until)
+            version = _schema_version(store, name, file)
+            yield NewFile(file.path, file.rows, file.size, version).named(name, day, file.since, until)
+
+
+def _schema_version(store: TenantStore, name: str, file: LoggedFile) -> int:
+    """Return the version of the columns of a file, as its footer says: that of the first columns if it says nothing, or
+    cannot be read, which the next run finds."""
+    with translate_file_errors(name):
+        try:
+            footer = read_footer(DayFile(file.day, file.path, file.rows, file.size, store.facts.place))
+        except DamagedFacts:
+            return 0
+    if footer is None:
+        return 0
+    store.owner.check(footer.owner, f"the file {file.path}")
+    if (footer.table, footer.day) != (name, file.day):
+        raise StorageError(f"the log of {name} has the file {file.path} for {file.day}, which is of {footer}")
+    return footer.schema_version
 
 
 def _record_days(store: TenantStore, count: int) -> Recovered:

@@ -57,9 +57,10 @@ def repair(run: RunContext) -> None:
         record_upkeep(facts.place, run.now())  # new tables need none for a day
         return
     named = [each for each in every if each.gone_at is None and each.table in SCHEMAS]
-    _require_files(run, len(named))
-    claim(facts.place, run.store.owner)
     losses = _losses(run, named)
+    if losses:
+        _require_files(run, len(named))
+    claim(facts.place, run.store.owner)
     for name, of_days in losses.items():
         for day, trouble in sorted(of_days.items()):
             run.record_error(f"{day}: {name}: {trouble}; {_remedy(run, name, day)}")

@@ -35,6 +35,7 @@ from chargeback.store.control.retention import delete_days, oldest_day
 from chargeback.store.facts.tables import DAY_TABLES, DIMENSIONS_TABLE
 from chargeback.store.facts.upkeep import (
     compacted_dimensions,
+    listed_files,
     record_upkeep,
     remove_unnamed,
     settled_history,
@@ -155,8 +156,9 @@ def _upkeep(run: RunContext) -> None:
             end_table(connection, DIMENSIONS_TABLE, at)
             add(connection, [(DIMENSIONS_TABLE, None, register)], at)
     run.check()
-    removed = remove_unnamed(facts, run.now())
-    if settled := settled_history(facts, run.now()):
+    there = listed_files(facts)
+    removed = remove_unnamed(facts, run.now(), there=there)
+    if settled := settled_history(facts, run.now(), there=there):
         with run.lease.write(durable=True) as connection:
             move(connection, settled)
         facts.changed()

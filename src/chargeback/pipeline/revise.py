@@ -23,7 +23,7 @@ from chargeback.store.control.catalogue import NewContent
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.control.days import DayState
 from chargeback.store.facts.errors import translate_file_errors
-from chargeback.store.facts.files import check_content, same_content
+from chargeback.store.facts.files import check_content
 from chargeback.store.facts.tables import MEMBERS_TABLE, FactTables, discard, read_day
 from chargeback.store.queries.as_of import RevisedDataset
 
@@ -112,10 +112,7 @@ class DayReviser:
         content = contents.get(self._dataset.table)
         if content is None:
             return True
-        if latest.cause == revisions.RETENTION:
-            return False
-        present = self._run.store.facts.snapshot(content.table).of_day(content.day)
-        return same_content((file.path for file in present), [] if content.file is None else [content.file.path])
+        return latest.cause != revisions.RETENTION and self._run.store.facts.has_rows_of(content)
 
     def _cause(
         self,
@@ -153,12 +150,11 @@ class DayReviser:
 
 def _has_content(facts: FactTables, content: NewContent) -> bool:
     """Return whether a table already has, undamaged, exactly the rows that were written for a day."""
-    present = facts.snapshot(content.table).of_day(content.day)
-    if not same_content((file.path for file in present), [] if content.file is None else [content.file.path]):
+    if not facts.has_rows_of(content):
         return False
     try:
         with translate_file_errors(content.table):
-            for file in present:
+            for file in facts.snapshot(content.table).of_day(content.day):
                 check_content(file)
     except DamagedFacts:
         return False

@@ -229,7 +229,9 @@ class TopicDerivation(Derivation[AttributedDay]):
         lines = self._lines(state)
         failed = measured is None
         rows = self._attributor.failed(day, lines) if failed else self._attributor.attribute(day, lines, measured)
-        written = AttributedDay(prepare_rows(self._run.store.facts.place, self.dataset, day, rows), self._plan.hash)
+        facts = self._run.store.facts
+        new = prepare_rows(facts.place, self.dataset, day, rows, facts.control.owner)
+        written = AttributedDay(new, self._plan.hash)
         lacks = {TOPIC_METRICS: why if lines.num_rows else None}
         work = DoneWork(written)
         return StartedDay(due, work, evidence, lacks, is_fetched=usage.is_fetched, is_measured=not failed)
@@ -330,13 +332,16 @@ class TopicDiscovery:
         self._run = run
         self._plan = plan
         self._clusters = pa.array(sorted(clusters), pa.string())
-        with run.store.control.read() as connection:
-            self._book = TopicRegistry(
-                topic_store.read_topic_lifetimes(connection, plan.topic_type), topic_store.read_seen_ranges(connection)
-            )
+        self._book = self._stored_book()
+        self._is_stored = True
         self._touched: set[str] = set()
         self._days: list[date] = []
         self._counts: Counter[str] = Counter()
+
+    def _stored_book(self) -> TopicRegistry:
+        with self._run.store.control.read() as connection:
+            lifetimes = topic_store.read_topic_lifetimes(connection, self._plan.topic_type)
+            return TopicRegistry(lifetimes, topic_store.read_seen_ranges(connection))
 
     def complete(self, day: date, measured: pa.Table) -> pa.Table:
         """Return the evidence of a day: the measurements of the tenant's clusters, and which other topics existed.
@@ -346,6 +351,8 @@ class TopicDiscovery:
         known = pc.is_in(measured["resource_id"], value_set=self._clusters)
         measured = measured.filter(known)
         seen = self._topics_in(measured)
+        if not self._is_stored:  # the answer to the last write was lost: it may have been committed
+            self._book = self._stored_book()
         self._book.observe(day, seen)
         self._save(day, seen)
         rows = [
@@ -383,10 +390,12 @@ class TopicDiscovery:
             "tenant %s: Topic discovery: %s has %d topics of %d clusters, %d of them new; %d were created or deleted",
             *(self._run.tenant.name, day, sum(map(len, seen.values())), len(seen), new, changed),
         )
+        self._is_stored = False
         with self._run.lease.write() as connection:
             topic_store.save_topic_lifetimes(
                 connection, self._plan.topic_type, book.new, book.changed, seen_at=start_of_day(day + ONE_DAY)
             )
             topic_store.save_seen_ranges(connection, {cluster: book.seen_ranges[cluster] for cluster in seen})
+        self._is_stored = True
         book.new, book.changed = {}, {}
         self._touched |= seen.keys()

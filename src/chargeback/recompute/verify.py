@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
@@ -18,11 +18,11 @@ from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import exact_sum
 from chargeback.model.topics import TopicPlan
-from chargeback.store.control.catalogue import files_of_day
+from chargeback.store.control.catalogue import every_file, files_of_day
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.topics import resource_ids
 from chargeback.store.facts.errors import translate_file_errors
-from chargeback.store.facts.files import check_content, read_file
+from chargeback.store.facts.files import Footer, check_content, read_file, read_footer
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     CHARGEBACKS_TABLE,
@@ -30,8 +30,10 @@ from chargeback.store.facts.tables import (
     TOPIC_USAGE_TABLE,
     TOPICS_TABLE,
     FactTables,
+    published_path,
     read_day,
 )
+from chargeback.store.facts.upkeep import LEFTOVER_AGE, UPKEEP_EVERY, is_fact_file
 from chargeback.store.tenant import TenantStore
 
 CALCULATED = "calculated"
@@ -98,6 +100,45 @@ def _state(state: DayState, oldest: date | None, damage: Sequence[str]) -> str:
     if damage:
         return DAMAGED
     return CALCULATED if state.chargebacks.is_current else PENDING
+
+
+def verify_files(store: TenantStore, now: datetime) -> Iterator[str]:
+    """Yield what is wrong with the files of a tenant: one that the catalogue names is missing, is not what was written,
+    or says that it belongs elsewhere; or one that lies there was never named, or no longer is, for longer than upkeep
+    leaves it.
+
+    Raises:
+        StorageError: the tenant's storage cannot be read.
+    """
+    facts = store.facts
+    with translate_file_errors("facts"):
+        there = {file.path: file.written_at for file in facts.place.files()}
+    # Read after the files were listed: what a run writes meanwhile is young.
+    with store.control.read() as connection:
+        named = every_file(connection)
+    for each in named:
+        if each.gone_at is None:
+            file = facts.day_file(each)
+            try:
+                with translate_file_errors(each.table):
+                    check_content(file)
+                    found = read_footer(file) if each.table in SCHEMAS else None
+            except DamagedFacts as error:
+                yield error.message
+                continue
+            expected = Footer(store.owner, each.table, each.day, each.schema_version)
+            if found is not None and found != expected:
+                yield f"the file {each.path} is of {found}, and the catalogue has it as {expected}"
+    oldest = now - LEFTOVER_AGE - UPKEEP_EVERY
+    kept = {
+        path
+        for each in named
+        if each.gone_at is None or each.gone_at > oldest
+        for path in (each.path, published_path(each))
+    }
+    for path, written_at in sorted(there.items()):
+        if is_fact_file(path) and path not in kept and written_at < oldest:
+            yield f"nothing names the file {path}, and upkeep has not removed it"
 
 
 class _DayTables:

@@ -12,6 +12,7 @@ from chargeback.errors import EditConflict
 from chargeback.model.days import render_instant
 from chargeback.store.control import cost_categories as store
 from chargeback.store.control.audit import AuditFilter, audit_entries
+from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
 from chargeback.store.control.database import ControlDatabase
 from tests.support.clock import NOW
@@ -69,11 +70,15 @@ def test_categories_as_of_an_instant(database: ControlDatabase) -> None:
 
 
 def test_a_clock_that_is_set_back(database: ControlDatabase) -> None:
-    """The versions of a category stay in the order of time."""
+    """The versions stay in the order of time, and what was answered as of an earlier instant does not change."""
     with database.write() as connection:
         write(connection, "1", None, NOW)
-        assert write(connection, "2", 1, NOW - timedelta(hours=1)).at == NOW
-        assert [each.version for each in store.list_categories(connection, NOW)] == [2]
+        at = write(connection, "2", 1, NOW - timedelta(hours=1)).at
+        assert at > NOW
+        assert [each.version for each in store.list_categories(connection, NOW)] == [1]
+        assert [each.version for each in store.list_categories(connection, at)] == [2]
+        of_files = instant_of_change(connection, NOW - timedelta(hours=1))
+        assert of_files > at
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,22 @@ from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from chargeback.errors import DamagedFacts
-from chargeback.store.facts.files import DayFile, check_content, check_size, damage_named_in, read_file, write_file
+from chargeback.store.facts.files import (
+    DayFile,
+    Footer,
+    check_content,
+    check_size,
+    damage_named_in,
+    read_file,
+    read_footer,
+    write_file,
+)
 from chargeback.store.facts.places import DISK, Folder
+from chargeback.store.ownership import StorageOwner
 from tests.support.damage import DAMAGES
 
 DAY = date(2026, 1, 1)
@@ -33,6 +44,24 @@ def test_a_file_is_read_as_it_was_written(file: DayFile) -> None:
     assert read_file(file).equals(ROWS)
     assert read_file(file, ["id"]).equals(ROWS.select(["id"]))
     check_content(file)
+
+
+def test_a_file_says_whose_it_is(tmp_path: Path, file: DayFile) -> None:
+    """Of which tenant, table and day, and with which version of its columns; the rows say nothing of it."""
+    owner = StorageOwner("acme-id", "test_cloud")
+    written = write_file(Folder(tmp_path), "usage", ROWS, None, 3, owner)
+    assert read_footer(DayFile(None, str(tmp_path / written.path), 1)) == Footer(owner, "usage", None, 3)
+    assert read_footer(file) == Footer(None, "usage", DAY, 0)
+    assert not read_file(file).schema.metadata
+    Path(file.path).unlink()
+    with pytest.raises(DamagedFacts, match="is missing"):
+        read_footer(file)
+
+
+def test_a_file_of_elsewhere_says_nothing(tmp_path: Path) -> None:
+    """Such as one of an earlier version."""
+    pq.write_table(ROWS, tmp_path / "part.parquet")
+    assert read_footer(DayFile(None, str(tmp_path / "part.parquet"), 1)) is None
 
 
 @pytest.mark.parametrize(("damage", "is_hidden"), DAMAGES.values(), ids=DAMAGES)

@@ -136,8 +136,9 @@ def write_category(
     before = None if last is None or last.is_removal else last
     if expected != (None if before is None else before.version):
         raise EditConflict(describe_last_edit(write.key, last))
-    # Like all changes that have a past, versions are in the order of time, whatever a clock does.
-    at = instant_of_change(connection, clock() if last is None else max(clock(), last.at))
+    # In the order of all that has a past, whatever a clock does: an earlier instant keeps the categories that it had.
+    at = instant_of_change(connection, clock())
+    at = at if last is None else max(at, last.at)
     version = CategoryVersion(write.key, 1 if last is None else last.version + 1, write.document, who, at, write.reason)
     connection.execute(update(tenant).values(categories_revision=tenant.c.categories_revision + 1))
     connection.execute(insert(cost_categories).values(_row(version)))

@@ -136,6 +136,11 @@ class ControlDatabase:
         self._is_closed = False
 
     @property
+    def owner(self) -> StorageOwner | None:
+        """Return the tenant that the storage may belong to; None if anybody's will do."""
+        return self._owner
+
+    @property
     def is_sqlite(self) -> bool:
         """Return whether this is the embedded database (one host), not a server."""
         return self._engine.dialect.name == "sqlite"
@@ -343,8 +348,6 @@ class ControlDatabase:
             connection.execute(update(schema.tenant).values(values))
 
     def _revisions(self, connection: Connection) -> Revisions:
-        scripts = _scripts()
-        known = {script.revision for script in scripts.walk_revisions()}
         stamped = MigrationContext.configure(connection).get_current_heads()
         if len(stamped) > 1:
             raise SchemaError(f"the migration history is broken: it has {len(stamped)} heads ({', '.join(stamped)})")
@@ -354,13 +357,13 @@ class ControlDatabase:
                     "the migration history is broken: it has tables, but no recorded revision; "
                     "restore the database from a backup"
                 )
-            return Revisions(None, str(scripts.get_current_head()))
-        if stamped[0] not in known:
+            return Revisions(None, newest_revision())
+        if stamped[0] not in _known_revisions():
             raise SchemaError(
                 f"the control database is at revision {stamped[0]}, which this version does not know: "
                 "it was written by a newer version of the service; upgrade this one"
             )
-        return Revisions(stamped[0], str(scripts.get_current_head()))
+        return Revisions(stamped[0], newest_revision())
 
 
 def _recorded_owner(connection: Connection) -> StorageOwner | None:
@@ -441,6 +444,12 @@ _SHARED: Final = SharedPools(partial(_engine, most_connections=_MOST_SHARED_CONN
 def newest_revision() -> str:
     """Return the revision of this code's schema."""
     return str(_scripts().get_current_head())
+
+
+@cache
+def _known_revisions() -> frozenset[str]:
+    """The revisions that this code can migrate; to read all of its scripts takes longer than a run without news."""
+    return frozenset(script.revision for script in _scripts().walk_revisions())
 
 
 def _scripts() -> ScriptDirectory:

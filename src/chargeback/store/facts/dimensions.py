@@ -42,7 +42,12 @@ def write_register(tables: FactTables, rows: pa.Table) -> NewFile:
     """
     with translate_file_errors(DIMENSIONS_TABLE):
         return write_file(
-            tables.place, DIMENSIONS_TABLE, conform(rows, DIMENSIONS), None, schema_version(DIMENSIONS_TABLE)
+            tables.place,
+            DIMENSIONS_TABLE,
+            conform(rows, DIMENSIONS),
+            None,
+            schema_version(DIMENSIONS_TABLE),
+            tables.control.owner,
         )
 
 

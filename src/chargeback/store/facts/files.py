@@ -1,5 +1,8 @@
 """The Parquet files of the fact tables: written once, under a name that holds their digest, and never changed.
 
+Each says in its footer whose it is: of which tenant, table and day, and with which version of the table's columns. The
+revision of the day is not part of it: the same rows are the same bytes, which shows that a day has not changed.
+
 A file that is missing, has another size than its table recorded, or another digest than its name tells, is damaged:
 a flipped bit inside a compressed page would otherwise come out as another amount, without any error.
 """
@@ -22,9 +25,11 @@ import pyarrow.parquet as pq
 from chargeback.errors import DamagedFacts
 from chargeback.store.control.catalogue import NewFile
 from chargeback.store.facts.places import DIGITS, DISK, Place
+from chargeback.store.ownership import StorageOwner
 
 _MAX_ROW_GROUP: Final = 2**20
 _NAME: Final = re.compile(rf"-([0-9a-f]{{{DIGITS}}})\.(zstd\.parquet|json)$")
+_KEY: Final = "chargeback."
 _PLACE: Final = re.compile(r"(\w+)/(?:date=(\d{4}-\d\d-\d\d)/)?[^/']+\.parquet")
 
 
@@ -41,7 +46,52 @@ class DayFile:
     schema_version: int = 0
 
 
-def write_file(place: Place, table: str, rows: pa.Table, day: date | None, schema_version: int = 0) -> NewFile:
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a file says of itself. ``owner`` is None where it was written for nobody, as in tests of tables."""
+
+    owner: StorageOwner | None
+    table: str
+    day: date | None
+    schema_version: int
+
+    @classmethod
+    def of(cls, parquet: pq.ParquetFile) -> Footer | None:
+        """Return the footer of a file; None of one that was written by an earlier version, or elsewhere."""
+        written = {key.decode(): value.decode() for key, value in (parquet.metadata.metadata or {}).items()}
+        try:
+            named, day = written[_KEY + "tenant_id"], written[_KEY + "date"]
+            owner = StorageOwner(named, written[_KEY + "ecosystem"]) if named else None
+            version = int(written[_KEY + "schema_version"])
+            return cls(owner, written[_KEY + "table"], date.fromisoformat(day) if day else None, version)
+        except (KeyError, ValueError):
+            return None
+
+    def __str__(self) -> str:
+        owner = "nobody" if self.owner is None else self.owner
+        return f"{owner}, {self.table}, {self.day}, version {self.schema_version}"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The footer as it is written."""
+        told = {
+            "tenant_id": self.owner.tenant_id if self.owner else "",
+            "ecosystem": str(self.owner.ecosystem) if self.owner else "",
+            "table": self.table,
+            "date": self.day.isoformat() if self.day else "",
+            "schema_version": str(self.schema_version),
+        }
+        return {f"{_KEY}{name}": value for name, value in told.items()}
+
+
+def write_file(
+    place: Place,
+    table: str,
+    rows: pa.Table,
+    day: date | None,
+    schema_version: int = 0,
+    owner: StorageOwner | None = None,
+) -> NewFile:
     """Write one Parquet file of all rows, which no reader sees before the catalogue names it. A failed one leaves
     nothing.
 
@@ -49,14 +99,10 @@ def write_file(place: Place, table: str, rows: pa.Table, day: date | None, schem
         OSError: it could not be written.
     """
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        rows if day is None else rows.drop_columns(["date"]),
-        sink,
-        compression="zstd",
-        compression_level=1,
-        row_group_size=_MAX_ROW_GROUP,
-        store_schema=False,
-    )
+    stored = rows if day is None else rows.drop_columns(["date"])
+    with pq.ParquetWriter(sink, stored.schema, compression="zstd", compression_level=1, store_schema=False) as parquet:
+        parquet.write_table(stored, row_group_size=_MAX_ROW_GROUP)
+        parquet.add_key_value_metadata(Footer(owner, table, day, schema_version).metadata)
     content: bytes = sink.getvalue().to_pybytes()
     folder = table if day is None else f"{table}/date={day.isoformat()}"
     path = place.write(folder, f"part-00000-{uuid.uuid4()}", ".zstd.parquet", content)
@@ -74,9 +120,25 @@ def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
     try:
         # Arrow's reading of whole tables first looks for a dataset, which takes longer than reading a day.
         with pq.ParquetFile(pa.BufferReader(content)) as parquet:
-            return parquet.read(columns=None if columns is None else list(columns))
+            return parquet.read(columns=None if columns is None else list(columns)).replace_schema_metadata(None)
     except pa.ArrowException as error:
         raise damaged(file, f"is no Parquet file: {error}") from error
+
+
+def read_footer(file: DayFile) -> Footer | None:
+    """What a file says of itself; None of one that was written by an earlier version.
+
+    Raises:
+        DamagedFacts: it is missing, or no Parquet file.
+        OSError: it cannot be read, for a reason that may pass.
+    """
+    try:
+        with file.place.open(file.path) as content, pq.ParquetFile(content) as parquet:
+            return Footer.of(parquet)
+    except pa.ArrowException as error:
+        raise damaged(file, f"is no Parquet file: {error}") from error
+    except OSError as error:
+        raise _as_damage(file, error) from error
 
 
 def read_content(file: DayFile) -> bytes:

@@ -26,9 +26,7 @@ def check_owner(place: Place, owner: StorageOwner) -> None:
         ForeignStorage: it is another tenant's.
         StorageError: the folder cannot be read.
     """
-    with translate_file_errors("owner"):
-        recorded = _recorded(place) or _billed(place)
-    owner.check(recorded, f"the storage {place}")
+    _check(place, owner)
 
 
 def claim(place: Place, owner: StorageOwner) -> None:
@@ -38,11 +36,19 @@ def claim(place: Place, owner: StorageOwner) -> None:
         ForeignStorage: it is another tenant's.
         StorageError: the folder cannot be read or written.
     """
-    check_owner(place, owner)
-    with translate_file_errors("owner"):
-        if _recorded(place) is None:
+    if not _check(place, owner):
+        with translate_file_errors("owner"):
             recorded = json.dumps({"tenant_id": owner.tenant_id, "ecosystem": owner.ecosystem}) + "\n"
             place.put(OWNER, recorded.encode())
+
+
+def _check(place: Place, owner: StorageOwner) -> bool:
+    """Check whose the folder is; return whether a file says so."""
+    with translate_file_errors("owner"):
+        recorded = _recorded(place)
+        found = recorded or _billed(place)
+    owner.check(found, f"the storage {place}")
+    return recorded is not None
 
 
 def _recorded(place: Place) -> StorageOwner | None:

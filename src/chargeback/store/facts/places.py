@@ -160,16 +160,14 @@ class Folder:
                     yield StoredFile(path.relative_to(self.root).as_posix(), found.st_size, at)
 
     def write(self, folder: str, name: str, suffix: str, content: bytes) -> str:
-        """Write a file, and force it to the disk with its folder, if that is new."""
+        """Write a file, and force it to the disk with its name, and with the folders that are new."""
         place = self.root / folder
-        is_new = not place.is_dir()
-        place.mkdir(parents=True, exist_ok=True)
+        folders = _made(place)
         path = place / f"{name}-{hashlib.sha256(content).hexdigest()[:DIGITS]}{suffix}"
         try:
             path.write_bytes(content)
-            fsync(path)
-            if is_new:
-                fsync(place.parent)
+            for each in (path, *folders):
+                fsync(each)
         except BaseException:
             with suppress(OSError):
                 path.unlink()
@@ -179,7 +177,7 @@ class Folder:
     def put(self, path: str, content: bytes) -> None:
         """Write a file beside the one that may be there, and exchange them."""
         target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        folders = _made(target.parent)
         new = target.with_name(target.name + _ASIDE)
         try:
             new.write_bytes(content)
@@ -189,12 +187,13 @@ class Folder:
             with suppress(OSError):
                 new.unlink()
             raise
-        fsync(target.parent)
+        for each in folders:
+            fsync(each)
 
     def copy(self, path: str, target: str) -> None:
         """Make a hard link of a file where the file system has them."""
         source, copied = self.root / path, self.root / target
-        copied.parent.mkdir(parents=True, exist_ok=True)
+        folders = _made(copied.parent)
         copied.unlink(missing_ok=True)
         try:
             os.link(source, copied)
@@ -203,7 +202,8 @@ class Folder:
         except OSError:  # no hard links here
             shutil.copyfile(source, copied)
             fsync(copied)
-        fsync(copied.parent)
+        for each in folders:
+            fsync(each)
 
     def delete(self, path: str) -> None:
         """Delete a file."""
@@ -241,6 +241,14 @@ class Folder:
     def load(self, folder: Path) -> None:
         """Copy a folder into this one."""
         shutil.copytree(folder, self.root, dirs_exist_ok=True)
+
+
+def _made(folder: Path) -> list[Path]:
+    """Make a folder where there is none; return what is to be forced to the disk once a file is in it: the folder, and
+    those that have the name of a new one."""
+    new = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return [folder, *(each.parent for each in new)]
 
 
 #: Files that are named by their absolute paths.

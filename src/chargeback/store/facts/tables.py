@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection
 
-from chargeback.errors import ForgottenDay, HistoryGone, StorageError
+from chargeback.errors import DamagedFacts, ForgottenDay, HistoryGone, StorageError
 from chargeback.model.billing import BILLING
 from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
 from chargeback.model.days import Clock, DayRange
@@ -36,10 +36,11 @@ from chargeback.store.control.catalogue import (
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import Lease
 from chargeback.store.facts.errors import translate_file_errors
-from chargeback.store.facts.files import DayFile, read_file, same_content, write_file
+from chargeback.store.facts.files import DayFile, read_file, read_footer, same_content, write_file
 from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.facts.places import Place, as_place
+from chargeback.store.ownership import StorageOwner
 
 BILLING_TABLE: Final = "billing"
 USAGE_TABLE: Final = "usage"
@@ -239,9 +240,28 @@ class FactTables:
                 new.append(each)
         replace_days(connection, new, at)
 
+    def has_rows_of(self, content: NewContent) -> bool:
+        """Return whether a day of a table has the rows of a new content, as their digests tell. A file of an earlier
+        version has no footer, so that it has another digest: then the rows are compared, if they can be read."""
+        present = self.snapshot(content.table).of_day(content.day)
+        new = content.file
+        if same_content((file.path for file in present), [] if new is None else [new.path]):
+            return True
+        if new is None or [file.rows for file in present] != [new.rows]:
+            return False
+        written = DayFile(content.day, new.path, new.rows, new.size, self.place, new.schema_version)
+        with translate_file_errors(content.table):
+            try:
+                if read_footer(present[0]) is not None:
+                    return False
+                before, after = (read_files(content.table, content.day, [file]) for file in (present[0], written))
+            except DamagedFacts:
+                return False
+        return bool(before.equals(after))
+
     def prepare_day(self, name: str, day: date, rows: pa.Table) -> NewContent:
         """Write the file of a day's new content, as :func:`prepare_day`."""
-        return prepare_day(self.place, name, day, rows)
+        return prepare_day(self.place, name, day, rows, self.control.owner)
 
     def prepare_tables(self, day: date, tables: Mapping[str, pa.Table]) -> dict[str, NewContent]:
         """Write the files of a day's new content of several tables, side by side.
@@ -268,8 +288,9 @@ def discard(place: Place, content: NewContent) -> None:
             place.delete(content.file.path)
 
 
-def prepare_day(place: Place, name: str, day: date, rows: pa.Table) -> NewContent:
-    """Write the file of a day's new content of a table, which no reader sees before the catalogue names it.
+def prepare_day(place: Place, name: str, day: date, rows: pa.Table, owner: StorageOwner | None = None) -> NewContent:
+    """Write the file of a day's new content of a table of ``owner``, which no reader sees before the catalogue names
+    it.
 
     Raises:
         StorageError: a row lies outside the day, or the file cannot be written.
@@ -279,7 +300,7 @@ def prepare_day(place: Place, name: str, day: date, rows: pa.Table) -> NewConten
     if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
         raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
     with translate_file_errors(name):
-        file = write_file(place, name, conform(rows, SCHEMAS[name]), day, schema_version(name))
+        file = write_file(place, name, conform(rows, SCHEMAS[name]), day, schema_version(name), owner)
         return NewContent(name, day, file)
 
 

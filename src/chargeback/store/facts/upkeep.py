@@ -22,7 +22,7 @@ from chargeback.store.control.catalogue import NewFile, every_file
 from chargeback.store.facts.dimensions import stored_dimensions, write_register
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import read_file
-from chargeback.store.facts.places import LOG, Place
+from chargeback.store.facts.places import LOG, Place, StoredFile
 from chargeback.store.facts.tables import (
     CHARGEBACKS_TABLE,
     DAY_TABLES,
@@ -70,8 +70,21 @@ def record_upkeep(place: Place, now: datetime) -> None:
         place.put(STAMP, f"{now.isoformat()}\n".encode())
 
 
-def remove_unnamed(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_AGE) -> CleanupStats:
-    """Delete the files that the catalogue has not named for ``age`` at ``now``, and the empty folders of days.
+def listed_files(facts: FactTables) -> list[StoredFile]:
+    """Return the files of the tables, and what else lies in their place.
+
+    Raises:
+        StorageError: the files cannot be listed.
+    """
+    with translate_file_errors("upkeep"):
+        return list(facts.place.files())
+
+
+def remove_unnamed(
+    facts: FactTables, now: datetime, age: timedelta = LEFTOVER_AGE, there: Sequence[StoredFile] | None = None
+) -> CleanupStats:
+    """Delete the files that the catalogue has not named for ``age`` at ``now``, and the empty folders of days;
+    ``there`` are the files, if they were listed already.
 
     Raises:
         StorageError: the catalogue cannot be read, or the files cannot be listed.
@@ -81,9 +94,10 @@ def remove_unnamed(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_A
     named = [each for each in named if each.gone_at is None or now < each.gone_at + age]
     kept = {path for each in named for path in (each.path, published_path(each))}
     removed = 0
+    there = listed_files(facts) if there is None else there
     with translate_file_errors("upkeep"):
-        for found in list(facts.place.files()):
-            if found.path not in kept and _is_ours(found.path) and found.written_at + age < now:
+        for found in there:
+            if found.path not in kept and is_fact_file(found.path) and found.written_at + age < now:
                 with suppress(FileNotFoundError):
                     facts.place.delete(found.path)
                     removed += 1
@@ -94,9 +108,12 @@ def remove_unnamed(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_A
     return CleanupStats(removed, folders)
 
 
-def settled_history(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_AGE) -> dict[int, str]:
+def settled_history(
+    facts: FactTables, now: datetime, age: timedelta = LEFTOVER_AGE, there: Sequence[StoredFile] | None = None
+) -> dict[int, str]:
     """Return which files the catalogue can name where their history is published, instead of where they were written:
-    those that have been superseded for ``age``. The others of the two are then named by nothing.
+    those that have been superseded for ``age``. The others of the two are then named by nothing. ``there`` is as for
+    :func:`remove_unnamed`.
 
     Raises:
         StorageError: the catalogue cannot be read, or the files cannot be listed.
@@ -110,12 +127,11 @@ def settled_history(facts: FactTables, now: datetime, age: timedelta = LEFTOVER_
     }
     if not old:
         return {}
-    with translate_file_errors("upkeep"):
-        there = {found.path for found in facts.place.files()}
-    return {number: path for number, path in old.items() if path in there}
+    paths = {found.path for found in (listed_files(facts) if there is None else there)}
+    return {number: path for number, path in old.items() if path in paths}
 
 
-def _is_ours(path: str) -> bool:
+def is_fact_file(path: str) -> bool:
     """Whether a file is one of a table: not of what is published of it, nor of the folders beside the tables."""
     return not path.startswith(".") and f"/{LOG}/" not in path
 
