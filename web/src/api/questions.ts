@@ -96,8 +96,9 @@ export function useDifference(tenant: string, view: View, from: string, to: stri
   return useAnswer(asking(question(tenant, "/chargebacks/diff", { query, filters: view.filters }), { from, to, by }));
 }
 
-export const useSearch = (tenant: string, text: string) =>
-  useOf(tenant, "/search", { query: { q: text, limit: 20 } }, text.length > 0);
+/** What has a text in its name, with what it cost in the period of a view. */
+export const useSearch = (tenant: string, view: View, text: string) =>
+  useOf(tenant, "/search", { query: { ...apiQuery(view, { compare: false }), q: text, limit: 20 } }, text.length > 0);
 
 export const useTags = (tenant: string, key: string | null, page: number) =>
   useOf(tenant, "/tags", { query: { ...(key && { tag_key: key }), page, page_size: 200 } });

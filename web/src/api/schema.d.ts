@@ -1313,9 +1313,9 @@ export interface paths {
         };
         /**
          * Find Anything
-         * @description Search identities, resources, topics and tag values by a part of the id, name or value.
+         * @description Search identities, resources, topics, and values of tags and cost categories by a part of the id, name or value.
          *
-         *     Matches at the beginning come first, then the most expensive ones.
+         *     Matches at the beginning come first, then what cost most in the period.
          *
          *     Needs the right `read`.
          */
@@ -4334,10 +4334,10 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "identity" | "resource" | "topic" | "tag";
+            kind: "identity" | "resource" | "topic" | "tag" | "category";
             /**
              * Id
-             * @description Its id; of a topic, its name; of a tag, its value.
+             * @description Its id; of a topic, its name; of a tag or a cost category, its value.
              * @example sa-123abc
              */
             id: string;
@@ -4348,18 +4348,18 @@ export interface components {
             name: string | null;
             /**
              * Type
-             * @description Its type in the inventory; of a tag, its key.
+             * @description Its type in the inventory; of a tag or a cost category, its key.
              * @example service_account
              */
             type: string | null;
             /**
              * Parent Id
-             * @description Of a resource, what it lies in; of a topic, its cluster.
+             * @description Of a resource, what it lies in; of a topic, its cluster; of a value of a cost category, what it belongs to.
              */
             parent_id: string | null;
             /**
              * Amount
-             * @description What it cost in the last 30 calculated days; null where nothing.
+             * @description What it cost in the period; null where nothing.
              */
             amount: string | null;
         };
@@ -4375,6 +4375,17 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day of the period of the amounts.
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
         };
         /**
          * GraphAnswer
@@ -16335,7 +16346,11 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description Part of an id, a display name or a tag's value, in whatever case. Nothing finds nothing. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Part of an id, a display name or a value of a tag or a cost category, in whatever case. Nothing finds nothing. */
                 q?: string;
                 /** @description How many, the best first. */
                 limit?: number;

@@ -1,6 +1,6 @@
 import type { Access } from "../api/me";
 import type { IconName } from "../ui/icons";
-import { CATEGORIES } from "../url/link";
+import { CATEGORIES, HOME } from "../url/link";
 
 export interface PageInfo {
   page: string;
@@ -46,6 +46,11 @@ const WITHOUT_FIGURES = ["days", CATEGORIES, "tags", "views"];
 /** Whether a page is about the costs of calculated days. */
 export function hasFigures(page: string): boolean {
   return !WITHOUT_FIGURES.includes(page) && (page in ELSEWHERE || PAGES.some((each) => each.page === page));
+}
+
+/** The page that a saved view leads to; one that is there no more is the first. */
+export function addressOf(page: string): string {
+  return page === "item" || PAGES.some((each) => each.page === page) ? page : HOME;
 }
 
 export function titleOf(page: string): string {

@@ -59,7 +59,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <Misread />
         {children}
       </main>
-      {finding && <Finder currency={tenant?.currency ?? "USD"} onClose={() => setFinding(false)} />}
+      {finding && <Finder onClose={() => setFinding(false)} />}
       {helping && (
         <Drawer title="Keys" onClose={() => setHelping(false)}>
           <HelpList />

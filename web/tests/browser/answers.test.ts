@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page, Route } from "playwright-core";
-import { sum } from "../../src/money/money.ts";
+import { sum, write } from "../../src/money/money.ts";
 import { ABOVE, answer, LAST, type Organisation, organisation } from "./fake.ts";
 import { exact } from "./service.ts";
 import { BASE, close, findings, leave, overflow, real, settled, WITH_CATEGORY, type World, world } from "./world.ts";
@@ -237,5 +237,39 @@ test("the names of what an opened address filters by are those of the inventory"
   const found = await over(organisation());
   await found.page.goto(`${BASE}acme/rows?identity_id=sa-2`);
   await found.page.locator(".chip", { hasText: "Identity is Service 2" }).waitFor();
+  await leave(found);
+});
+
+test("the finder knows cost centres and saved views, fills its dialog, and says which days its amounts are of", async () => {
+  const created = { created_by: "alice", created_at: "2026-11-16T08:00:00Z" };
+  const query = "?period=7d&tag:team=payments";
+  const of = { ...organisation(), views: [{ id: "1", name: "Payments each week", page: "costs", query, ...created }] };
+  const found = await over(of);
+  const { page } = found;
+  const search = async (text: string) => {
+    await page.keyboard.press("/");
+    await page.getByRole("combobox", { name: "Find anything" }).fill(text);
+  };
+  await found.open("acme/bill?start_date=2026-11-10&end_date=2026-11-12&product_type=KAFKA_STORAGE");
+  await search("payments");
+  const centre = page.getByRole("option", { name: /Centre of payments/ });
+  const paid = of.rows.filter((each) => each["tag:team"] === "payments" && /2026-11-1[012]/.test(each.date));
+  const cost = Number(write(sum(paid.map((each) => each.amount))));
+  const dollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" }).format(cost);
+  await centre.getByText(`Cost centre · ${dollars}`).waitFor();
+  await page.getByRole("dialog").getByText("Amounts are those of 10 Nov – 12 Nov 2026, without filters.").waitFor();
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    const [dialog, list] = await Promise.all(
+      ["dialog", "dialog [role=listbox]"].map((each) => page.locator(each).first().boundingBox()),
+    );
+    assert.ok(dialog && list && dialog.width - list.width < 24, `${list?.width} px of ${dialog?.width}`);
+    assert.deepEqual(await findings(page, "all"), []);
+  }
+  await centre.click();
+  await page.waitForURL(/costs\?start_date=2026-11-10&end_date=2026-11-12&category:cost_center=cc-payments/);
+  await search("each week");
+  await page.getByRole("option", { name: /Payments each week.*saved view/ }).click();
+  await page.waitForURL(/costs\?period=7d&tag:team=payments/);
   await leave(found);
 });
