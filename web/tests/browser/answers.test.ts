@@ -240,6 +240,29 @@ test("the names of what an opened address filters by are those of the inventory"
   await leave(found);
 });
 
+test("why this amount fits its drawer at every width, whatever was measured", async () => {
+  const of = organisation();
+  const found = await over({ ...of, names: { ...of.names, "sa-0": "orders-service-account-of-the-platform-team" } });
+  const dialog = found.page.getByRole("dialog", { name: "Why this amount?" });
+  for (const width of [1440, 768, 360]) {
+    await found.page.setViewportSize({ width, height: 900 });
+    await found.open("acme/rows?period=7d");
+    await found.page
+      .getByRole("button", { name: /why this amount/ })
+      .first()
+      .click();
+    await dialog.getByRole("heading", { name: "Who shares it" }).waitFor();
+    const cut = await dialog.evaluate((whole) =>
+      [whole, ...whole.querySelectorAll(".scroller, p, li, form")]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1)
+        .map((each) => `${each.className} ${each.scrollWidth} in ${each.clientWidth}`),
+    );
+    assert.deepEqual(cut, [], `${width} px`);
+    await found.page.keyboard.press("Escape");
+  }
+  await leave(found);
+});
+
 test("the finder knows cost centres and saved views, fills its dialog, and says which days its amounts are of", async () => {
   const created = { created_by: "alice", created_at: "2026-11-16T08:00:00Z" };
   const query = "?period=7d&tag:team=payments";
