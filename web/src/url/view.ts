@@ -22,6 +22,7 @@ const OWN = [
   "to",
   "topic",
   "value",
+  "why",
 ] as const;
 export type Own = (typeof OWN)[number];
 

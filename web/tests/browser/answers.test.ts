@@ -296,3 +296,33 @@ test("the finder knows cost centres and saved views, fills its dialog, and says 
   await page.waitForURL(/costs\?period=7d&tag:team=payments/);
   await leave(found);
 });
+
+test("why an amount is so has an address: it opens again, and Back closes it", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
+  const rows = "acme/rows?period=7d&identity_id=sa-2";
+  await found.open(rows);
+  const first = page.getByRole("button", { name: /why this amount/ }).first();
+  await first.click();
+  await dialog.getByText("Service 2 has its part of").waitFor();
+  const address = page.url();
+  assert.match(address, /\?period=7d&identity_id=sa-2&why=date%3D2026-11-/);
+  await page.goBack();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(page.url(), BASE + rows);
+  await first.click();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(page.url(), BASE + rows);
+  assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
+  await page.goto(address);
+  await dialog.getByText("Service 2 has its part of").waitFor();
+  await dialog.getByRole("textbox", { name: /Why not another identity/ }).fill("sa-0");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/identity_id%3Dsa-0/);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(page.url(), BASE + rows);
+  await leave(found);
+});
