@@ -5,7 +5,21 @@ import type { Page, Route } from "playwright-core";
 import { sum, write } from "../../src/money/money.ts";
 import { ABOVE, answer, LAST, type Organisation, organisation } from "./fake.ts";
 import { exact } from "./service.ts";
-import { BASE, close, findings, leave, overflow, real, settled, WITH_CATEGORY, type World, world } from "./world.ts";
+import {
+  ANYBODY,
+  type Answers,
+  BASE,
+  close,
+  findings,
+  leave,
+  overflow,
+  RECORDED,
+  real,
+  settled,
+  WITH_CATEGORY,
+  type World,
+  world,
+} from "./world.ts";
 
 after(close);
 
@@ -21,6 +35,14 @@ async function over(of: Organisation, hold: (route: Route, url: URL) => unknown 
   });
   return found;
 }
+
+/** Every recorded answer, by its name. */
+const USUAL: Answers = {
+  ...Object.fromEntries(
+    Object.entries(RECORDED).map(([name, json]) => [name, (route: Route) => route.fulfill({ json })]),
+  ),
+  me: (route) => route.fulfill({ json: ANYBODY }),
+};
 
 const nowhere = /undefined|NaN|\$0\.00/;
 const chart = (page: Page) => page.getByRole("slider", { name: "Read the chart day by day" });
@@ -263,6 +285,36 @@ test("why this amount fits its drawer at every width, whatever was measured", as
   await leave(found);
 });
 
+test("why an amount is so has an address: it opens again, and Back closes it", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
+  const rows = "acme/rows?period=7d&identity_id=sa-2";
+  await found.open(rows);
+  const first = page.getByRole("button", { name: /why this amount/ }).first();
+  await first.click();
+  await dialog.getByText("Service 2 has its part of").waitFor();
+  const address = page.url();
+  assert.match(address, /\?period=7d&identity_id=sa-2&why=date%3D2026-11-/);
+  await page.goBack();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(page.url(), BASE + rows);
+  await first.click();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(page.url(), BASE + rows);
+  assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
+  await page.goto(address);
+  await dialog.getByText("Service 2 has its part of").waitFor();
+  await dialog.getByRole("textbox", { name: /Why not another identity/ }).fill("sa-0");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/identity_id%3Dsa-0/);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(page.url(), BASE + rows);
+  await leave(found);
+});
+
 test("the finder knows cost centres and saved views, fills its dialog, and says which days its amounts are of", async () => {
   const created = { created_by: "alice", created_at: "2026-11-16T08:00:00Z" };
   const query = "?period=7d&tag:team=payments";
@@ -297,32 +349,31 @@ test("the finder knows cost centres and saved views, fills its dialog, and says 
   await leave(found);
 });
 
-test("why an amount is so has an address: it opens again, and Back closes it", async () => {
-  const found = await over(organisation());
-  const { page } = found;
-  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
-  const rows = "acme/rows?period=7d&identity_id=sa-2";
-  await found.open(rows);
-  const first = page.getByRole("button", { name: /why this amount/ }).first();
-  await first.click();
-  await dialog.getByText("Service 2 has its part of").waitFor();
-  const address = page.url();
-  assert.match(address, /\?period=7d&identity_id=sa-2&why=date%3D2026-11-/);
-  await page.goBack();
-  await dialog.waitFor({ state: "detached" });
-  assert.equal(page.url(), BASE + rows);
-  await first.click();
-  await page.keyboard.press("Escape");
-  await dialog.waitFor({ state: "detached" });
-  assert.equal(page.url(), BASE + rows);
-  assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
-  await page.goto(address);
-  await dialog.getByText("Service 2 has its part of").waitFor();
-  await dialog.getByRole("textbox", { name: /Why not another identity/ }).fill("sa-0");
-  await page.keyboard.press("Enter");
-  await page.waitForURL(/identity_id%3Dsa-0/);
-  await dialog.getByRole("button", { name: "Close" }).click();
-  await dialog.waitFor({ state: "detached" });
-  assert.equal(page.url(), BASE + rows);
-  await leave(found);
-});
+for (const [name, path, answers] of [
+  ["costs", "acme/costs?period=7d", {}],
+  ["a cost category", "acme/categories/cost_center?period=7d", WITH_CATEGORY],
+] as const)
+  for (const width of [1440, 360])
+    test(`what loads of ${name} takes its place at once: nothing moves at ${width} px`, async () => {
+      const slowly = Object.entries({ ...USUAL, ...answers }).map(([each, answered], n) => [
+        each,
+        async (route: Route) => {
+          await new Promise((resolve) => setTimeout(resolve, 100 + 40 * (n % 7)));
+          return answered(route);
+        },
+      ]);
+      const found = await world({ viewport: { width, height: 800 } }, Object.fromEntries(slowly));
+      await found.page.addInitScript(() => {
+        let moved = 0;
+        new PerformanceObserver((list) => {
+          for (const each of list.getEntries()) moved += (each as PerformanceEntry & { value: number }).value;
+          document.documentElement.dataset.moved = String(moved);
+        }).observe({ type: "layout-shift", buffered: true });
+      });
+      await found.open(path);
+      await found.page.waitForTimeout(300);
+      const moved = await found.page.evaluate(() => Number(document.documentElement.dataset.moved ?? 0));
+      assert.ok(moved < 0.02, `layout shift of ${moved}`);
+      assert.deepEqual(await findings(found.page, "all"), []);
+      await leave(found);
+    });

@@ -117,22 +117,6 @@ test("figures stay when asking again fails, and the page says that they are old"
   await leave(found);
 });
 
-test("what loads takes its place at once: nothing moves", async () => {
-  const found = await world({});
-  await found.page.addInitScript(() => {
-    let moved = 0;
-    new PerformanceObserver((list) => {
-      for (const each of list.getEntries()) moved += (each as PerformanceEntry & { value: number }).value;
-      document.documentElement.dataset.moved = String(moved);
-    }).observe({ type: "layout-shift", buffered: true });
-  });
-  await found.open("acme/costs?period=7d");
-  await found.page.waitForTimeout(300);
-  const moved = await found.page.evaluate(() => Number(document.documentElement.dataset.moved ?? 0));
-  assert.ok(moved < 0.02, `layout shift of ${moved}`);
-  await leave(found);
-});
-
 test("a run that is on is said on every page", async () => {
   for (const name of Object.keys(PAGES)) {
     const found = await visit(`acme/${name}?period=7d`, {

@@ -7,7 +7,7 @@ import { dimension, label, UNASSIGNED } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
-import { Answered, Bone } from "../../ui/states";
+import { Answered, Bone, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
 import { Assign } from "./assign";
@@ -46,7 +46,7 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
         </>
       }
     >
-      <Answered answer={query} skeleton={<Bone height={5} />}>
+      <Answered answer={query} skeleton={<Bone height={5.8} />}>
         {(found) => <Covered found={found} />}
       </Answered>
     </Card>
@@ -79,7 +79,7 @@ export function RulesCard({ categoryKey, document }: { categoryKey: string; docu
     sum(found.by_rule.filter((each) => (each.rule?.index ?? null) === index).map((each) => read(each.amount)));
   return (
     <Card title="Rules" note={`${count(rules.length, "rule")}; the first that matches decides`}>
-      <Answered answer={query} skeleton={<Bone height={12} />}>
+      <Answered answer={query} skeleton={<BoneTable rows={rules.length + 2} />}>
         {(found) => (
           <Table
             className="tall"
