@@ -103,9 +103,10 @@ function Reasons({ costs, whole, canTag }: { costs: Costs; whole: Costs | undefi
       <Card
         title={
           <>
-            <Amount amount={amount} currency={currency} /> without an owner
+            <Amount amount={amount} currency={currency} /> has no owner
           </>
         }
+        term="no-owner"
         note={whole && `${share(amount, read(whole.total.amount))} of the total, ${count(total.rows, "row")}`}
       >
         <Table

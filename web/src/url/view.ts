@@ -12,6 +12,7 @@ const OWN = [
   "focus",
   "from",
   "group",
+  "help",
   "key",
   "parts",
   "per",

@@ -206,20 +206,20 @@ test("keys that lead to a page lead to its beginning, and its entry is in sight 
   const { page } = found;
   await page.setViewportSize({ width: 360, height: 800 });
   await found.open("acme/costs?period=7d");
-  for (const [key, title] of [
-    ["v", "Views"],
-    ["d", "Days"],
-    ["i", "Findings"],
-    ["a", "Tags"],
-    ["c", "Costs"],
+  for (const [key, place, title] of [
+    ["v", "Views", "Views"],
+    ["d", "Health", "Health – Days"],
+    ["i", "Savings", "Savings – Findings"],
+    ["a", "Ownership", "Ownership – Tags"],
+    ["c", "Costs", "Costs"],
   ] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
-    await page.locator("h1", { hasText: `${title} of acme` }).waitFor({ state: "attached" });
+    await page.getByRole("heading", { name: `${title} of acme`, level: 1 }).waitFor();
     assert.equal(await page.evaluate(() => document.activeElement?.id), "main", title);
     const box = await page
-      .getByRole("navigation", { name: "Pages" })
-      .getByRole("link", { name: title, exact: true })
+      .getByRole("navigation", { name: "Places" })
+      .getByRole("link", { name: place, exact: true })
       .boundingBox();
     assert.ok(box && box.x >= 0 && box.x + box.width <= 360, `${title}: ${JSON.stringify(box)}`);
   }
@@ -240,7 +240,7 @@ test("an edit of a category is not left without a question", async () => {
   await page.keyboard.press("o");
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByRole("button", { name: /^Remove rule 1/ }).click();
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Costs", exact: true }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Costs", exact: true }).click();
   const again = page.waitForEvent("dialog");
   await page.goBack();
   await again;
@@ -249,7 +249,7 @@ test("an edit of a category is not left without a question", async () => {
   await page.getByRole("button", { name: "Show what changes" }).waitFor();
   assert.match(page.url(), /\/categories/);
   stay = false;
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Costs", exact: true }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Costs", exact: true }).click();
   await page.waitForURL(/\/costs/);
   assert.equal(asked.length, 3);
   await leave(found);
@@ -377,3 +377,34 @@ for (const [name, path, answers] of [
       assert.deepEqual(await findings(found.page, "all"), []);
       await leave(found);
     });
+
+test("seven places, each with a title and a sentence, and a word that is asked about is explained", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  const places = page.getByRole("navigation", { name: "Places" }).getByRole("link");
+  const names = await places.allTextContents();
+  assert.deepEqual(names, ["Costs", "Explore", "Savings", "Ownership", "Bill", "Health", "Views"]);
+  for (const name of names) {
+    await places.getByText(name, { exact: true }).click();
+    await page.getByRole("heading", { name: new RegExp(`^${name}.* of acme$`), level: 1 }).waitFor();
+    assert.match(await page.locator(".title p").innerText(), /^.{20,}\.$/, name);
+    assert.equal(await page.locator(".nav [aria-current]").innerText(), name);
+  }
+  await found.open("acme/costs?period=7d");
+  const help = page.getByRole("dialog", { name: "Help" });
+  await page.getByRole("link", { name: "what “No owner” means" }).click();
+  assert.match(await help.locator(".lit").innerText(), /^No owner\nCost for which no identity was found/);
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await findings(page, "all"), []);
+    assert.equal(await overflow(page), 0);
+  }
+  await page.goBack();
+  await help.waitFor({ state: "detached" });
+  assert.equal(page.url(), `${BASE}acme/costs?period=7d`);
+  await page.keyboard.press("?");
+  await help.getByText("The period before, and after").waitFor();
+  await help.getByRole("link", { name: "its documentation" }).waitFor();
+  await leave(found);
+});

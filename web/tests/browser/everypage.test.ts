@@ -25,7 +25,7 @@ const PAGES: Record<string, readonly [string, RegExp]> = {
   "statement?by=category:cost_center": ["statements", /Statements of November 2026/],
   "statement?by=category:cost_center&value=payments": ["statement", /Equal to the provider’s bill/],
   rows: ["rows", /\d+ rows/],
-  unowned: ["costs", /without an owner/],
+  unowned: ["costs", /has no owner/],
   days: ["reconciliation", /Equal to the last digit|not equal/],
   "moments?from=2026-11-17T02:10:11Z": ["difference", /7 changes/],
   "categories/cost_center": ["category", /4 rules; the first that matches decides/],

@@ -20,8 +20,8 @@ export interface Subject {
 }
 
 const KINDS: Record<Subject["kind"], string> = {
-  identity: "Identities without a value",
-  resource: "Resources without an owner",
+  identity: "Not assigned",
+  resource: "No owner",
 };
 
 interface Props {

@@ -27,6 +27,7 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
   return (
     <Card
       title={dimension(`category:${category.key}`)}
+      term="category"
       note={`version ${category.version}, ${instant(category.at)}, by ${category.who}${category.reason ? `: ${category.reason}` : ""}`}
       action={
         <>
@@ -125,7 +126,7 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
   const query = useCoverage(here.tenant ?? "", categoryKey, here.view);
   const [chosen, setChosen] = useState<string | null>(null);
   return (
-    <Card title="Not assigned" note="by identity, the highest cost first">
+    <Card title="Not assigned" term="not-assigned" note="by identity, the highest cost first">
       <Answered answer={query} skeleton={<Bone height={12} />}>
         {(found) =>
           found.top_unassigned.length === 0 ? (

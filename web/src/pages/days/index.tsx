@@ -59,6 +59,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
   return (
     <Card
       title={verdictOf(days).text}
+      term={days.some((each) => each.state === "pending") ? "waiting" : "equal"}
       note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
       file={billingFile(here.tenant ?? "", here.view)}
     >
@@ -71,7 +72,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
           { name: "Billed", end: true },
           { name: "Charged", end: true },
           { name: "Difference", end: true },
-          { name: "To nobody", end: true },
+          { name: "No owner", end: true },
           { name: "Rows", end: true },
           "Topics",
           "History",
