@@ -121,6 +121,7 @@ ENDPOINTS = (
         specified=False,
     ),
     _get(f"{TENANT}", specified=False),
+    _get(f"{TENANT}/health", specified=False),
     _get(f"{TENANT}/reconciliation", "period", "as_of", "group_by", specified=False),
     Endpoint(
         "POST",

@@ -30,6 +30,8 @@ type Tenants = paths["/api/v1/tenants"]["get"]["responses"][200]["content"]["app
 
 export const useTenants = () =>
   useAnswer({ key: ["tenants"], of: null, ask: (signal) => read<Tenants>(`${API}tenants`, signal) });
+/** What is wrong with the data, for readers of the whole bill. */
+export const useHealth = (tenant: string, enabled: boolean) => useOf(tenant, "/health", {}, enabled);
 export const useViews = (tenant: string) => useOf(tenant, "/views");
 export const useRuns = (tenant: string) => useOf(tenant, "/runs", { query: { limit: 20 } });
 

@@ -209,6 +209,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Health
+         * @description Return what is wrong with a tenant's data, the worst first: days that wait or lack something, the last run, a
+         *     suspension; each with its causes, what to do about it, and what ends it. Parameters are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_health_api_v1_tenants__tenant_name__health_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/reconciliation": {
         parameters: {
             query?: never;
@@ -4678,6 +4701,70 @@ export interface components {
             version: string;
         };
         /**
+         * HealthAnswer
+         * @description The health of a tenant's data.
+         */
+        HealthAnswer: {
+            /**
+             * State
+             * @description That of the worst problem.
+             * @enum {string}
+             */
+            state: "ok" | "warning" | "bad";
+            /**
+             * Problems
+             * @description The worst first.
+             */
+            problems: components["schemas"]["HealthProblem"][];
+            /** Sources */
+            sources: components["schemas"]["SourceHealth"][];
+            /** Days Calculated */
+            days_calculated: number;
+            /** Lookback Days */
+            lookback_days: number;
+        };
+        /**
+         * HealthProblem
+         * @description Something that is wrong.
+         */
+        HealthProblem: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "suspended" | "days_waiting" | "run_failed" | "days_incomplete" | "topics_misconfigured";
+            /**
+             * Severity
+             * @description `bad`: figures are missing; `warning`: they may still change.
+             * @enum {string}
+             */
+            severity: "bad" | "warning";
+            /**
+             * Causes
+             * @example [
+             *       "metrics: the source answered 401 Unauthorized"
+             *     ]
+             */
+            causes: string[];
+            /**
+             * Remedy
+             * @description What to do, and what ends it.
+             */
+            remedy: string;
+            /**
+             * Start Date
+             * @description The first day that it is about; null if it is about none.
+             */
+            start_date: string | null;
+            /** End Date */
+            end_date: string | null;
+            /**
+             * Days
+             * @description On how many days.
+             */
+            days: number;
+        };
+        /**
          * IdentityItem
          * @description Somebody who can be charged.
          */
@@ -6327,6 +6414,32 @@ export interface components {
              * @example 2026-01-31T00:00:00Z
              */
             created_at: string;
+        };
+        /**
+         * SourceHealth
+         * @description How far a source has answered.
+         */
+        SourceHealth: {
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "bill" | "inventory" | "metrics" | "topic_metrics";
+            /**
+             * Days
+             * @description For how many days it has answered.
+             */
+            days: number;
+            /**
+             * Last At
+             * @description When a bill was last fetched; null for the other sources.
+             */
+            last_at: string | null;
+            /**
+             * Error
+             * @description Why the latest day that lacks it has no answer; null if none lacks it.
+             */
+            error: string | null;
         };
         /**
          * StatedAmount
@@ -9580,6 +9693,121 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_health_api_v1_tenants__tenant_name__health_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthAnswer"];
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */

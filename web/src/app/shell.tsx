@@ -1,8 +1,9 @@
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { present } from "../api/answer";
 import { useAccess } from "../api/me";
-import { useTenant, useTenants } from "../api/questions";
+import { useHealth, useTenant, useTenants } from "../api/questions";
 import { full } from "../format/days";
+import { nameOf } from "../pages/days/health";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
 import { Warning } from "../ui/states";
@@ -173,15 +174,29 @@ function Navigation() {
   );
 }
 
-/** Up to which day the figures go, and whether a run is on. */
+/** Up to which day the figures go, whether a run is on, and the worst of what is wrong. */
 function Freshness({ last }: { last: string | null }) {
-  const { tenant } = useHere();
-  const { isOn } = useRun(tenant ?? "");
+  const { tenant, to, view } = useHere();
+  const name = tenant ?? "";
+  const { isOn } = useRun(name);
+  const { isKnown, seesAll } = useAccess(name);
+  const health = present(useHealth(name, isKnown && seesAll));
+  const worst = health?.problems[0];
   if (isOn)
     return (
       <span className="small quiet wide-only">
         <span className="dot ring" /> A run is on
       </span>
+    );
+  if (worst)
+    return (
+      <a
+        className={`state small ${worst.severity === "bad" ? "bad" : "warn"}`}
+        href={to({ ...view, extra: {} }, "days")}
+      >
+        <Icon name="warning" />
+        <span className="narrow-sr">{nameOf(worst)}</span>
+      </a>
     );
   if (!last) return null;
   return (

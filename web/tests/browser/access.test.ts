@@ -100,6 +100,7 @@ test("pages about the whole bill are absent for a reader of a part, and say why 
   await page.getByText("Find anything").first().waitFor();
   assert.equal(await page.getByRole("dialog", { name: "Help" }).getByText("Cost categories").count(), 0);
   await page.keyboard.press("Escape");
+  await page.waitForURL((url) => !url.searchParams.has("help"));
   for (const name of ["days", "categories/cost_center", "categories"]) {
     await found.open(`acme/${name}?${PERIOD}`);
     await page.getByRole("heading", { name: "This page is about the whole bill" }).waitFor();

@@ -1,5 +1,15 @@
 /** A service over a generated organisation: it answers every question by its query, as the real one does. */
-import type { Breakdown, Costs, DayFacts, Finding, Found, Reconciled, SavedView } from "../../src/api/shapes";
+import type {
+  Breakdown,
+  Costs,
+  DayFacts,
+  Finding,
+  Found,
+  Health,
+  HealthProblem,
+  Reconciled,
+  SavedView,
+} from "../../src/api/shapes";
 import { add, length } from "../../src/format/days.ts";
 import { larger, ratio, read, sum, type Units, write } from "../../src/money/money.ts";
 import { ANYBODY } from "./world.ts";
@@ -112,6 +122,29 @@ function explained(of: Organisation, query: URLSearchParams) {
       { revision: 1, calculated_at: `${date}T06:12:00Z`, cause: "first", amount: row ? write(row.amount) : null },
     ],
   };
+}
+
+/** What is wrong: the days that wait, together, and what the last run failed at. */
+function healthOf({ last, pending, errors }: Organisation): Health {
+  const wait = Object.keys(pending).sort();
+  const nowhere = { start_date: null, end_date: null, days: 0 };
+  const between = { start_date: wait[0] ?? null, end_date: wait.at(-1) ?? null, days: wait.length };
+  const problem = (
+    kind: HealthProblem["kind"],
+    severity: HealthProblem["severity"],
+    where: typeof between | typeof nowhere,
+  ): HealthProblem => ({ kind, severity, causes: [...errors], remedy: "Run it again.", ...where });
+  const problems: HealthProblem[] = [
+    ...(wait.length ? [problem("days_waiting", "bad", between)] : []),
+    ...(errors.length ? [problem("run_failed", "warning", nowhere)] : []),
+  ];
+  const days = last ? 60 : 0;
+  const sources = (["bill", "inventory", "metrics"] as const).map((source) => {
+    const isRefused = source === "metrics" && errors.length > 0;
+    return { source, days: isRefused ? 0 : 60, last_at: null, error: isRefused ? (errors[0] ?? null) : null };
+  });
+  const state = problems[0]?.severity ?? "ok";
+  return { state, problems, sources, days_calculated: days, lookback_days: 60 };
 }
 
 /** What the service answers at a path below a tenant; undefined where it has nothing. */
@@ -228,6 +261,7 @@ export function answer(of: Organisation, path: string, query: URLSearchParams): 
       last_result: { ...run, completed_at },
     }),
     "/runs": () => ({ items: [{ ...run, run_id: "1", status: "completed_with_errors", completed_at }] }),
+    "/health": () => healthOf(of),
     "/cost-categories": () => ({ items: [] }),
     "/views": () => ({ items: of.views }),
     "/costs": costs,

@@ -16,6 +16,7 @@ import { during } from "../../url/view";
 import { isCalculated, verdictOf, Waiting } from "../costs/days";
 import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
+import { HealthCards } from "./health";
 import { Runs } from "./runs";
 
 /** Complete? Equal to the bill? Day by day, with the runs that made it. */
@@ -34,6 +35,7 @@ export function DaysPage() {
         </a>
         <RunControls shown={shown} />
       </Toolbar>
+      <HealthCards />
       <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) =>
           found.days.length === 0 ? (
