@@ -133,6 +133,7 @@ ENDPOINTS = (
         specified=False,
     ),
     _get(f"{TENANT}", specified=False),
+    _get(f"{TENANT}/health", specified=False),
     _get(f"{TENANT}/reconciliation", "period", "as_of", "group_by", specified=False),
     Endpoint(
         "POST",
@@ -154,7 +155,7 @@ ENDPOINTS = (
     _get(f"{TENANT}/graph", *_COSTS, "focus", "leaves", "depth", "top", specified=False),
     _get(f"{TENANT}/graph/diff", *_COSTS, "focus", "leaves", "depth", "top", "compare", specified=False),
     _get(f"{TENANT}/graph/timeline", *_COSTS, "focus", "leaves", "time_bucket", specified=False),
-    _get(f"{TENANT}/search", "q", "limit", specified=False),
+    _get(f"{TENANT}/search", "q", "limit", "period", "as_of", specified=False),
     _get(f"{TENANT}/topics", *_COSTS, "top", "compare", "currency", specified=False),
     _get(f"{TENANT}/unit-costs", *_COSTS, "per", "group_by", "currency", "limit", specified=False),
     _get(f"{TENANT}/unit-costs.csv", *_COSTS, "per", "group_by", "currency", "limit", specified=False),

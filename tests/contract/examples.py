@@ -81,6 +81,7 @@ EXAMPLES = (
     Example("GET /api/v1/me", "/api/v1/me"),
     Example(f"GET {TENANT}", PEOPLE),
     Example(f"GET {TENANT}/runs", f"{PEOPLE}/runs?limit=1"),
+    Example(f"GET {TENANT}/health", f"{PEOPLE}/health"),
     Example(
         f"GET {TENANT}/reconciliation",
         f"{PEOPLE}/reconciliation?period=2d&group_by=product_type",

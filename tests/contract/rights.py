@@ -15,6 +15,7 @@ OF_ANYBODY = frozenset({"GET /api/v1/me", "GET /api/v1/tenants", "GET /metrics/c
 WHOLE = frozenset(
     {
         f"GET {TENANT}/runs",
+        f"GET {TENANT}/health",
         f"GET {TENANT}/audit",
         f"GET {TENANT}/usage",
         f"GET {TENANT}/days/{{date}}/revisions",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from datetime import date
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,12 +22,12 @@ def test_what_is_steady_is_certain() -> None:
     assert found is not None
     assert (found.until, found.actual_to, found.actual) == (date(2026, 11, 30), LAST, Decimal(140))
     assert found.expected == found.low == found.high == 210
-    assert "last 7 calculated days" in found.method
-    assert "44 earlier stretches of 10 days" in found.method
+    assert "median of its weekday in the last 4 weeks" in found.method
+    assert "37 earlier stretches of 10 days" in found.method
 
 
 def test_the_last_week_decides() -> None:
-    """Every day to come is taken to cost the mean of the last seven."""
+    """Once most of the last seven days cost something else, the days to come do, too."""
     found = forecast(LAST, [*STEADY, *[Decimal(14)] * 7], "USD")
     assert found is not None
     assert found.expected == 13 * 7 + 7 * 14 + 140
@@ -33,15 +35,61 @@ def test_the_last_week_decides() -> None:
     assert found.high > found.expected
 
 
+def _costs(rng: random.Random, days: int) -> list[Decimal]:
+    """The costs of days up to a Friday, less at weekends, each a little more or less than usual."""
+    weekday = (100, 70, 60, 100, 100, 100, 100)
+    return [Decimal(round(weekday[day % 7] * rng.gauss(1, 0.05), 2)).quantize(Decimal("0.01")) for day in range(days)]
+
+
+def _rest_lies_inside(last: date, daily: list[Decimal], rest: list[Decimal]) -> bool:
+    found = forecast(last, daily, "USD")
+    assert found is not None
+    return found.low <= found.actual + sum(rest) <= found.high
+
+
+@pytest.mark.parametrize("last", [date(2026, 11, 3), date(2026, 11, 10), LAST, date(2026, 11, 26)])
+@pytest.mark.parametrize("before", [0, 1, 3, 9, 20])
+def test_after_a_spike_a_usual_rest_of_the_month_is_inside(last: date, before: int) -> None:
+    """However many days ago it was, and however much of the month is left: eight of ten times or more."""
+    rng = random.Random(f"{last} {before}")
+    left = 30 - last.day
+    inside = 0
+    for _ in range(40):
+        days = _costs(rng, 75 + left)
+        daily, rest = days[:75], days[75:]
+        daily[-1 - before] *= 12
+        inside += _rest_lies_inside(last, daily, rest)
+    assert inside >= 28
+
+
+def test_a_spike_is_not_expected_again() -> None:
+    """It changes what is expected by less than a tenth of itself, even if it was yesterday."""
+    usual, spiked = (forecast(LAST, [*STEADY[:-1], cost], "USD") for cost in (Decimal(7), Decimal(700)))
+    assert usual is not None
+    assert spiked is not None
+    assert spiked.expected - spiked.actual == usual.expected - usual.actual
+    assert spiked.low <= spiked.actual + 70 <= spiked.high
+
+
+def test_eight_of_ten_months_end_inside() -> None:
+    """Of what is usual, with a spike on one day of twenty: neither hardly ever nor always."""
+    rng = random.Random(7)
+    inside = 0
+    for _ in range(100):
+        days = [cost * (5 if rng.random() < 0.05 else 1) for cost in _costs(rng, 100)]
+        inside += _rest_lies_inside(LAST, days[:90], days[90:])
+    assert 70 <= inside <= 95
+
+
 def test_too_few_days_are_no_forecast() -> None:
     """Neither at the end of a month, nor without enough days to know the errors of the past."""
     assert forecast(date(2026, 11, 30), STEADY, "USD") is None
-    assert forecast(LAST, STEADY[:25], "USD") is None
-    assert forecast(LAST, STEADY[:26], "USD") is not None
+    assert forecast(LAST, STEADY[:32], "USD") is None
+    assert forecast(LAST, STEADY[:33], "USD") is not None
     assert forecast(LAST, STEADY[:19], "USD") is None  # the month itself is not whole
 
 
-@given(st.lists(st.decimals(-(10**9), 10**9, places=12), min_size=26, max_size=98))
+@given(st.lists(st.decimals(-(10**9), 10**9, places=12), min_size=33, max_size=98))
 def test_the_interval_contains_what_is_expected(daily: list[Decimal]) -> None:
     """Whatever was spent, refunds included."""
     found = forecast(LAST, daily, "USD")

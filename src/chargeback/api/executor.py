@@ -21,16 +21,17 @@ from sqlalchemy import Connection
 from chargeback.access.scope import RowScope
 from chargeback.api.answer_cache import AnswerCache
 from chargeback.errors import ChargebackError, StorageError
+from chargeback.reports.search import EntityCosts
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.entity_costs import EntityCostCache
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
+from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.version import DataVersion, read_version
 from chargeback.store.queries.visible_sums import VisibleEntities
 
@@ -53,6 +54,8 @@ WATCH_SECONDS = 3.0
 _QUERY_THREADS = 3
 _CONTROL_THREADS = 3
 _STREAM_THREADS = 2
+#: For how many tenants, scopes and periods it is known what everything cost.
+_MOST_SEARCHED = 16
 #: Work that belongs to no tenant.
 _SERVICE = ""
 
@@ -139,7 +142,8 @@ class RequestExecutor:
         self.answers = AnswerCache()
         #: The ETags of answers within a scope, by what these are made of: some 7,000.
         self.content_tags = AnswerCache(room=2**18)
-        self.entity_costs = EntityCostCache()
+        #: What everything cost, for the last tenants, scopes and periods that were searched.
+        self.entity_costs: RevisionCache[EntityCosts] = RevisionCache(_MOST_SEARCHED)
         self.day_totals = DayTotals()
         self._lock = threading.Lock()
         self._pools: dict[str, TenantPools] = {}

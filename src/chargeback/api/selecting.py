@@ -98,6 +98,16 @@ class PeriodQuery(FactsParameters):
         return named_period(self.period, last or end)
 
 
+class UsualPeriodQuery(PeriodQuery):
+    """Period parameters; without any, they mean the last 30 calculated days."""
+
+    def chosen_period(self, lookback_days: int, last: date | None) -> Period:
+        """The days that are meant; ``last`` is the last calculated day."""
+        usual = self.period is None and self.start_date is None and self.end_date is None
+        params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
+        return super(UsualPeriodQuery, params).chosen_period(lookback_days, last)
+
+
 class DatasetQuery(PeriodQuery):
     """Parameters of a query of :attr:`dataset`. A subclass takes its columns from a model of :class:`Filters`, and has
     one more of these in the field ``excluded``."""

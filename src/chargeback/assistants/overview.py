@@ -62,7 +62,7 @@ async def _one(api: ApiClient, name: str) -> dict[str, Any]:
 
 
 async def search_entities(api: ApiClient, arguments: SearchArguments) -> dict[str, Any]:
-    """Return identities, resources, topics and tag values that match a text."""
+    """Return identities, resources, topics, and values of tags and cost categories that match a text."""
     tenant = await KnownTenant.of(api, arguments.tenant)
     found = await api.get(tenant.name, "search", {"q": arguments.query, "limit": arguments.limit})
     reconciled = None
@@ -74,7 +74,7 @@ async def search_entities(api: ApiClient, arguments: SearchArguments) -> dict[st
         lambda count: {
             **tenant.heading(reconciled, api.link(tenant.name, "tags", {"find": arguments.query})),
             "items": [_without_nothing(each) for each in items[:count]],
-            "amounts_are_of": "the last 30 calculated days",
+            "amounts_are_of": f"{found.body['start_date']} to {found.body['end_date']}",
         },
     )
 

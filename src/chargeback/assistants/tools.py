@@ -76,8 +76,8 @@ TOOLS: Final = {
         Tool(
             "search_entities",
             "Find by name",
-            "Find identities (service accounts, users), resources, topics and tag values by a part of their id or "
-            "name, with what they cost in the last 30 calculated days.",
+            "Find identities (service accounts, users), resources, topics, and values of tags and cost categories by "
+            "a part of their id or name, with what they cost in the last 30 calculated days.",
             SearchArguments,
             search_entities,
         ),

@@ -1,6 +1,7 @@
 """What a month will have cost at its end, and how sure that is.
 
-The method fits in one sentence, and its interval is made of its own past errors.
+A day that stands out changes neither what is expected nor that a usual rest of the month is possible: what is usual is
+a median, and the interval is made of the method's own past errors, with and without the most unusual day of each.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ from chargeback.model.days import ONE_DAY, month_of
 from chargeback.model.money import from_units, to_units, total
 from chargeback.reports.answers import Amount, ResponseModel
 
-#: The days whose mean is taken for every day to come: a whole week, so that weekends have their part.
 WEEK: Final = 7
+#: Of how many weeks the usual cost of a weekday is the median.
+WEEKS: Final = 4
+#: The fewest days that a forecast is made of: every weekday twice.
+FEWEST_DAYS: Final = 2 * WEEK
 #: How many earlier stretches are needed to say how far off the method usually is.
 MOST_RECENT: Final = 60
 FEWEST_STRETCHES: Final = 10
 #: How many days before the last one are looked at.
-HISTORY: Final = MOST_RECENT + WEEK + 31
+HISTORY: Final = MOST_RECENT + WEEKS * WEEK + 31
 
 _TENTH: Final = Fraction(1, 10)
+#: A day's units of 10⁻¹² have so many parts: a median of two is a whole number of them, and one of two such again.
+_PARTS: Final = 4
 
 
 class CostForecast(ResponseModel):
@@ -62,36 +68,61 @@ def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecas
     actual = total(daily[-last.day :])
     if left == 0 or len(daily) < last.day:
         return None
-    units = [to_units(amount) for amount in daily]
-    errors = _past_errors(units, left)
+    parts = [to_units(amount) * _PARTS for amount in daily]
+    errors = _past_errors(parts, left)
     if len(errors) < FEWEST_STRETCHES:
         return None
-    rest = Fraction(sum(units[-WEEK:]) * left, WEEK)
-    errors.sort()
-    low, high = (rest + _quantile(errors, share) for share in (_TENTH, 1 - _TENTH))
+    rest = sum(_expected(parts, left))
+    # Stretches overlap: the fewer of them stand alone, the less they say of how far off the next one can be.
+    wider = 1 + Fraction(left, len(errors))
+    ordered = [sorted(each) for each in zip(*errors, strict=True)]
+    low = rest + min([Fraction(), *(_quantile(each, _TENTH) * wider for each in ordered)])
+    high = rest + max([Fraction(), *(_quantile(each, 1 - _TENTH) * wider for each in ordered)])
     return CostForecast(
         until=until,
         actual_to=last,
         actual=actual,
         expected=_plus(actual, rest, currency),
-        low=_plus(actual, min(low, rest), currency),
-        high=_plus(actual, max(high, rest), currency),
-        method=f"Every day to come is taken to cost the mean of the last {WEEK} calculated days. The interval is made "
-        f"of the errors of that same method over {len(errors)} earlier stretches of {left} days, which overlap: eight "
-        "of ten were no further off.",
+        low=_plus(actual, low, currency),
+        high=_plus(actual, high, currency),
+        method=f"Every day to come is taken to cost the median of its weekday in the last {WEEKS} weeks, and as much "
+        f"more or less as the last {WEEK} days did, by their median. The interval is made of the errors of that same "
+        f"method over {len(errors)} earlier stretches of {left} days, with and without the most unusual day of each, "
+        "and is wider because these overlap.",
     )
 
 
-def _past_errors(units: Sequence[int], length: int) -> list[Fraction]:
-    """Return the past forecast errors of ``length``-day windows."""
+def _expected(parts: Sequence[int], length: int) -> list[int]:
+    """Return what each of the ``length`` days after some days is taken to cost.
+
+    >>> _expected([28, 28, 28, 28, 28, 8, 8] * 3 + [396, 28, 28, 28, 28, 8, 8], 7)
+    [28, 28, 28, 28, 28, 8, 8]
+    """
+    recent = parts[-WEEKS * WEEK :]
+    usual = [_median(recent[weekday - WEEK :: -WEEK]) for weekday in range(WEEK)]
+    moved = _median([cost - of_weekday for cost, of_weekday in zip(recent[-WEEK:], usual, strict=True)])
+    return [usual[day % WEEK] + moved for day in range(length)]
+
+
+def _past_errors(parts: Sequence[int], length: int) -> list[tuple[int, int]]:
+    """Return the past forecast errors of ``length``-day windows; each as it was, and as it would have been if the day
+    that was furthest off had been no further off than the others, by their median."""
     errors = []
-    for start in range(max(WEEK, len(units) - length - MOST_RECENT + 1), len(units) - length + 1):
-        guess = Fraction(sum(units[start - WEEK : start]) * length, WEEK)
-        errors.append(sum(units[start : start + length]) - guess)
+    for start in range(max(FEWEST_DAYS, len(parts) - length - MOST_RECENT + 1), len(parts) - length + 1):
+        guesses = _expected(parts[:start], length)
+        off = [cost - guess for cost, guess in zip(parts[start : start + length], guesses, strict=True)]
+        middle = _median(off)
+        whole = sum(off)
+        errors.append((whole, whole - max(off, key=lambda each: abs(each - middle)) + middle))
     return errors
 
 
-def _quantile(ordered: Sequence[Fraction], share: Fraction) -> Fraction:
+def _median(values: Sequence[int]) -> int:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2
+
+
+def _quantile(ordered: Sequence[int], share: Fraction) -> Fraction:
     """Return the value below which ``share`` of the ordered values lie, between two of them where it falls there."""
     place = share * (len(ordered) - 1)
     below = place.numerator // place.denominator
@@ -99,6 +130,6 @@ def _quantile(ordered: Sequence[Fraction], share: Fraction) -> Fraction:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def _plus(actual: Decimal, units: Fraction, currency: str) -> Decimal:
-    """Return ``actual`` plus a number of 10⁻¹², rounded to cents: a forecast is not exact enough for more digits."""
-    return rounded_cents(total([actual, from_units(round(units))]), currency)
+def _plus(actual: Decimal, parts: Fraction | int, currency: str) -> Decimal:
+    """Return ``actual`` plus some parts of units, rounded to cents: a forecast is not exact enough for more digits."""
+    return rounded_cents(total([actual, from_units(round(Fraction(parts, _PARTS)))]), currency)

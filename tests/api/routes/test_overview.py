@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import httpx
 
 from chargeback.api.routes.overview import RunList, TenantOverview
+from chargeback.reports.health import HealthAnswer
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, parameters_of
@@ -45,3 +48,17 @@ def test_runs(own_client: httpx.Client, own_store: TenantStore) -> None:
     assert (ended["status"], ended["dates_gathered"], ended["errors"]) == ("completed", 3, ["2026-01-01: late"])
     assert own_client.get(f"{ACME}/runs", params={"limit": 1}).json()["items"] == [present]
     assert parameters_of(own_client.get(f"{ACME}/runs", params={"limit": 0})) == ["limit"]
+
+
+def test_what_is_wrong(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """The day behind the last calculated one waits; a suspended tenant is worse."""
+    body = own_client.get(f"{ACME}/health").json()
+    HealthAnswer.model_validate(body)
+    (waiting,) = body["problems"]
+    assert (body["state"], waiting["kind"], waiting["days"]) == ("bad", "days_waiting", 1)
+    assert waiting["start_date"] == waiting["end_date"] == str(LAST + timedelta(days=1))
+    assert body["days_calculated"] == len(DAYS)
+    with own_store.control.write() as connection:
+        suspend(connection, "no more")
+    first = own_client.get(f"{ACME}/health").json()["problems"][0]
+    assert (first["kind"], first["causes"]) == ("suspended", ["no more"])

@@ -30,6 +30,8 @@ type Tenants = paths["/api/v1/tenants"]["get"]["responses"][200]["content"]["app
 
 export const useTenants = () =>
   useAnswer({ key: ["tenants"], of: null, ask: (signal) => read<Tenants>(`${API}tenants`, signal) });
+/** What is wrong with the data, for readers of the whole bill. */
+export const useHealth = (tenant: string, enabled: boolean) => useOf(tenant, "/health", {}, enabled);
 export const useViews = (tenant: string) => useOf(tenant, "/views");
 export const useRuns = (tenant: string) => useOf(tenant, "/runs", { query: { limit: 20 } });
 
@@ -96,8 +98,9 @@ export function useDifference(tenant: string, view: View, from: string, to: stri
   return useAnswer(asking(question(tenant, "/chargebacks/diff", { query, filters: view.filters }), { from, to, by }));
 }
 
-export const useSearch = (tenant: string, text: string) =>
-  useOf(tenant, "/search", { query: { q: text, limit: 20 } }, text.length > 0);
+/** What has a text in its name, with what it cost in the period of a view. */
+export const useSearch = (tenant: string, view: View, text: string) =>
+  useOf(tenant, "/search", { query: { ...apiQuery(view, { compare: false }), q: text, limit: 20 } }, text.length > 0);
 
 export const useTags = (tenant: string, key: string | null, page: number) =>
   useOf(tenant, "/tags", { query: { ...(key && { tag_key: key }), page, page_size: 200 } });

@@ -209,6 +209,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Health
+         * @description Return what is wrong with a tenant's data, the worst first: days that wait or lack something, the last run, a
+         *     suspension; each with its causes, what to do about it, and what ends it. Parameters are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_health_api_v1_tenants__tenant_name__health_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/reconciliation": {
         parameters: {
             query?: never;
@@ -1319,9 +1342,9 @@ export interface paths {
         };
         /**
          * Find Anything
-         * @description Search identities, resources, topics and tag values by a part of the id, name or value.
+         * @description Search identities, resources, topics, and values of tags and cost categories by a part of the id, name or value.
          *
-         *     Matches at the beginning come first, then the most expensive ones.
+         *     Matches at the beginning come first, then what cost most in the period.
          *
          *     Needs the right `read`.
          */
@@ -4868,10 +4891,10 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "identity" | "resource" | "topic" | "tag";
+            kind: "identity" | "resource" | "topic" | "tag" | "category";
             /**
              * Id
-             * @description Its id; of a topic, its name; of a tag, its value.
+             * @description Its id; of a topic, its name; of a tag or a cost category, its value.
              * @example sa-123abc
              */
             id: string;
@@ -4882,18 +4905,18 @@ export interface components {
             name: string | null;
             /**
              * Type
-             * @description Its type in the inventory; of a tag, its key.
+             * @description Its type in the inventory; of a tag or a cost category, its key.
              * @example service_account
              */
             type: string | null;
             /**
              * Parent Id
-             * @description Of a resource, what it lies in; of a topic, its cluster.
+             * @description Of a resource, what it lies in; of a topic, its cluster; of a value of a cost category, what it belongs to.
              */
             parent_id: string | null;
             /**
              * Amount
-             * @description What it cost in the last 30 calculated days; null where nothing.
+             * @description What it cost in the period; null where nothing.
              */
             amount: string | null;
         };
@@ -4909,6 +4932,17 @@ export interface components {
              * @example USD
              */
             currency: string;
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day of the period of the amounts.
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
         };
         /**
          * GraphAnswer
@@ -5199,6 +5233,70 @@ export interface components {
              * @example 0.1.0
              */
             version: string;
+        };
+        /**
+         * HealthAnswer
+         * @description The health of a tenant's data.
+         */
+        HealthAnswer: {
+            /**
+             * State
+             * @description That of the worst problem.
+             * @enum {string}
+             */
+            state: "ok" | "warning" | "bad";
+            /**
+             * Problems
+             * @description The worst first.
+             */
+            problems: components["schemas"]["HealthProblem"][];
+            /** Sources */
+            sources: components["schemas"]["SourceHealth"][];
+            /** Days Calculated */
+            days_calculated: number;
+            /** Lookback Days */
+            lookback_days: number;
+        };
+        /**
+         * HealthProblem
+         * @description Something that is wrong.
+         */
+        HealthProblem: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "suspended" | "days_waiting" | "run_failed" | "days_incomplete" | "topics_misconfigured";
+            /**
+             * Severity
+             * @description `bad`: figures are missing; `warning`: they may still change.
+             * @enum {string}
+             */
+            severity: "bad" | "warning";
+            /**
+             * Causes
+             * @example [
+             *       "metrics: the source answered 401 Unauthorized"
+             *     ]
+             */
+            causes: string[];
+            /**
+             * Remedy
+             * @description What to do, and what ends it.
+             */
+            remedy: string;
+            /**
+             * Start Date
+             * @description The first day that it is about; null if it is about none.
+             */
+            start_date: string | null;
+            /** End Date */
+            end_date: string | null;
+            /**
+             * Days
+             * @description On how many days.
+             */
+            days: number;
         };
         /**
          * IdentityItem
@@ -7157,6 +7255,32 @@ export interface components {
              * @example 2026-01-31T00:00:00Z
              */
             created_at: string;
+        };
+        /**
+         * SourceHealth
+         * @description How far a source has answered.
+         */
+        SourceHealth: {
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "bill" | "inventory" | "metrics" | "topic_metrics";
+            /**
+             * Days
+             * @description For how many days it has answered.
+             */
+            days: number;
+            /**
+             * Last At
+             * @description When a bill was last fetched; null for the other sources.
+             */
+            last_at: string | null;
+            /**
+             * Error
+             * @description Why the latest day that lacks it has no answer; null if none lacks it.
+             */
+            error: string | null;
         };
         /**
          * StatedAmount
@@ -10892,6 +11016,121 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_health_api_v1_tenants__tenant_name__health_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthAnswer"];
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -17668,7 +17907,11 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description Part of an id, a display name or a tag's value, in whatever case. Nothing finds nothing. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Part of an id, a display name or a value of a tag or a cost category, in whatever case. Nothing finds nothing. */
                 q?: string;
                 /** @description How many, the best first. */
                 limit?: number;

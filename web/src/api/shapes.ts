@@ -55,6 +55,9 @@ export type Page<T> = Omit<Schemas["PageOf_ChargebackRow_"], "items"> & { items:
 
 export type Policy = Schemas["PolicyItem"];
 
+export type Health = Schemas["HealthAnswer"];
+export type HealthProblem = Schemas["HealthProblem"];
+
 export type Reconciliation = Schemas["ReconciliationAnswer"];
 export type Reconciled = Schemas["ReconciledDayItem"];
 export type Revision = Schemas["RevisionItem"];

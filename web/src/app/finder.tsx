@@ -1,93 +1,93 @@
 import { useState } from "react";
-import { missing } from "../api/answer";
+import { missing, present } from "../api/answer";
 import { useAccess } from "../api/me";
-import { useSearch } from "../api/questions";
+import { useSearch, useTenant, useViews } from "../api/questions";
 import type { Found } from "../api/shapes";
+import { range } from "../format/days";
 import { money } from "../format/money";
-import { type } from "../format/names";
+import { dimension, label, type } from "../format/names";
 import { Drawer } from "../ui/drawer";
 import { matches } from "../ui/filters";
 import { useLater } from "../ui/later";
 import { type Choice, Picker } from "../ui/picker";
+import { HOME } from "../url/link";
+import { resolve } from "../url/period";
 import { readView, type View } from "../url/view";
-import { pagesFor } from "./pages";
+import { addressOf, pagesFor } from "./pages";
 import { go, useHere } from "./router";
 
-const KEYS: Record<string, string> = { identity: "identity_id", resource: "resource_id" };
+/** What can be found: each leads to an address. */
+interface Place extends Choice {
+  href: string;
+}
 
-/** Find an identity, a resource, a topic, a tag or a page by any part of its name or id. */
-export function Finder({ currency, onClose }: { currency: string; onClose: () => void }) {
+/** Find an identity, a resource, a topic, a tag, a cost centre, a saved view or a page by any part of its name or id. */
+export function Finder({ onClose }: { onClose: () => void }) {
   const here = useHere();
+  const { view } = here;
+  const tenant = here.tenant ?? "";
   const [text, setText] = useState("");
   const asked = useLater(text.trim(), 150);
-  const found = useSearch(here.tenant ?? "", asked);
-  const allowed = pagesFor(useAccess(here.tenant ?? ""));
-  const pages = allowed
-    .filter((each) => matches(each.title, text))
-    .map((each) => ({
-      key: `page ${each.page}`,
-      name: each.title,
-      note: "page",
-    }));
-  const items = asked && found.known ? found.known.data.items : [];
-  const unknown = missing(found);
-  const choices = [...items.map((each, n) => choice(each, n, currency)), ...pages];
-
-  const choose = ({ key }: Choice) => {
-    onClose();
-    const page = key.startsWith("page ") ? key.slice(5) : null;
-    const item = page ? null : items[Number(key.split(" ")[0])];
-    go(
-      page
-        ? here.to({ ...here.view, extra: {} }, page)
-        : item
-          ? here.to(...destination(item, here.view))
-          : here.to(here.view),
-    );
-  };
+  const answer = useSearch(tenant, view, asked);
+  const last = present(useTenant(tenant))?.last_date;
+  const views = present(useViews(tenant))?.items ?? [];
+  const found = asked && answer.known ? answer.known.data : null;
+  const named = <T extends { name: string }>(all: readonly T[]) => all.filter((each) => matches(each.name, text));
+  const pages = pagesFor(useAccess(tenant)).map((each) => ({ page: each.page, name: each.title }));
+  const unknown = missing(answer);
+  const choices: Place[] = [
+    ...(found?.items.map((each) => ({ ...choice(each, found.currency), href: here.to(...destination(each, view)) })) ??
+      []),
+    ...named(views).map(({ id, name, page, query }) => {
+      return { key: `view ${id}`, name, note: "saved view", href: here.to(readView(query), addressOf(page)) };
+    }),
+    ...named(pages).map(({ page, name }) => {
+      return { key: `page ${page}`, name, note: "page", href: here.to({ ...view, extra: {} }, page) };
+    }),
+  ];
+  const dates = found ? { start: found.start_date, end: found.end_date } : last ? resolve(view, last) : null;
   return (
     <Drawer title="Find anything" kind="finder" onClose={onClose}>
       <Picker
         label="Find anything"
-        placeholder="An identity, a resource, a topic, a tag, a page …"
+        placeholder="An identity, a resource, a topic, a cost centre, a tag, a view, a page …"
         text={text}
         onText={setText}
         choices={choices}
-        onChoose={choose}
+        onChoose={({ href }) => {
+          onClose();
+          go(href);
+        }}
         empty={
           !unknown ? "Nothing has this name." : unknown.why === "loading" ? "Looking …" : "The search has no answer."
         }
       />
+      {dates && <p className="note">Amounts are those of {range(dates.start, dates.end)}, without filters.</p>}
     </Drawer>
   );
 }
 
-function choice(found: Found, n: number, currency: string): Choice {
-  const kind = found.kind === "tag" ? `${found.type} (tag)` : type(found.type ?? found.kind);
-  const name = found.name ?? found.id;
+function choice(found: Found, currency: string): Choice {
+  const by = byOf(found);
+  const kind = found.kind === "tag" || found.kind === "category" ? dimension(by) : type(found.type ?? found.kind);
   return {
-    key: `${n} ${found.kind} ${found.id}`,
-    name,
+    key: `${by} ${found.id} ${found.parent_id}`,
+    name: label(by, found.id, found.name).name,
     note: [kind, found.amount && money(found.amount, currency)].filter(Boolean).join(" · "),
   };
 }
 
+/** What something that was found is a value of. */
+function byOf({ kind, type }: Found): string {
+  if (kind === "tag" || kind === "category") return `${kind}:${type}`;
+  return kind === "identity" ? "identity_id" : "resource_id";
+}
+
 function destination(found: Found, view: View): [View, string] {
-  const clean = { ...view, extra: {} };
+  const { period, start, end } = view;
+  const whole = { ...readView(""), period, start, end };
   if (found.type === "kafka_topic")
-    return [
-      { ...clean, filters: [], extra: { topic: found.name ?? found.id, cluster: found.parent_id ?? "" } },
-      "topics",
-    ];
-  const key = found.kind === "tag" ? `tag:${found.type}` : (KEYS[found.kind] ?? "resource_id");
-  return [
-    {
-      ...readView(""),
-      period: view.period,
-      start: view.start,
-      end: view.end,
-      filters: [{ key, value: found.id, not: false }],
-    },
-    "item",
-  ];
+    return [{ ...whole, extra: { topic: found.name ?? found.id, cluster: found.parent_id ?? "" } }, "topics"];
+  const filters = [{ key: byOf(found), value: found.id, not: false }];
+  return [{ ...whole, filters }, found.kind === "category" ? HOME : "item"];
 }

@@ -1,20 +1,21 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { useAccess } from "../api/me";
 import { shifted } from "../url/period";
 import { MAIN, toggleTable } from "../url/tables";
-import { during } from "../url/view";
+import { during, extra } from "../url/view";
 import { type PageInfo, pagesFor } from "./pages";
 import { go, useHere } from "./router";
 
-const help = (pages: readonly PageInfo[]): readonly [string, string][] => [
+/** The keys and what they do. */
+export const keysOf = (pages: readonly PageInfo[]): readonly [string, string][] => [
   ["/", "Find anything"],
   ["f", "Add a filter"],
   ["p", "Choose the period"],
   ["[ and ]", "The period before, and after"],
   ["t", "The chart as a table"],
-  ...pages.map((each): [string, string] => [`g ${each.key}`, each.title]),
+  ...pages.flatMap((each): [string, string][] => (each.key ? [[`g ${each.key}`, each.title]] : [])),
   ["Esc", "Close what is open"],
-  ["?", "This list"],
+  ["?", "Help"],
 ];
 
 function writing(target: EventTarget | null): boolean {
@@ -28,8 +29,8 @@ function press(name: string): void {
   document.querySelector<HTMLElement>(`[data-key="${name}"]`)?.click();
 }
 
-/** The keys of every page. `shown` is the period on the screen, which `[` and `]` move. */
-export function useKeys(openHelp: () => void): void {
+/** The keys of every page. */
+export function useKeys(): void {
   const here = useHere();
   const { isKnown, seesAll } = useAccess(here.tenant ?? "");
   const before = useRef("");
@@ -54,31 +55,11 @@ export function useKeys(openHelp: () => void): void {
       else if (event.key === "t") go(here.to(toggleTable(here.view, MAIN)), { replace: true });
       else if (event.key === "[") move(-1);
       else if (event.key === "]") move(1);
-      else if (event.key === "?") openHelp();
+      else if (event.key === "?") go(here.to(extra(here.view, "help", "keys")));
       else return;
       event.preventDefault();
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, [here, isKnown, seesAll, openHelp]);
-}
-
-export function useHelp(): [boolean, (open: boolean) => void] {
-  return useState(false);
-}
-
-export function HelpList() {
-  const pages = pagesFor(useAccess(useHere().tenant ?? ""));
-  return (
-    <dl className="facts-list">
-      {help(pages).map(([key, meaning]) => (
-        <div key={key}>
-          <dt>{meaning}</dt>
-          <dd>
-            <kbd>{key}</kbd>
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
+  }, [here, isKnown, seesAll]);
 }

@@ -6,8 +6,9 @@ const MOVED = "chargeback:moved";
 
 /** What a reader would lose by leaving the page, as a question; null for nothing. */
 let asksToLeave: string | null = null;
-/** The address that is shown. */
+/** The address that is shown, and the one before it, where a step back leads there. */
 let shown = location.href;
+let before: string | null = null;
 
 /** Ask before the page is left, as long as there is a question. */
 export function useLeaving(question: string | null): void {
@@ -35,11 +36,20 @@ export function go(to: string, { replace = false } = {}): void {
   if (!mayLeaveFor(to)) return;
   const isAnother = pathOf(to) !== pathOf(shown);
   if (replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+  else {
+    before = shown;
+    history.pushState(null, "", to);
+  }
   arrive();
   if (!isAnother) return;
   scrollTo(0, 0);
   document.querySelector("main")?.focus({ preventScroll: true });
+}
+
+/** Close what has an address of its own: a step back, if the reader came from where `to` leads. */
+export function goBack(to: string): void {
+  if (before === new URL(to, location.href).href) history.back();
+  else go(to, { replace: true });
 }
 
 function arrive(): void {
@@ -49,6 +59,7 @@ function arrive(): void {
 
 /** Back and Forward have moved already when they can be asked: who stays returns to where they were. */
 function onPop(): void {
+  before = null;
   if (mayLeaveFor(location.href)) arrive();
   else history.pushState(null, "", shown);
 }

@@ -1,8 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { present } from "../api/answer";
-import { usePipeline, useTenant } from "../api/questions";
+import { useAccess } from "../api/me";
+import { useHealth, usePipeline, useTenant } from "../api/questions";
 import { instant, spoken } from "../format/days";
+import { Sources } from "../pages/days/health";
 import { Empty } from "../ui/states";
 import { useHere } from "./router";
 
@@ -39,6 +41,8 @@ export function NothingCalculated({ tenant }: { tenant: string }) {
   const here = useHere();
   const status = present(usePipeline(tenant));
   const errors = status?.last_result?.errors;
+  const { isKnown, seesAll } = useAccess(tenant);
+  const health = present(useHealth(tenant, isKnown && seesAll));
   return (
     <Empty title="No day is calculated yet">
       <p>The first figures are there when a day’s bill and its usage have been read, and the day is calculated.</p>
@@ -55,6 +59,7 @@ export function NothingCalculated({ tenant }: { tenant: string }) {
       <a className="button" href={here.to({ ...here.view, filters: [], extra: {} }, "days")}>
         Days and runs
       </a>
+      {health && <Sources health={health} />}
     </Empty>
   );
 }

@@ -1,28 +1,29 @@
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { present } from "../api/answer";
 import { useAccess } from "../api/me";
-import { useTenant, useTenants } from "../api/questions";
+import { useHealth, useTenant, useTenants } from "../api/questions";
 import { full } from "../format/days";
-import { Drawer } from "../ui/drawer";
+import { nameOf } from "../pages/days/health";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
 import { Warning } from "../ui/states";
-import { API, href, ROOT } from "../url/link";
+import { href, ROOT } from "../url/link";
+import { extra } from "../url/view";
 import { Finder } from "./finder";
-import { HelpList, useHelp, useKeys } from "./keys";
+import { Help } from "./help";
+import { useKeys } from "./keys";
 import { MeButton } from "./me";
-import { pagesFor, titleOf } from "./pages";
+import { placeOf, placesFor, titleOf } from "./pages";
 import { useHere } from "./router";
 import { RunBanner, useFreshFigures, useRun } from "./run";
 import { ThemeButton } from "./theme";
 
 /** The frame of every page of a tenant. */
 export function Shell({ children }: { children: ReactNode }) {
-  const { tenant: name, page } = useHere();
+  const { tenant: name, page, view, to } = useHere();
   const tenant = present(useTenant(name ?? ""));
   const [finding, setFinding] = useState(false);
-  const [helping, setHelping] = useHelp();
-  useKeys(() => setHelping(true));
+  useKeys();
   useFreshFigures(name ?? "");
   useEffect(() => {
     document.title = `${titleOf(page)} · ${name} · Chargeback`;
@@ -48,23 +49,21 @@ export function Shell({ children }: { children: ReactNode }) {
           <kbd className="wide-only">/</kbd>
         </button>
         <MeButton tenant={name ?? ""} />
+        <a className="button square" href={to(extra(view, "help", "words"))}>
+          <b aria-hidden="true">?</b>
+          <span className="sr">Help</span>
+        </a>
         <ThemeButton />
       </header>
       <Navigation />
       <main className="main" id="main" tabIndex={-1}>
-        <h1 className="sr">
-          {titleOf(page)} of {name}
-        </h1>
+        <Title />
         <RunBanner tenant={name ?? ""} />
         <Misread />
         {children}
+        {view.extra.help !== undefined && <Help about={view.extra.help} />}
       </main>
-      {finding && <Finder currency={tenant?.currency ?? "USD"} onClose={() => setFinding(false)} />}
-      {helping && (
-        <Drawer title="Keys" onClose={() => setHelping(false)}>
-          <HelpList />
-        </Drawer>
-      )}
+      {finding && <Finder onClose={() => setFinding(false)} />}
     </div>
   );
 }
@@ -114,9 +113,40 @@ function TenantButton() {
   );
 }
 
+/** What this place is called and for, and its pages. */
+function Title() {
+  const here = useHere();
+  const place = placesFor(useAccess(here.tenant ?? "")).find((each) => each.title === placeOf(here.page)?.title);
+  const title = titleOf(here.page);
+  return (
+    <div className="title">
+      <h1>
+        {place?.title ?? title}
+        <span className="sr">
+          {place && place.title !== title && ` – ${title}`} of {here.tenant}
+        </span>
+      </h1>
+      {place && <p>{place.sentence}</p>}
+      {place && place.pages.length > 1 && (
+        <nav className="segments" aria-label={`Pages of ${place.title}`}>
+          {place.pages.map((each) => (
+            <a
+              key={each.page}
+              href={here.to({ ...here.view, extra: {} }, each.page)}
+              aria-current={each.page === here.page ? "page" : undefined}
+            >
+              {each.title}
+            </a>
+          ))}
+        </nav>
+      )}
+    </div>
+  );
+}
+
 function Navigation() {
   const { page, tenant, view, to } = useHere();
-  const pages = pagesFor(useAccess(tenant ?? ""));
+  const places = placesFor(useAccess(tenant ?? ""));
   const bar = useRef<HTMLElement>(null);
   // Where there is no room for all entries beside each other, the one of this page is in sight.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page is another entry
@@ -124,41 +154,49 @@ function Navigation() {
     const current = bar.current?.querySelector<HTMLElement>("[aria-current]");
     if (bar.current && current)
       bar.current.scrollLeft = current.offsetLeft - (bar.current.clientWidth - current.offsetWidth) / 2;
-  }, [page, pages.length]);
+  }, [page, places.length]);
   return (
-    <nav className="nav" aria-label="Pages" ref={bar}>
+    <nav className="nav" aria-label="Places" ref={bar}>
       <ul>
-        {pages.map((each) => (
-          <li key={each.page}>
+        {places.map(({ title, icon, pages: [first] }) => (
+          <li key={title}>
             <a
-              href={tenant ? to({ ...view, extra: {} }, each.page) : ROOT}
-              aria-current={each.page === page ? "page" : undefined}
+              href={tenant ? to({ ...view, extra: {} }, first.page) : ROOT}
+              aria-current={title === placeOf(page)?.title ? "page" : undefined}
             >
-              <Icon name={each.icon} />
-              {each.title}
+              <Icon name={icon} />
+              {title}
             </a>
           </li>
         ))}
-        <li>
-          <a href={new URL("../../docs", new URL(API, location.href)).pathname} target="_blank" rel="noopener">
-            <Icon name="link" />
-            API
-          </a>
-        </li>
       </ul>
     </nav>
   );
 }
 
-/** Up to which day the figures go, and whether a run is on. */
+/** Up to which day the figures go, whether a run is on, and the worst of what is wrong. */
 function Freshness({ last }: { last: string | null }) {
-  const { tenant } = useHere();
-  const { isOn } = useRun(tenant ?? "");
+  const { tenant, to, view } = useHere();
+  const name = tenant ?? "";
+  const { isOn } = useRun(name);
+  const { isKnown, seesAll } = useAccess(name);
+  const health = present(useHealth(name, isKnown && seesAll));
+  const worst = health?.problems[0];
   if (isOn)
     return (
       <span className="small quiet wide-only">
         <span className="dot ring" /> A run is on
       </span>
+    );
+  if (worst)
+    return (
+      <a
+        className={`state small ${worst.severity === "bad" ? "bad" : "warn"}`}
+        href={to({ ...view, extra: {} }, "days")}
+      >
+        <Icon name="warning" />
+        <span className="narrow-sr">{nameOf(worst)}</span>
+      </a>
     );
   if (!last) return null;
   return (

@@ -97,7 +97,7 @@ const METHODS: Record<string, string> = {
   even_split: "evenly",
   proportional: "in proportion to other costs",
   direct: "to its owner",
-  terminal: "to nobody",
+  terminal: "to no owner",
 };
 
 export function method(text: string): string {

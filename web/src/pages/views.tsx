@@ -2,7 +2,7 @@ import { address } from "../api/client";
 import { useAccess } from "../api/me";
 import { useViews } from "../api/questions";
 import type { SavedView } from "../api/shapes";
-import { PAGES, titleOf } from "../app/pages";
+import { addressOf, titleOf } from "../app/pages";
 import { useHere } from "../app/router";
 import { instant } from "../format/days";
 import { Card } from "../ui/card";
@@ -40,10 +40,7 @@ function OneView({ id, name, page, query, created_by, created_at }: SavedView) {
   return (
     <tr>
       <th scope="row">
-        <a
-          className="more"
-          href={here.to(readView(query), PAGES.some((each) => each.page === page) || page === "item" ? page : "costs")}
-        >
+        <a className="more" href={here.to(readView(query), addressOf(page))}>
           {name}
         </a>
       </th>

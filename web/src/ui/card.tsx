@@ -1,15 +1,19 @@
 import { type ReactNode, useId } from "react";
 import { useAccess } from "../api/me";
 import { useHere } from "../app/router";
+import type { Term } from "../format/glossary";
 import { type Change, change, exact, money, percent, signed, split } from "../format/money";
 import { ratio, type Units, write } from "../money/money";
 import { isTable, toggleTable } from "../url/tables";
+import { Ask } from "./ask";
 import { CsvLink, type File } from "./csv";
 import { Icon } from "./icons";
 import { Popover } from "./popover";
 
 interface CardProps {
   title: ReactNode;
+  /** The word of the title that the glossary explains. */
+  term?: Term;
   note?: ReactNode;
   action?: ReactNode;
   className?: string;
@@ -19,7 +23,7 @@ interface CardProps {
   children: ReactNode;
 }
 
-export function Card({ title, note, action, className = "", file, chart, children }: CardProps) {
+export function Card({ title, term, note, action, className = "", file, chart, children }: CardProps) {
   const id = useId();
   const { may } = useAccess(useHere().tenant ?? "");
   const offered = may("export") ? file : undefined;
@@ -27,6 +31,7 @@ export function Card({ title, note, action, className = "", file, chart, childre
     <section className={`card ${className}`} aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
+        {term && <Ask about={term} />}
         {note && <span className="note">{note}</span>}
         <span className="fill" />
         {action}

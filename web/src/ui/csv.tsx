@@ -26,6 +26,16 @@ export function CsvLink({ file, className, onClick }: Props) {
   );
 }
 
+/** Where the link to a file will be, as long as it is not known who may have it: what is beside it does not move. */
+export function CsvPlace() {
+  return (
+    <span className="button place" aria-hidden="true">
+      <Icon name="download" />
+      <span className="narrow-sr">CSV</span>
+    </span>
+  );
+}
+
 /** The costs of topics: a row for each topic, product and day. Topics have no filters of their own in an address. */
 export function topicsFile(tenant: string, view: View): File {
   return {

@@ -33,7 +33,7 @@ export function PeriodButton({ dated, last }: { dated: Dates | null; last: strin
   const { view } = here;
   const label = dated ? range(dated.start, dated.end) : named(view);
   return (
-    <span data-start={dated?.start} data-end={dated?.end}>
+    <span className="when" data-start={dated?.start} data-end={dated?.end}>
       <Popover name="Period" icon="calendar" shortcut="period" label={label}>
         {(close) => (
           <>
@@ -75,43 +75,45 @@ export function CompareButton({ shown }: { shown: Dates | null }) {
   const chosen = COMPARISONS.find(([key]) => key === view.compare);
   const text = shown ? range(shown.start, shown.end) : (chosen?.[1].toLowerCase() ?? "other days");
   return (
-    <Popover
-      name="Compare with"
-      plain
-      label={
-        <span>
-          vs <b className="wide-weight">{view.compare === "none" ? "nothing" : text}</b>
-        </span>
-      }
-    >
-      {(close) => (
-        <>
-          <ul>
-            {COMPARISONS.map(([key, label]) => (
-              <li key={key}>
-                <a
-                  href={here.to({ ...view, compare: key })}
-                  aria-current={view.compare === key ? "true" : undefined}
-                  onClick={close}
-                >
-                  {label}
-                </a>
-              </li>
-            ))}
-          </ul>
-          <hr />
-          <DatesForm
-            label="Compare with these days"
-            start={shown?.start}
-            end={shown?.end}
-            onChoose={(start, end) => {
-              close();
-              go(here.to({ ...view, compare: `${start}..${end}` }));
-            }}
-          />
-        </>
-      )}
-    </Popover>
+    <span className="when">
+      <Popover
+        name="Compare with"
+        plain
+        label={
+          <span>
+            vs <b className="wide-weight">{view.compare === "none" ? "nothing" : text}</b>
+          </span>
+        }
+      >
+        {(close) => (
+          <>
+            <ul>
+              {COMPARISONS.map(([key, label]) => (
+                <li key={key}>
+                  <a
+                    href={here.to({ ...view, compare: key })}
+                    aria-current={view.compare === key ? "true" : undefined}
+                    onClick={close}
+                  >
+                    {label}
+                  </a>
+                </li>
+              ))}
+            </ul>
+            <hr />
+            <DatesForm
+              label="Compare with these days"
+              start={shown?.start}
+              end={shown?.end}
+              onChoose={(start, end) => {
+                close();
+                go(here.to({ ...view, compare: `${start}..${end}` }));
+              }}
+            />
+          </>
+        )}
+      </Popover>
+    </span>
   );
 }
 

@@ -6,18 +6,18 @@ export interface Choice {
   note?: ReactNode;
 }
 
-interface Props {
+interface Props<C extends Choice> {
   label: string;
   placeholder?: string;
-  choices: readonly Choice[];
+  choices: readonly C[];
   text: string;
   onText: (text: string) => void;
-  onChoose: (choice: Choice) => void;
+  onChoose: (choice: C) => void;
   empty: string;
 }
 
 /** A combobox whose list is always open: typing narrows, arrows walk, Enter chooses. */
-export function Picker({ label, placeholder, choices, text, onText, onChoose, empty }: Props) {
+export function Picker<C extends Choice>({ label, placeholder, choices, text, onText, onChoose, empty }: Props<C>) {
   const id = useId();
   const [walked, setWalked] = useState(0);
   const input = useRef<HTMLInputElement>(null);

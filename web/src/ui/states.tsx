@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { CSSProperties, ReactNode } from "react";
 import type { Answer, Unknown } from "../api/answer";
 import { asProblem } from "../api/problems";
 import { Icon } from "./icons";
@@ -93,4 +93,9 @@ export function Warning({ children }: { children: ReactNode }) {
 /** A grey place of a given height, in rem, for what is to come. */
 export function Bone({ height, width }: { height: number; width?: string }) {
   return <div className="bone" style={{ height: `${height}rem`, width }} />;
+}
+
+/** The same for a table with some rows, its head and its foot among them. */
+export function BoneTable({ rows }: { rows: number }) {
+  return <div className="bone table-place" style={{ "--rows": rows } as CSSProperties} />;
 }

@@ -5,7 +5,7 @@ import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { type Dates, resolve } from "../url/period";
 import { during, takes } from "../url/view";
-import { CsvLink, type File } from "./csv";
+import { CsvLink, CsvPlace, type File } from "./csv";
 import { CurrencyButton } from "./currency";
 import { Chips, FilterButton, LeftAside } from "./filters";
 import { Icon } from "./icons";
@@ -44,7 +44,7 @@ export function Toolbar({
   const here = useHere();
   const tenant = present(useTenant(here.tenant ?? ""));
   const last = tenant?.last_date ?? null;
-  const { may, scope } = useAccess(here.tenant ?? "");
+  const { isKnown, may, scope } = useAccess(here.tenant ?? "");
   const { start, end } = here.view;
   const dates = shown ?? (last ? resolve(here.view, last) : start && end ? { start, end } : null);
   const aside = filters ? here.view.filters.map((each) => each.key).filter((key) => !takes(list, key)) : [];
@@ -69,8 +69,9 @@ export function Toolbar({
         )}
         <span className="fill" />
         {children}
-        {dates && <CopyButton link={here.to(during(here.view, dates.start, dates.end))} />}
-        {file && may("export") && <CsvLink className="button" file={file} />}
+        <CopyButton link={dates && here.to(during(here.view, dates.start, dates.end))} />
+        {file && !isKnown && <CsvPlace />}
+        {file && isKnown && may("export") && <CsvLink className="button" file={file} />}
         <SaveButton />
       </search>
       <LeftAside subject={subject} keys={aside} />
@@ -79,7 +80,7 @@ export function Toolbar({
 }
 
 /** Copies an address with dates instead of "the last 30 days": a colleague sees tomorrow what you see today. */
-function CopyButton({ link }: { link: string }) {
+function CopyButton({ link }: { link: string | null }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -87,7 +88,7 @@ function CopyButton({ link }: { link: string }) {
     return () => clearTimeout(timer);
   }, [copied]);
   const copy = async () => {
-    const whole = new URL(link, location.href).href;
+    const whole = new URL(link ?? "", location.href).href;
     try {
       await navigator.clipboard.writeText(whole);
       setCopied(true);
@@ -96,7 +97,7 @@ function CopyButton({ link }: { link: string }) {
     }
   };
   return (
-    <button type="button" className="button" onClick={copy}>
+    <button type="button" className="button" onClick={copy} disabled={link === null}>
       <Icon name={copied ? "check" : "link"} />
       <span aria-live="polite" className="narrow-sr">
         {copied ? "Copied" : "Copy link"}

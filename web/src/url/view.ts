@@ -12,6 +12,7 @@ const OWN = [
   "focus",
   "from",
   "group",
+  "help",
   "key",
   "parts",
   "per",
@@ -22,6 +23,7 @@ const OWN = [
   "to",
   "topic",
   "value",
+  "why",
 ] as const;
 export type Own = (typeof OWN)[number];
 

@@ -91,13 +91,16 @@ test("pages about the whole bill are absent for a reader of a part, and say why 
   const found = await as(reader(["read", "export", "tag", "run", "admin"], SCOPE), WITH_CATEGORY);
   const { page } = found;
   await found.open(`acme/costs?${PERIOD}`);
-  const navigation = page.getByRole("navigation", { name: "Pages" });
-  await navigation.getByRole("link", { name: "Days" }).waitFor({ state: "detached" });
-  assert.equal(await navigation.getByRole("link", { name: "Cost categories" }).count(), 0);
+  const navigation = page.getByRole("navigation", { name: "Places" });
+  await navigation.getByRole("link", { name: "Health" }).waitFor({ state: "detached" });
+  await navigation.getByRole("link", { name: "Ownership" }).click();
+  const pages = page.getByRole("navigation", { name: "Pages of Ownership" });
+  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Unowned", "Tags"]);
   await page.keyboard.press("?");
   await page.getByText("Find anything").first().waitFor();
-  assert.equal(await page.getByRole("dialog", { name: "Keys" }).getByText("Cost categories").count(), 0);
+  assert.equal(await page.getByRole("dialog", { name: "Help" }).getByText("Cost categories").count(), 0);
   await page.keyboard.press("Escape");
+  await page.waitForURL((url) => !url.searchParams.has("help"));
   for (const name of ["days", "categories/cost_center", "categories"]) {
     await found.open(`acme/${name}?${PERIOD}`);
     await page.getByRole("heading", { name: "This page is about the whole bill" }).waitFor();
@@ -227,7 +230,7 @@ test("a part of the page that is not let through: the page says so, and loads ag
   let closed = true;
   await page.route(/assets\/bill-.*\.js$/, (route) => (closed ? route.abort() : route.continue()));
   await open(`acme/costs?${PERIOD}`);
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Bill" }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Bill" }).click();
   await page.getByRole("heading", { name: "A part of the page could not be loaded" }).waitFor();
   assert.deepEqual(await findings(page), []);
   closed = false;

@@ -2,10 +2,24 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page, Route } from "playwright-core";
-import { sum } from "../../src/money/money.ts";
+import { sum, write } from "../../src/money/money.ts";
 import { ABOVE, answer, LAST, type Organisation, organisation } from "./fake.ts";
 import { exact } from "./service.ts";
-import { BASE, close, findings, leave, overflow, real, settled, WITH_CATEGORY, type World, world } from "./world.ts";
+import {
+  ANYBODY,
+  type Answers,
+  BASE,
+  close,
+  findings,
+  leave,
+  overflow,
+  RECORDED,
+  real,
+  settled,
+  WITH_CATEGORY,
+  type World,
+  world,
+} from "./world.ts";
 
 after(close);
 
@@ -21,6 +35,14 @@ async function over(of: Organisation, hold: (route: Route, url: URL) => unknown 
   });
   return found;
 }
+
+/** Every recorded answer, by its name. */
+const USUAL: Answers = {
+  ...Object.fromEntries(
+    Object.entries(RECORDED).map(([name, json]) => [name, (route: Route) => route.fulfill({ json })]),
+  ),
+  me: (route) => route.fulfill({ json: ANYBODY }),
+};
 
 const nowhere = /undefined|NaN|\$0\.00/;
 const chart = (page: Page) => page.getByRole("slider", { name: "Read the chart day by day" });
@@ -109,7 +131,15 @@ test("before the first day is calculated there are no figures and no praise, but
   for (const name of ["costs", "unowned", "findings", "bill", "topics", "map", "rows"]) {
     await found.open(`acme/${name}`);
     await found.page.getByRole("heading", { name: "No day is calculated yet" }).waitFor();
-    await found.page.getByText("The key of the metrics was refused (401).").waitFor();
+    await found.page.getByText("The key of the metrics was refused (401).").first().waitFor();
+    const sources = found.page.getByRole("region", { name: "Table of sources" }).getByRole("row");
+    assert.deepEqual(await sources.allInnerTexts(), [
+      "What\tDays\tWhat is missing",
+      "Bill\t60\tnothing",
+      "Inventory\t60\tnothing",
+      "Usage\t0\tThe key of the metrics was refused (401).",
+      "Costs\t0\tthe first day needs all of these",
+    ]);
     assert.doesNotMatch(await found.page.locator("main").innerText(), /\$|Everything has|Nothing unused/, name);
   }
   assert.deepEqual(await findings(found.page, "all"), []);
@@ -184,20 +214,20 @@ test("keys that lead to a page lead to its beginning, and its entry is in sight 
   const { page } = found;
   await page.setViewportSize({ width: 360, height: 800 });
   await found.open("acme/costs?period=7d");
-  for (const [key, title] of [
-    ["v", "Views"],
-    ["d", "Days"],
-    ["i", "Findings"],
-    ["a", "Tags"],
-    ["c", "Costs"],
+  for (const [key, place, title] of [
+    ["v", "Views", "Views"],
+    ["d", "Health", "Health – Days"],
+    ["i", "Savings", "Savings – Findings"],
+    ["a", "Ownership", "Ownership – Tags"],
+    ["c", "Costs", "Costs"],
   ] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
-    await page.locator("h1", { hasText: `${title} of acme` }).waitFor({ state: "attached" });
+    await page.getByRole("heading", { name: `${title} of acme`, level: 1 }).waitFor();
     assert.equal(await page.evaluate(() => document.activeElement?.id), "main", title);
     const box = await page
-      .getByRole("navigation", { name: "Pages" })
-      .getByRole("link", { name: title, exact: true })
+      .getByRole("navigation", { name: "Places" })
+      .getByRole("link", { name: place, exact: true })
       .boundingBox();
     assert.ok(box && box.x >= 0 && box.x + box.width <= 360, `${title}: ${JSON.stringify(box)}`);
   }
@@ -218,7 +248,7 @@ test("an edit of a category is not left without a question", async () => {
   await page.keyboard.press("o");
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByRole("button", { name: /^Remove rule 1/ }).click();
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Costs", exact: true }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Costs", exact: true }).click();
   const again = page.waitForEvent("dialog");
   await page.goBack();
   await again;
@@ -227,7 +257,7 @@ test("an edit of a category is not left without a question", async () => {
   await page.getByRole("button", { name: "Show what changes" }).waitFor();
   assert.match(page.url(), /\/categories/);
   stay = false;
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Costs", exact: true }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Costs", exact: true }).click();
   await page.waitForURL(/\/costs/);
   assert.equal(asked.length, 3);
   await leave(found);
@@ -237,5 +267,176 @@ test("the names of what an opened address filters by are those of the inventory"
   const found = await over(organisation());
   await found.page.goto(`${BASE}acme/rows?identity_id=sa-2`);
   await found.page.locator(".chip", { hasText: "Identity is Service 2" }).waitFor();
+  await leave(found);
+});
+
+test("why this amount fits its drawer at every width, whatever was measured", async () => {
+  const of = organisation();
+  const found = await over({ ...of, names: { ...of.names, "sa-0": "orders-service-account-of-the-platform-team" } });
+  const dialog = found.page.getByRole("dialog", { name: "Why this amount?" });
+  for (const width of [1440, 768, 360]) {
+    await found.page.setViewportSize({ width, height: 900 });
+    await found.open("acme/rows?period=7d");
+    await found.page
+      .getByRole("button", { name: /why this amount/ })
+      .first()
+      .click();
+    await dialog.getByRole("heading", { name: "Who shares it" }).waitFor();
+    const cut = await dialog.evaluate((whole) =>
+      [whole, ...whole.querySelectorAll(".scroller, p, li, form")]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1)
+        .map((each) => `${each.className} ${each.scrollWidth} in ${each.clientWidth}`),
+    );
+    assert.deepEqual(cut, [], `${width} px`);
+    await found.page.keyboard.press("Escape");
+  }
+  await leave(found);
+});
+
+test("why an amount is so has an address: it opens again, and Back closes it", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  const dialog = page.getByRole("dialog", { name: "Why this amount?" });
+  const rows = "acme/rows?period=7d&identity_id=sa-2";
+  await found.open(rows);
+  const first = page.getByRole("button", { name: /why this amount/ }).first();
+  await first.click();
+  await dialog.getByText("Service 2 has its part of").waitFor();
+  const address = page.url();
+  assert.match(address, /\?period=7d&identity_id=sa-2&why=date%3D2026-11-/);
+  await page.goBack();
+  await dialog.waitFor({ state: "detached" });
+  await page.waitForURL(BASE + rows);
+  await first.click();
+  await page.keyboard.press("Escape");
+  await page.waitForURL(BASE + rows);
+  assert.match((await page.evaluate(() => document.activeElement?.textContent)) ?? "", /why this amount/);
+  await page.goto(address);
+  await dialog.getByText("Service 2 has its part of").waitFor();
+  await dialog.getByRole("textbox", { name: /Why not another identity/ }).fill("sa-0");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/identity_id%3Dsa-0/);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.waitForURL(BASE + rows);
+  await leave(found);
+});
+
+test("the finder knows cost centres and saved views, fills its dialog, and says which days its amounts are of", async () => {
+  const created = { created_by: "alice", created_at: "2026-11-16T08:00:00Z" };
+  const query = "?period=7d&tag:team=payments";
+  const of = { ...organisation(), views: [{ id: "1", name: "Payments each week", page: "costs", query, ...created }] };
+  const found = await over(of);
+  const { page } = found;
+  const search = async (text: string) => {
+    await page.keyboard.press("/");
+    await page.getByRole("combobox", { name: "Find anything" }).fill(text);
+  };
+  await found.open("acme/bill?start_date=2026-11-10&end_date=2026-11-12&product_type=KAFKA_STORAGE");
+  await search("payments");
+  const centre = page.getByRole("option", { name: /Centre of payments/ });
+  const paid = of.rows.filter((each) => each["tag:team"] === "payments" && /2026-11-1[012]/.test(each.date));
+  const cost = Number(write(sum(paid.map((each) => each.amount))));
+  const dollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" }).format(cost);
+  await centre.getByText(`Cost centre · ${dollars}`).waitFor();
+  await page.getByRole("dialog").getByText("Amounts are those of 10 Nov – 12 Nov 2026, without filters.").waitFor();
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    const [dialog, list] = await Promise.all(
+      ["dialog", "dialog [role=listbox]"].map((each) => page.locator(each).first().boundingBox()),
+    );
+    assert.ok(dialog && list && dialog.width - list.width < 24, `${list?.width} px of ${dialog?.width}`);
+    assert.deepEqual(await findings(page, "all"), []);
+  }
+  await centre.click();
+  await page.waitForURL(/costs\?start_date=2026-11-10&end_date=2026-11-12&category:cost_center=cc-payments/);
+  await search("each week");
+  await page.getByRole("option", { name: /Payments each week.*saved view/ }).click();
+  await page.waitForURL(/costs\?period=7d&tag:team=payments/);
+  await leave(found);
+});
+
+for (const [name, path, answers] of [
+  ["costs", "acme/costs?period=7d", {}],
+  ["a cost category", "acme/categories/cost_center?period=7d", WITH_CATEGORY],
+] as const)
+  for (const width of [1440, 360])
+    test(`what loads of ${name} takes its place at once: nothing moves at ${width} px`, async () => {
+      const slowly = Object.entries({ ...USUAL, ...answers }).map(([each, answered], n) => [
+        each,
+        async (route: Route) => {
+          await new Promise((resolve) => setTimeout(resolve, 100 + 40 * (n % 7)));
+          return answered(route);
+        },
+      ]);
+      const found = await world({ viewport: { width, height: 800 } }, Object.fromEntries(slowly));
+      await found.page.addInitScript(() => {
+        let moved = 0;
+        new PerformanceObserver((list) => {
+          for (const each of list.getEntries()) moved += (each as PerformanceEntry & { value: number }).value;
+          document.documentElement.dataset.moved = String(moved);
+        }).observe({ type: "layout-shift", buffered: true });
+      });
+      await found.open(path);
+      await found.page.waitForTimeout(300);
+      const moved = await found.page.evaluate(() => Number(document.documentElement.dataset.moved ?? 0));
+      assert.ok(moved < 0.02, `layout shift of ${moved}`);
+      assert.deepEqual(await findings(found.page, "all"), []);
+      await leave(found);
+    });
+
+test("seven places, each with a title and a sentence, and a word that is asked about is explained", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  const places = page.getByRole("navigation", { name: "Places" }).getByRole("link");
+  const names = await places.allTextContents();
+  assert.deepEqual(names, ["Costs", "Explore", "Savings", "Ownership", "Bill", "Health", "Views"]);
+  for (const name of names) {
+    await places.getByText(name, { exact: true }).click();
+    await page.getByRole("heading", { name: new RegExp(`^${name}.* of acme$`), level: 1 }).waitFor();
+    assert.match(await page.locator(".title p").innerText(), /^.{20,}\.$/, name);
+    assert.equal(await page.locator(".nav [aria-current]").innerText(), name);
+  }
+  await found.open("acme/costs?period=7d");
+  const help = page.getByRole("dialog", { name: "Help" });
+  await page.getByRole("link", { name: "what “No owner” means" }).click();
+  assert.match(await help.locator(".lit").innerText(), /^No owner\nCost for which no identity was found/);
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await findings(page, "all"), []);
+    assert.equal(await overflow(page), 0);
+  }
+  await page.goBack();
+  await help.waitFor({ state: "detached" });
+  assert.equal(page.url(), `${BASE}acme/costs?period=7d`);
+  await page.keyboard.press("?");
+  await help.getByText("The period before, and after").waitFor();
+  await help.getByRole("link", { name: "its documentation" }).waitFor();
+  await leave(found);
+});
+
+test("health: the worst first, with its days, what to do, and how far each source is; the head leads there", async () => {
+  const errors = ["2026-11-18: the metrics were refused (401)"];
+  const pending = { "2026-11-17": "644.00", "2026-11-18": "500.00" };
+  const found = await over({ ...organisation(), pending, errors });
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  await page.getByRole("banner").getByRole("link", { name: "2 days not calculated yet" }).click();
+  const problems = page.locator(".problems > li");
+  await problems.first().waitFor();
+  assert.deepEqual(
+    (await problems.allInnerTexts()).map((each) => each.replace(/\s+/g, " ")),
+    [
+      `2 days not calculated yet 17 Nov – 18 Nov 2026 ${errors[0]} Run it again.`,
+      `The last run had errors ${errors[0]} Run it again.`,
+    ],
+  );
+  for (const width of [1440, 768, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.equal(await overflow(page), 0, `${width} px`);
+    assert.deepEqual(await findings(page, "all"), []);
+  }
+  await problems.first().getByRole("link").click();
+  await page.waitForURL(/days\?start_date=2026-11-17&end_date=2026-11-18/);
   await leave(found);
 });

@@ -431,20 +431,39 @@ test("who is not assigned gets a value on the spot", async () => {
   await leave(found);
 });
 
-test("what has no owner gets a value on the unowned page: only what nobody owns of it", async () => {
+test("what has no owner and what is not assigned is one list, and several of it get a value at once", async () => {
   const found = await visit("acme/unowned?period=7d");
   const { page, sent } = found;
-  const card = page.getByRole("region", { name: "Assign", exact: true });
-  await card.getByLabel("Who").selectOption({ index: 0 });
+  const card = page.getByRole("region", { name: "To be assigned", exact: true });
+  const amounts = (await card.locator("tbody .num").allTextContents()).map((each) => Number(each.replace(/[$,]/g, "")));
+  assert.ok(amounts.length > 2);
+  assert.deepEqual(
+    amounts,
+    [...amounts].sort((a, b) => b - a),
+  );
+  const { items } = RECORDED.costs.breakdowns.find((each: { by: string }) => each.by === "resource_id");
+  const [first, second] = items;
+  const someone = TOP.find((each: { identity_id: string }) => each.identity_id !== "UNALLOCATED");
+  for (const each of [first.name, second.name, someone.display_name])
+    await card.getByRole("checkbox", { name: each }).check();
+  await card.getByText("3 things chosen:").waitFor();
+  assert.deepEqual(await findings(page), []);
   await card.getByLabel("Value").fill("platform");
   await card.getByRole("button", { name: "Show what changes" }).click();
   await card.getByRole("button", { name: "Save" }).click();
   await card.getByText("Saved as version 4.").waitFor();
-  const first = RECORDED.costs.breakdowns.find((each: { by: string }) => each.by === "resource_id").items[0];
-  assert.deepEqual(sent.at(-1)?.body.document.rules?.[0], {
-    match: { all: [{ identity: ["UNALLOCATED"] }, { resource: { exact: [first.value] } }] },
-    assign: "platform",
-  });
+  const rules = sent.at(-1)?.body.document.rules ?? [];
+  assert.deepEqual(
+    [...rules.slice(0, 2)].sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b))),
+    [
+      {
+        match: { all: [{ identity: ["UNALLOCATED"] }, { resource: { exact: [first.value, second.value] } }] },
+        assign: "platform",
+      },
+      { match: { identity: { exact: [someone.identity_id] } }, assign: "platform" },
+    ],
+  );
+  assert.deepEqual(rules.slice(2), RECORDED.category.document.rules);
   await leave(found);
 });
 

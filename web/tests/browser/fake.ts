@@ -1,7 +1,17 @@
 /** A service over a generated organisation: it answers every question by its query, as the real one does. */
-import type { Breakdown, Costs, DayFacts, Finding, Reconciled } from "../../src/api/shapes";
+import type {
+  Breakdown,
+  Costs,
+  DayFacts,
+  Finding,
+  Found,
+  Health,
+  HealthProblem,
+  Reconciled,
+  SavedView,
+} from "../../src/api/shapes";
 import { add, length } from "../../src/format/days.ts";
-import { larger, read, sum, type Units, write } from "../../src/money/money.ts";
+import { larger, ratio, read, sum, type Units, write } from "../../src/money/money.ts";
 import { ANYBODY } from "./world.ts";
 
 export interface Row {
@@ -24,6 +34,7 @@ export interface Organisation {
   /** What the last run failed at. */
   errors: readonly string[];
   findings: readonly Partial<Finding>[];
+  views: readonly SavedView[];
 }
 
 export const LAST = "2026-11-16";
@@ -50,10 +61,91 @@ export function organisation(
     return other === null ? row : { ...row, amount: read(other) };
   });
   const names = Object.fromEntries(rows.map(({ identity_id: id }) => [id, `Service ${id.slice(3)}`]));
-  return { last: LAST, rows, names, pending: {}, errors: [], findings: [] } as Organisation;
+  return { last: LAST, rows, names, pending: {}, errors: [], findings: [], views: [] } as Organisation;
 }
 
 const total = (rows: readonly Row[]) => write(sum(rows.map((each) => each.amount)));
+
+const lineOf = (row: Row) => `${row.date}.${row.resource_id}.${row.product_type}`;
+/** What was measured of a row: bytes, so that numbers are long. */
+const measured = (row: Row) => write(row.amount * 10n ** 11n + read("0.123456789"));
+
+/** The row of a list, with the link to why it is so. */
+function listed(of: Organisation, row: Row) {
+  const explain = new URLSearchParams({ date: row.date, line_id: lineOf(row), identity_id: row.identity_id });
+  return {
+    ...{ identity_id: row.identity_id, identity_name: of.names[row.identity_id], tags: {}, dimension_id: 1 },
+    ...{ resource_id: row.resource_id, resource_name: null, product_type: row.product_type, product_category: "KAFKA" },
+    ...{ timestamp: `${row.date}T00:00:00Z`, cost_type: "usage", amount: write(row.amount) },
+    ...{ allocation_method: "usage_ratio", allocation_detail: "USAGE_RATIO_ALLOCATION" },
+    metadata: { line_id: lineOf(row), portion: 1, explain: `chargebacks/explain?${explain}` },
+  };
+}
+
+/** Why an identity has its part of a line. */
+function explained(of: Organisation, query: URLSearchParams) {
+  const [line_id = "", identity_id = ""] = [query.get("line_id"), query.get("identity_id")].map((each) => each ?? "");
+  const sharing = of.rows.filter((each) => lineOf(each) === line_id);
+  const row = sharing.find((each) => each.identity_id === identity_id);
+  const [first] = sharing;
+  if (!first) return undefined;
+  const { date, resource_id, product_type } = first;
+  const whole = sum(sharing.map((each) => each.amount));
+  const contenders = sharing.map((each) => ({
+    ...{ identity_id: each.identity_id, name: of.names[each.identity_id], value: measured(each) },
+    ratio: String(ratio(each.amount, whole)),
+  }));
+  const policy = { product_type, matched: product_type, hash: "eba4a8afe7b6", source: "shipped" };
+  const method = {
+    position: 1,
+    method: "usage(bytes_in)",
+    applied: true,
+    why_not: null,
+    candidates: contenders.length,
+  };
+  const why_nothing = row ? null : "It used nothing of it.";
+  const line = { date, line_id, resource_id, resource_name: null, product_type, product_category: "KAFKA" };
+  return {
+    ...{ date, line_id, identity_id, identity_name: of.names[identity_id] ?? null, why_nothing, revision: 1 },
+    sentence: `${of.names[identity_id] ?? identity_id} has its part of ${write(whole)} USD.`,
+    row: row ? { ...listed(of, row), line_id, portion: 1 } : null,
+    line: { ...line, currency: "USD", unit: null, quantity: null, unit_price: null, total_cost: write(whole) },
+    policy: { ...policy, portions: [{ number: 1, share: "1.00", methods: [method.method] }] },
+    ...{ portion: { number: 1, share: "1.00", amount: write(whole) }, methods: [method], arithmetic: null },
+    evidence: {
+      ...{ measure: "bytes_in", contenders, contenders_total: contenders.length, members: contenders.length },
+      ...{ total: write(sum(contenders.map((each) => read(each.value)))), metrics_available: true },
+    },
+    ...{ evidence_missing: null, recomputed: "same", links: {} },
+    siblings: { rows: sharing.length, sum: write(whole), equals_line: true },
+    revisions: [
+      { revision: 1, calculated_at: `${date}T06:12:00Z`, cause: "first", amount: row ? write(row.amount) : null },
+    ],
+  };
+}
+
+/** What is wrong: the days that wait, together, and what the last run failed at. */
+function healthOf({ last, pending, errors }: Organisation): Health {
+  const wait = Object.keys(pending).sort();
+  const nowhere = { start_date: null, end_date: null, days: 0 };
+  const between = { start_date: wait[0] ?? null, end_date: wait.at(-1) ?? null, days: wait.length };
+  const problem = (
+    kind: HealthProblem["kind"],
+    severity: HealthProblem["severity"],
+    where: typeof between | typeof nowhere,
+  ): HealthProblem => ({ kind, severity, causes: [...errors], remedy: "Run it again.", ...where });
+  const problems: HealthProblem[] = [
+    ...(wait.length ? [problem("days_waiting", "bad", between)] : []),
+    ...(errors.length ? [problem("run_failed", "warning", nowhere)] : []),
+  ];
+  const days = last ? 60 : 0;
+  const sources = (["bill", "inventory", "metrics"] as const).map((source) => {
+    const isRefused = source === "metrics" && errors.length > 0;
+    return { source, days: isRefused ? 0 : 60, last_at: null, error: isRefused ? (errors[0] ?? null) : null };
+  });
+  const state = problems[0]?.severity ?? "ok";
+  return { state, problems, sources, days_calculated: days, lookback_days: 60 };
+}
 
 /** What the service answers at a path below a tenant; undefined where it has nothing. */
 export function answer(of: Organisation, path: string, query: URLSearchParams): unknown {
@@ -140,6 +232,20 @@ export function answer(of: Organisation, path: string, query: URLSearchParams): 
   const tag_keys = of.last ? [{ key: "team", coverage: "0.8", values: 3 }] : [];
   const search = query.get("search") ?? query.get("q") ?? "";
   const entities = Object.entries(of.names).filter(([id]) => id.includes(search));
+  /** Identities, and cost centres of which each has one team. */
+  const found = (): Found[] => {
+    const kinds = [
+      ["identity", "identity_id", "service_account", (id: string) => [id, of.names[id] ?? null]],
+      ["category", "tag:team", "cost_center", (team: string) => [`cc-${team}`, `Centre of ${team}`]],
+    ] as const;
+    const all = kinds.flatMap(([kind, by, type, named]) =>
+      [...Map.groupBy(rows, (row) => row[by])].flatMap(([value, sharing]) => {
+        const [id, name] = value === null ? [] : named(value);
+        return id ? [{ kind, id, name: name ?? null, type, parent_id: null, amount: total(sharing) }] : [];
+      }),
+    );
+    return all.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(search.toLowerCase()));
+  };
   const answers: Record<string, () => unknown> = {
     "": () => ({
       tenant_name: "acme",
@@ -155,14 +261,17 @@ export function answer(of: Organisation, path: string, query: URLSearchParams): 
       last_result: { ...run, completed_at },
     }),
     "/runs": () => ({ items: [{ ...run, run_id: "1", status: "completed_with_errors", completed_at }] }),
+    "/health": () => healthOf(of),
     "/cost-categories": () => ({ items: [] }),
-    "/views": () => ({ items: [] }),
+    "/views": () => ({ items: of.views }),
     "/costs": costs,
+    "/chargebacks": () => page(rows.map((each) => listed(of, each))),
+    "/chargebacks/explain": () => explained(of, query),
     "/reconciliation": () => ({ start_date: start, end_date: end, currency: "USD", group_by: "day", days }),
     "/findings": () => ({ ...page(of.findings), currency: "USD", snoozed: 0 }),
     "/identities": () => page(entities.map(([identity_id, display_name]) => ({ identity_id, display_name }))),
     "/resources": () => page([]),
-    "/search": () => page(entities.map(([id, name]) => ({ kind: "identity", id, name, type: null, amount: null }))),
+    "/search": () => ({ items: found(), currency: "USD", start_date: start, end_date: end }),
     "/chargebacks/aggregate": () => ({
       buckets: [],
       currency: "USD",

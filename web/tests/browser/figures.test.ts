@@ -51,7 +51,7 @@ test("the tiles are the API's totals, and those are the sums of the file", async
     exact(costs.total.previous),
   ]);
   const nobody = rows.filter((each) => each.identity_id === "UNALLOCATED");
-  assert.equal(await tile("Without an owner").locator(".figure").getAttribute("title"), exact(total(nobody)));
+  assert.equal(await tile("No owner").locator(".figure").getAttribute("title"), exact(total(nobody)));
   await tile("Against the bill").getByText("Equal to the last digit").waitFor();
   await leave(found);
 });
@@ -226,7 +226,7 @@ test("what has no owner is the file's UNALLOCATED, reason by reason", async () =
   const issues: Issue[] = (costs.issues ?? []).filter((each) => each.unallocated);
   assert.equal(sum(issues.map((each) => read(each.amount))), total(rows));
   const found = await visit(`acme/unowned?${PERIOD}`);
-  const head = found.page.getByRole("heading", { name: /without an owner/ });
+  const head = found.page.getByRole("heading", { name: /has no owner/ });
   assert.equal(await head.locator(".num").getAttribute("title"), exact(total(rows)));
   const table = found.page.getByRole("region", { name: "Reasons" });
   assert.deepEqual(

@@ -52,7 +52,7 @@ test("the bill adds up to the service's total and to the provider's bill, and is
 
 test("the bill leads to statements in cents that add up, and each of these to its files", async () => {
   const { page, asked, close: leave } = await visit("acme/bill?period=2026-11&by=category:cost_center");
-  await page.getByRole("link", { name: "Statements", exact: true }).click();
+  await page.getByRole("navigation", { name: "Pages of Bill" }).getByRole("link", { name: "Statements" }).click();
   const list = page.getByRole("region", { name: "Statements" });
   await list.getByRole("row").first().waitFor();
   await hasAsked({ page, asked }, (each) => each.endsWith("/statements?period=2026-11&by=category:cost_center"));
@@ -139,7 +139,8 @@ test("filters without words of their own stay: in links, in questions, and as ch
   const chips = await page.locator(".chip .cut").allTextContents();
   assert.deepEqual(chips, ["Cluster is lkc-1", "Bill line is not 7", "Shade is dark"]);
   await hasAsked({ page, asked }, (each) => /\/costs\?.*&cluster_id=lkc-1&shade=dark$/.test(each));
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Rows" }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Explore" }).click();
+  await page.getByRole("navigation", { name: "Pages of Explore" }).getByRole("link", { name: "Rows" }).click();
   await page.getByRole("navigation", { name: "Kind of rows" }).waitFor();
   assert.equal(query(page.url()), "?period=7d&cluster_id=lkc-1&not.line_id=7&shade=dark");
   assert.equal(await page.getByText("know nothing of").count(), 0);

@@ -96,10 +96,12 @@ test("a reader goes through all pages, narrows, looks, finds and comes back", as
     page.waitForFunction((text) => document.activeElement?.getAttribute("aria-label") === text, label);
 
   for (const [key, title] of Object.entries({
-    b: "Bill",
+    b: "Months",
+    s: "Statements",
     t: "Topics",
     m: "Map",
     r: "Rows",
+    i: "Findings",
     u: "Unowned",
     d: "Days",
     o: "Cost categories",
@@ -169,7 +171,7 @@ test("a reader goes through all pages, narrows, looks, finds and comes back", as
   await settled(page);
 
   await press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.getByRole("dialog", { name: "Help" }).waitFor();
   await press("Escape");
   await leave(found);
 });

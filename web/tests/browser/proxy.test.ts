@@ -76,13 +76,14 @@ test("the list of tenants is not for everybody: alice types her tenant, finance 
   await leave(finance);
 });
 
-test("the documentation of the API is one link away, and asks this service", async () => {
+test("the help leads to the documentation of the API, which asks this service", async () => {
   const found = await as("finance");
   const { page } = found;
   await found.open(`acme/views`);
+  await page.getByRole("link", { name: "Help", exact: true }).click();
   const [docs] = await Promise.all([
     page.context().waitForEvent("page"),
-    page.getByRole("link", { name: "API", exact: true }).click(),
+    page.getByRole("link", { name: "its documentation" }).click(),
   ]);
   await docs.getByRole("heading", { name: /^Chargeback/, level: 1 }).waitFor();
   assert.equal(docs.url(), new URL("../docs", PROXY).href);

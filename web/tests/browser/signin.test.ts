@@ -100,7 +100,7 @@ test("what Apache lets pass only after a sign-in is told by the page when the se
   const whole = await costsOf("acme", PERIOD);
   assert.equal(await page.locator(".lead").getAttribute("title"), exact(whole.total.amount));
   await page.context().clearCookies();
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Bill" }).click();
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Bill" }).click();
   await page.getByRole("heading", { name: "You are not signed in" }).first().waitFor();
   await page.getByText("Load the page again to sign in.").first().waitFor();
   await leave(found);

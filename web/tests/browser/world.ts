@@ -71,6 +71,7 @@ const ANSWERS: readonly [RegExp, string][] = [
   [/\/unit-costs$/, "unit_costs"],
   [/\/findings$/, "findings"],
   [/\/graph\/diff$/, "graph"],
+  [/\/acme\/health$/, "health"],
   [/\/reconciliation$/, "reconciliation"],
   [/\/statements$/, "statements"],
   [/\/statement$/, "statement"],

@@ -14,6 +14,8 @@ from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.model.days import instants
 from chargeback.reports.answers import Instant, ResponseModel
+from chargeback.reports.health import HealthAnswer, health
+from chargeback.store.control.days import read_days
 from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.runs import latest_runs
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -146,6 +148,20 @@ def _coverage(reader: TenantReader, last: date | None) -> list[TagKeyCoverage]:
 def list_runs(request: Control, params: Annotated[RunsQuery, Query()]) -> RunList:
     """Return the last runs, newest first, including the current one. Runs are kept for 90 days."""
     return RunList(items=[_run(row) for row in latest_runs(request.connection, params.limit)])
+
+
+@router.get("/health", needs=Right.READ, whole=True)
+def show_health(request: Control, _params: Annotated[TenantsQuery, Query()]) -> HealthAnswer:
+    """Return what is wrong with a tenant's data, the worst first: days that wait or lack something, the last run, a
+    suspension; each with its causes, what to do about it, and what ends it. Parameters are ignored."""
+    tenant = request.tenant
+    return health(
+        read_days(request.connection),
+        pipeline_state(request.connection),
+        lookback_days=tenant.lookback_days,
+        has_topics=tenant.topic_attribution_status == "enabled",
+        topic_error=tenant.topic_attribution_error,
+    )
 
 
 def _run(row: RowMapping) -> RunItem:

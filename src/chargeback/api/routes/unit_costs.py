@@ -1,6 +1,6 @@
 """What one unit of usage cost."""
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Query
@@ -16,14 +16,13 @@ from chargeback.api.routing import Files, Routes
 from chargeback.api.selecting import (
     CATEGORY_GROUPS,
     MAX_GROUPS,
-    USUAL_PERIOD,
     CostColumns,
     DatasetQuery,
+    UsualPeriodQuery,
     check_columns,
     column_or_tag,
 )
 from chargeback.api.tenant_requests import Facts
-from chargeback.reports.periods import Period
 from chargeback.reports.unit_costs import UNIT_MEASURES, Per, UnitCostsAnswer, UnitCostSums, unit_costs_answer
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 
@@ -31,7 +30,7 @@ from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, D
 GROUPS = tuple(dict.fromkeys((*CHARGEBACKS.groups, *TOPIC_ATTRIBUTIONS.groups)))
 
 
-class UnitCostsQuery(CostColumns, CurrencyParameter, DatasetQuery):
+class UnitCostsQuery(CostColumns, CurrencyParameter, UsualPeriodQuery, DatasetQuery):
     """Parameters of unit costs."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
@@ -74,12 +73,6 @@ class UnitCostsQuery(CostColumns, CurrencyParameter, DatasetQuery):
         if wrong:
             errors.append(InvalidParameter("group_by", f"should not have {', '.join(wrong)} with this `per`"))
         return errors
-
-    def chosen_period(self, lookback_days: int, last: date | None) -> Period:
-        """The days that are meant: without any, the last 30 that are calculated."""
-        usual = self.period is None and self.start_date is None and self.end_date is None
-        params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
-        return super(UnitCostsQuery, params).chosen_period(lookback_days, last)
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])

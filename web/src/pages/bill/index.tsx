@@ -17,10 +17,9 @@ import { Toolbar } from "../../ui/toolbar";
 import { type Dates, resolve, wholeMonths } from "../../url/period";
 import { during, extra } from "../../url/view";
 import { leadingTag, USUAL } from "../costs/facts";
-import { isStated, statements } from "../statement/address";
 import { statement } from "./statement";
 import { StatementTable } from "./table";
-import { TieOut } from "./tieout";
+import { MonthsAgainstTheBill } from "./tieout";
 
 const PARTS = "product_type";
 
@@ -102,7 +101,7 @@ function Months({ tenant, answer, columns, dates, isWhole }: MonthsProps) {
         tenant={tenant}
         names={{ ...answer.names, ...named }}
       />
-      {seesAll && isWhole && <TieOut tenant={tenant} dates={dates} total={answer.total_amount} />}
+      {seesAll && isWhole && <MonthsAgainstTheBill tenant={tenant} dates={dates} total={answer.total_amount} />}
     </Card>
   );
 }
@@ -118,11 +117,6 @@ function Choices({ tenant, by, parted }: { tenant: Tenant; by: string; parted: b
         <a className="button" href={here.to(extra(here.view, "parts", parted ? null : "1"))} data-replace="">
           {parted && <Icon name="check" />}
           With products
-        </a>
-      )}
-      {isStated(by) && (
-        <a className="button" href={here.to(statements(here.view, by), "statement")}>
-          Statements
         </a>
       )}
       <a className="button" href={here.to(extra(here.view, "digits", cents ? null : "cents"))} data-replace="">

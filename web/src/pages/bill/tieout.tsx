@@ -1,16 +1,20 @@
+/** What was charged beside what the provider billed. */
+import type { ReactNode } from "react";
 import { useReconciliation } from "../../api/questions";
-import type { Tenant } from "../../api/shapes";
+import type { StatementTie, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count } from "../../format/days";
+import { count, month } from "../../format/days";
 import { read, sum } from "../../money/money";
+import { Exact } from "../../ui/card";
+import { Fact } from "../../ui/fact";
+import { Icon } from "../../ui/icons";
 import { Answered, Bone } from "../../ui/states";
-import { AgainstTheBill } from "../../ui/tieout";
 import type { Dates } from "../../url/period";
 import { during } from "../../url/view";
 import { isCalculated } from "../costs/days";
 
 /** What the provider billed for the same days, beside what this bill charges. */
-export function TieOut({ tenant, dates, total }: { tenant: Tenant; dates: Dates; total: string }) {
+export function MonthsAgainstTheBill({ tenant, dates, total }: { tenant: Tenant; dates: Dates; total: string }) {
   const here = useHere();
   const query = useReconciliation(tenant.tenant_name, during(here.view, dates.start, dates.end));
   return (
@@ -40,5 +44,62 @@ export function TieOut({ tenant, dates, total }: { tenant: Tenant; dates: Dates;
         );
       }}
     </Answered>
+  );
+}
+
+/** All statements of a month beside what the provider billed. */
+export function StatementsAgainstTheBill({
+  tie,
+  period,
+  currency,
+}: {
+  tie: StatementTie;
+  period: string;
+  currency: string;
+}) {
+  const unlessZero = (name: string, amount: string): [string, string][] =>
+    read(amount) === 0n ? [] : [[name, amount]];
+  return (
+    <AgainstTheBill
+      isEqual={read(tie.difference) === 0n}
+      amounts={[
+        [`All statements of ${month(period)}`, tie.statements.amount],
+        ["Billed for calculated days", tie.billed.amount],
+        ...unlessZero("Of days that are calculated again", tie.outdated.amount),
+        ["Difference", tie.difference],
+        ...unlessZero("Billed and not calculated yet", tie.pending.amount),
+      ]}
+      currency={currency}
+    />
+  );
+}
+
+/** Amounts beside what the provider billed, and whether they are equal to the last digit. */
+function AgainstTheBill({
+  isEqual,
+  amounts,
+  currency,
+  children,
+}: {
+  isEqual: boolean;
+  amounts: [name: string, amount: string | bigint][];
+  currency: string;
+  children?: ReactNode;
+}) {
+  return (
+    <section className="tieout" aria-label="Against the provider’s bill">
+      <p className={`state ${isEqual ? "good" : "bad"}`}>
+        <Icon name={isEqual ? "check" : "warning"} />
+        {isEqual ? "Equal to the provider’s bill, to the last digit" : "Not equal to the provider’s bill"}
+      </p>
+      <dl className="facts-list">
+        {amounts.map(([name, amount]) => (
+          <Fact key={name} name={name}>
+            <Exact amount={amount} currency={currency} />
+          </Fact>
+        ))}
+      </dl>
+      {children}
+    </section>
   );
 }

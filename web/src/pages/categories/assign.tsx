@@ -20,24 +20,24 @@ export interface Subject {
 }
 
 const KINDS: Record<Subject["kind"], string> = {
-  identity: "Identities without a value",
-  resource: "Resources without an owner",
+  identity: "Not assigned",
+  resource: "No owner",
 };
 
 interface Props {
   categories: readonly string[];
   subjects: readonly Subject[];
-  /** The one that is chosen at first. */
+  /** The one that is chosen at first; without it, all of them are meant. */
   first?: string;
 }
 
 interface Chosen {
   key: string;
-  rule: Rule;
+  rules: readonly Rule[];
   reason: string;
 }
 
-/** Give one identity, or what a resource has without an owner, a value from a day on: a rule before all others. */
+/** Give identities, or what resources have without an owner, a value from a day on: rules before all others. */
 export function Assign({ categories, subjects, first }: Props) {
   const { tenant } = useHere();
   const [key, setKey] = useState(categories[0] ?? "");
@@ -50,15 +50,14 @@ export function Assign({ categories, subjects, first }: Props) {
   const preview = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const { subject, value, from, reason } = texts(event.currentTarget, "subject", "value", "from", "reason");
-    const found = subjects[Number(subject)];
-    if (!found) return;
-    const rule: Rule = {
-      match: matchOf(found),
-      assign: value,
-      ...(from && { valid_from: from }),
-      ...(reason && { reason }),
-    };
-    setChosen({ key, rule, reason });
+    const meant = first === undefined ? subjects : subjects.filter((_, n) => n === Number(subject));
+    const rules = kinds.flatMap((kind): Rule[] => {
+      const ids = meant.filter((each) => each.kind === kind).map((each) => each.id);
+      if (ids.length === 0) return [];
+      const rest = { ...(from && { valid_from: from }), ...(reason && { reason }) };
+      return [{ match: matchOf(kind, ids), assign: value, ...rest }];
+    });
+    if (rules.length) setChosen({ key, rules, reason });
   };
 
   return (
@@ -76,30 +75,7 @@ export function Assign({ categories, subjects, first }: Props) {
             </select>
           </label>
         )}
-        <label>
-          Who
-          <select
-            className="field"
-            name="subject"
-            defaultValue={Math.max(
-              0,
-              subjects.findIndex((each) => each.id === first),
-            )}
-          >
-            {kinds.map((kind) => {
-              const own = subjects.flatMap((each, n) => (each.kind === kind ? [{ ...each, n }] : []));
-              return (
-                <optgroup key={kind} label={KINDS[kind]}>
-                  {own.map((each) => (
-                    <option key={each.id} value={each.n}>
-                      {label(`${kind}_id`, each.id, each.name).name}
-                    </option>
-                  ))}
-                </optgroup>
-              );
-            })}
-          </select>
-        </label>
+        {first !== undefined && <WhoField subjects={subjects} first={first} />}
         <label>
           Value
           <input className="field" name="value" required maxLength={255} list={list} autoComplete="off" />
@@ -133,9 +109,39 @@ export function Assign({ categories, subjects, first }: Props) {
   );
 }
 
-/** Of a resource, only what nobody owns is meant. */
-export function matchOf({ kind, id }: Subject): Match {
-  const exactly = { [kind]: { exact: [id] } };
+function WhoField({ subjects, first }: { subjects: readonly Subject[]; first: string }) {
+  const kinds = [...new Set(subjects.map((each) => each.kind))];
+  return (
+    <label>
+      Who
+      <select
+        className="field"
+        name="subject"
+        defaultValue={Math.max(
+          0,
+          subjects.findIndex((each) => each.id === first),
+        )}
+      >
+        {kinds.map((kind) => {
+          const own = subjects.flatMap((each, n) => (each.kind === kind ? [{ ...each, n }] : []));
+          return (
+            <optgroup key={kind} label={KINDS[kind]}>
+              {own.map((each) => (
+                <option key={each.id} value={each.n}>
+                  {label(`${kind}_id`, each.id, each.name).name}
+                </option>
+              ))}
+            </optgroup>
+          );
+        })}
+      </select>
+    </label>
+  );
+}
+
+/** Of resources, only what has no owner is meant. */
+export function matchOf(kind: Subject["kind"], ids: readonly string[]): Match {
+  const exactly = { [kind]: { exact: ids } };
   return kind === "identity" ? exactly : { all: [{ identity: [NOBODY] }, exactly] };
 }
 
@@ -144,7 +150,7 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
   const name = here.tenant ?? "";
   const client = useQueryClient();
   const [base, setBase] = useState(found);
-  const document = withRule(documentOf(base.body), chosen.rule);
+  const document = chosen.rules.reduceRight(withRule, documentOf(base.body));
   const trial = useDryRun(name, chosen.key, document, here.view);
   const save = useMutation({
     mutationFn: () => saveCategory(name, chosen.key, document, chosen.reason, base.etag),

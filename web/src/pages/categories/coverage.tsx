@@ -7,7 +7,7 @@ import { dimension, label, UNASSIGNED } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
-import { Answered, Bone } from "../../ui/states";
+import { Answered, Bone, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
 import { Assign } from "./assign";
@@ -27,6 +27,7 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
   return (
     <Card
       title={dimension(`category:${category.key}`)}
+      term="category"
       note={`version ${category.version}, ${instant(category.at)}, by ${category.who}${category.reason ? `: ${category.reason}` : ""}`}
       action={
         <>
@@ -46,7 +47,7 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
         </>
       }
     >
-      <Answered answer={query} skeleton={<Bone height={5} />}>
+      <Answered answer={query} skeleton={<Bone height={5.8} />}>
         {(found) => <Covered found={found} />}
       </Answered>
     </Card>
@@ -79,7 +80,7 @@ export function RulesCard({ categoryKey, document }: { categoryKey: string; docu
     sum(found.by_rule.filter((each) => (each.rule?.index ?? null) === index).map((each) => read(each.amount)));
   return (
     <Card title="Rules" note={`${count(rules.length, "rule")}; the first that matches decides`}>
-      <Answered answer={query} skeleton={<Bone height={12} />}>
+      <Answered answer={query} skeleton={<BoneTable rows={rules.length + 2} />}>
         {(found) => (
           <Table
             className="tall"
@@ -125,7 +126,7 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
   const query = useCoverage(here.tenant ?? "", categoryKey, here.view);
   const [chosen, setChosen] = useState<string | null>(null);
   return (
-    <Card title="Not assigned" note="by identity, the highest cost first">
+    <Card title="Not assigned" term="not-assigned" note="by identity, the highest cost first">
       <Answered answer={query} skeleton={<Bone height={12} />}>
         {(found) =>
           found.top_unassigned.length === 0 ? (

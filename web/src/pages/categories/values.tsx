@@ -4,7 +4,7 @@ import { inTime } from "../../format/days";
 import { read, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { sumsFile } from "../../ui/csv";
-import { Answered, Bone } from "../../ui/states";
+import { Answered, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
 import { type CategoryDocument, nameIn, sumsOf, treeOf, type ValueRow } from "./document";
@@ -21,7 +21,7 @@ export function ValuesCard({ categoryKey, document }: { categoryKey: string; doc
       note="own: by the rules; then what values hand on"
       file={sumsFile(name, here.view, [by], { values: Object.keys(document.values ?? {}).length + 1, days: 30 })}
     >
-      <Answered answer={query} skeleton={<Bone height={16} />}>
+      <Answered answer={query} skeleton={<BoneTable rows={Object.keys(document.values ?? {}).length + 3} />}>
         {(found) => (
           <ValuesTable
             rows={treeOf(document, sumsOf(found.buckets, by))}

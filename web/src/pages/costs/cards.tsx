@@ -185,8 +185,7 @@ export function IssuesCard({ costs }: { costs: Costs }) {
               <b className="name">{reason(each.reason)}</b>
               <Amount amount={each.amount} currency={costs.currency} />
               <span className="note">
-                {each.unallocated ? "charged to nobody" : "split by the next way of the policy"} ·{" "}
-                {count(each.rows, "row")}
+                {each.unallocated ? "no owner" : "split by the next way of the policy"} · {count(each.rows, "row")}
               </span>
             </a>
           </li>

@@ -29,7 +29,7 @@ function Total({ costs }: { costs: Costs }) {
   const { comparable, why } = comparison(costs);
   const usage = ratio(read(total.usage), amount);
   return (
-    <Card title="Total" className="tile">
+    <Card title="Total" term="shared" className="tile">
       <p className="figure lead" title={exact(amount, currency)}>
         {money(amount, currency)}
       </p>
@@ -75,7 +75,7 @@ function MonthEnd({ costs: { forecast, currency } }: { costs: Costs }) {
   ];
   const spent = expected > 0n ? Math.max(0, Math.min(1, pixels(actual) / pixels(expected))) : 0;
   return (
-    <Card title={`By ${brief(forecast.until)}`} className="tile">
+    <Card title={`By ${brief(forecast.until)}`} term="forecast" className="tile">
       <p className="figure" title={`${exact(expected, currency)}. ${forecast.method}`}>
         <span className="approx">≈ </span>
         {about(expected, currency)}
@@ -102,7 +102,7 @@ function WithoutOwner({ costs }: { costs: Costs }) {
   const here = useHere();
   const amount = read(total.unallocated);
   return (
-    <Card title="Without an owner" className="tile">
+    <Card title="No owner" term="no-owner" className="tile">
       <p className="figure" title={exact(amount, currency)}>
         {money(amount, currency)}
       </p>
@@ -141,7 +141,7 @@ function AgainstTheBill({ days }: { days: readonly DayFacts[] }) {
   const here = useHere();
   const { text, tone } = verdictOf(days);
   return (
-    <Card title="Against the bill" className="tile">
+    <Card title="Against the bill" term="equal" className="tile">
       <p className="verdict">
         <Icon name={tone === "good" ? "check" : "warning"} className={tone} />
         {text}

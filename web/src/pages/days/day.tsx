@@ -31,7 +31,7 @@ export function DayDrawer({ day, currency, onClose }: Props) {
         <Fact name={`Charged, in ${grouped(day.rows)} rows`}>
           <Exact amount={day.charged} currency={currency} />
         </Fact>
-        <Fact name="To nobody">
+        <Fact name="No owner">
           <Exact amount={day.unallocated} currency={currency} />
         </Fact>
         <Fact name="Policies">{POLICIES[day.policies ?? ""] ?? "not known"}</Fact>

@@ -16,6 +16,7 @@ import { during } from "../../url/view";
 import { isCalculated, verdictOf, Waiting } from "../costs/days";
 import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
+import { HealthCards } from "./health";
 import { Runs } from "./runs";
 
 /** Complete? Equal to the bill? Day by day, with the runs that made it. */
@@ -34,6 +35,7 @@ export function DaysPage() {
         </a>
         <RunControls shown={shown} />
       </Toolbar>
+      <HealthCards />
       <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) =>
           found.days.length === 0 ? (
@@ -59,6 +61,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
   return (
     <Card
       title={verdictOf(days).text}
+      term={days.some((each) => each.state === "pending") ? "waiting" : "equal"}
       note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
       file={billingFile(here.tenant ?? "", here.view)}
     >
@@ -71,7 +74,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
           { name: "Billed", end: true },
           { name: "Charged", end: true },
           { name: "Difference", end: true },
-          { name: "To nobody", end: true },
+          { name: "No owner", end: true },
           { name: "Rows", end: true },
           "Topics",
           "History",

@@ -1,4 +1,3 @@
-import { useState } from "react";
 import { get, type Query } from "../../api/client";
 import type { Row } from "../../api/shapes";
 import { useHere } from "../../app/router";
@@ -9,7 +8,7 @@ import type { Column } from "../../ui/virtual";
 import { extra } from "../../url/view";
 import { LongList, type RowsAsked } from "./list";
 import { Thing } from "./thing";
-import { Why } from "./why";
+import { useExplain } from "./why";
 
 const ORDERS: Record<string, { name: string; query: Query<"/chargebacks"> }> = {
   day: { name: "By day", query: {} },
@@ -23,42 +22,31 @@ export function Charges({ asked, currency }: { asked: RowsAsked; currency: strin
   const name = here.tenant ?? "";
   const chosen = here.view.extra.sort ?? "day";
   const query = { ...asked.query, names: true, ...ORDERS[chosen]?.query };
-  const [why, setWhy] = useState<Row | null>(null);
   return (
-    <>
-      <LongList<Row>
-        one="row"
-        note="one share of one billing line each; press one to see why"
-        list={["/chargebacks", name, query, asked.filters]}
-        fetch={(page, page_size, signal) =>
-          get(name, "/chargebacks", { ...asked, query: { ...query, page, page_size } }, signal)
-        }
-        columns={columnsOf(currency)}
-        onOpen={(row) => setWhy(row.metadata.explain ? row : null)}
-        action={
-          <nav className="segments" aria-label="Order">
-            {Object.entries(ORDERS).map(([key, each]) => (
-              <a
-                key={key}
-                href={here.to(extra(here.view, "sort", key === "day" ? null : key))}
-                data-replace=""
-                aria-current={chosen === key ? "true" : undefined}
-              >
-                {each.name}
-              </a>
-            ))}
-          </nav>
-        }
-      />
-      {why && (
-        <Why
-          link={String(why.metadata.explain)}
-          currency={currency}
-          categories={why.categories}
-          onClose={() => setWhy(null)}
-        />
-      )}
-    </>
+    <LongList<Row>
+      one="row"
+      note="one share of one billing line each; press one to see why"
+      list={["/chargebacks", name, query, asked.filters]}
+      fetch={(page, page_size, signal) =>
+        get(name, "/chargebacks", { ...asked, query: { ...query, page, page_size } }, signal)
+      }
+      columns={columnsOf(currency)}
+      onOpen={useExplain()}
+      action={
+        <nav className="segments" aria-label="Order">
+          {Object.entries(ORDERS).map(([key, each]) => (
+            <a
+              key={key}
+              href={here.to(extra(here.view, "sort", key === "day" ? null : key))}
+              data-replace=""
+              aria-current={chosen === key ? "true" : undefined}
+            >
+              {each.name}
+            </a>
+          ))}
+        </nav>
+      }
+    />
   );
 }
 

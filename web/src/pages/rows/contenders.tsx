@@ -2,6 +2,7 @@ import { useId, useState } from "react";
 import type { Explained } from "../../api/shapes";
 import { count } from "../../format/days";
 import { grouped, percent } from "../../format/money";
+import { Digits } from "../../ui/digits";
 import { Table } from "../../ui/table";
 import { type Contender, contendersOf } from "./steps";
 
@@ -25,7 +26,7 @@ export function Contenders({ found, ask, more }: Props) {
               <th scope="row">
                 <Who each={each} ask={ask} />
               </th>
-              <td className="end num">{each.value === null ? "equal" : grouped(each.value)}</td>
+              <td className="end">{each.value === null ? "equal" : <Digits text={grouped(each.value)} />}</td>
               <td className="end num">{percent(Number(each.ratio), 2)}</td>
             </tr>
           ))}

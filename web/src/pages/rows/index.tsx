@@ -11,6 +11,7 @@ import { apiQuery, extra } from "../../url/view";
 import { Charges } from "./charges";
 import { Lines } from "./lines";
 import { TopicRows } from "./topics";
+import { Why } from "./why";
 
 /** The kinds of rows: what the API calls the list, and what the page calls it. */
 const CHARGES = { list: "/chargebacks", file: "rows", name: "Charges" } as const;
@@ -62,6 +63,13 @@ export function RowsPage() {
           </a>
         ))}
       </nav>
+      {tab !== "lines" && view.extra.why && (
+        <Why
+          list={tab === "topics" ? "/topic-attributions" : "/chargebacks"}
+          asked={view.extra.why}
+          currency={currency}
+        />
+      )}
       {tab === "lines" ? (
         <Lines asked={asked} currency={currency} />
       ) : tab === "topics" ? (

@@ -1,15 +1,37 @@
-import { useRegisters } from "../../api/categories";
-import type { CategoryPart } from "../../api/shapes";
+import { present } from "../../api/answer";
+import { useCategories, useRegisters } from "../../api/categories";
+import { useOf } from "../../api/questions";
+import type { Explained, Row, TopicRow } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { dimension, label } from "../../format/names";
 import { Exact } from "../../ui/card";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
 
-export type Parts = Readonly<Record<string, readonly CategoryPart[]>>;
+interface Props {
+  list: "/chargebacks" | "/topic-attributions";
+  asked: string;
+  found: Explained;
+  currency: string;
+}
 
-/** Whose the amount of a row is by each cost category, and which part of it. */
-export function PartsOf({ categories, currency }: { categories: Parts; currency: string }) {
+/** Whose an explained amount is by each cost category, and which part of it: its row of the list says so. */
+export function PartsOf({ list, asked, found, currency }: Props) {
+  const here = useHere();
+  const tenant = here.tenant ?? "";
+  const has = present(useCategories(tenant))?.items.length;
+  const who = "topic_name" in found ? ["topic_name", found.topic_name] : ["identity_id", found.identity_id];
+  const filters = [["line_id", found.line_id], who].map(([key = "", value = ""]) => ({ key, value, not: false }));
+  const as_of = new URLSearchParams(asked).get("as_of");
+  const query = { start_date: found.date, end_date: found.date, ...(as_of && { as_of }) };
+  const rows = present(useOf(tenant, list, { query, filters }, Boolean(has) && found.row !== null))?.items;
+  const linked = (row: Row | TopicRow) => String(row.metadata.explain ?? "").split("?")[1] ?? "";
+  const wanted = new URLSearchParams(asked).toString();
+  const row = rows?.find((each) => new URLSearchParams(linked(each)).toString() === wanted);
+  return row?.categories ? <Parts categories={row.categories} currency={currency} /> : null;
+}
+
+function Parts({ categories, currency }: { categories: NonNullable<Row["categories"]>; currency: string }) {
   const here = useHere();
   const keys = Object.keys(categories).sort();
   const registers = useRegisters(

@@ -3,6 +3,7 @@ import type { Explained } from "../../api/shapes";
 import { full } from "../../format/days";
 import { exact, grouped, percent } from "../../format/money";
 import { code, label, method, nameOfPayer } from "../../format/names";
+import { Digits } from "../../ui/digits";
 import { PolicyText } from "./policy";
 
 /** One step from the bill to an amount, in words. */
@@ -83,9 +84,9 @@ function share(found: Explained): Step {
     mine.value === null || evidence.total === null ? (
       `${who} has one of ${contendersOf(found).some((each) => each.id === null) ? "several" : evidence.contenders_total} equal shares`
     ) : (
-      <span className="num">
-        {who}: {grouped(mine.value)} of {grouped(evidence.total)}
-      </span>
+      <>
+        {who}: <Digits text={grouped(mine.value)} /> of <Digits text={grouped(evidence.total)} />
+      </>
     );
   return { title, text, share: part, note: [evidence.measure, percent(part, 4)].filter(Boolean).join(" · ") };
 }

@@ -1,4 +1,3 @@
-import { useState } from "react";
 import { get } from "../../api/client";
 import type { TopicRow } from "../../api/shapes";
 import { useHere } from "../../app/router";
@@ -7,33 +6,22 @@ import { attribution, code } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
 import { LongList, type RowsAsked } from "./list";
-import { Why } from "./why";
+import { useExplain } from "./why";
 
 /** Every part of a line of a cluster that one of its topics has. */
 export function TopicRows({ asked, currency }: { asked: RowsAsked; currency: string }) {
   const name = useHere().tenant ?? "";
-  const [why, setWhy] = useState<TopicRow | null>(null);
   return (
-    <>
-      <LongList<TopicRow>
-        one="row"
-        note="one topic's part of one billing line each; press one to see why"
-        list={["/topic-attributions", name, asked.query, asked.filters]}
-        fetch={(page, page_size, signal) =>
-          get(name, "/topic-attributions", { ...asked, query: { ...asked.query, page, page_size } }, signal)
-        }
-        columns={columnsOf(currency)}
-        onOpen={(row) => setWhy(row.metadata.explain ? row : null)}
-      />
-      {why && (
-        <Why
-          link={String(why.metadata.explain)}
-          currency={currency}
-          categories={why.categories}
-          onClose={() => setWhy(null)}
-        />
-      )}
-    </>
+    <LongList<TopicRow>
+      one="row"
+      note="one topic's part of one billing line each; press one to see why"
+      list={["/topic-attributions", name, asked.query, asked.filters]}
+      fetch={(page, page_size, signal) =>
+        get(name, "/topic-attributions", { ...asked, query: { ...asked.query, page, page_size } }, signal)
+      }
+      columns={columnsOf(currency)}
+      onOpen={useExplain()}
+    />
   );
 }
 

@@ -1,43 +1,49 @@
 import { useState } from "react";
 import { EXPLAIN, useExplained } from "../../api/questions";
 import type { Explained } from "../../api/shapes";
-import { useHere } from "../../app/router";
+import { go, goBack, useHere } from "../../app/router";
 import { full } from "../../format/days";
 import { exact, split } from "../../format/money";
 import { label } from "../../format/names";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
-import { readView, toggle } from "../../url/view";
+import { extra, readView, toggle } from "../../url/view";
 import { Contenders } from "./contenders";
-import { type Parts, PartsOf } from "./parts";
+import { PartsOf } from "./parts";
 import { Revisions } from "./revisions";
 import { stepsOf } from "./steps";
 
+/** Open the explanation that a row links to, if it does. It has an address: Back closes it, and it can be sent. */
+export function useExplain(): (row: { metadata: { explain?: unknown } }) => void {
+  const here = useHere();
+  return ({ metadata: { explain } }) => {
+    const asked = String(explain ?? "").split("?")[1];
+    if (asked) go(here.to(extra(here.view, "why", asked)));
+  };
+}
+
 interface Props {
-  /** The link to the explanation, as the metadata of a row has it. */
-  link: string;
+  list: "/chargebacks" | "/topic-attributions";
+  /** Which row of the list it is, as the explanation is asked for it. */
+  asked: string;
   currency: string;
-  /** The values of the row by cost category, where there are any. */
-  categories?: Parts | null | undefined;
-  onClose: () => void;
 }
 
 /** Why this amount: from the bill to the share, step by step, and who shares it. */
-export function Why({ link, currency, categories, onClose }: Props) {
+export function Why({ list, asked, currency }: Props) {
   const here = useHere();
-  const [asked, setAsked] = useState(link);
   const [listed, setListed] = useState(EXPLAIN);
-  const query = useExplained(here.tenant ?? "", asked, listed);
+  const query = useExplained(here.tenant ?? "", `${list.slice(1)}/explain?${asked}`, listed);
   return (
-    <Drawer title="Why this amount?" onClose={onClose}>
+    <Drawer title="Why this amount?" onClose={() => goBack(here.to(extra(here.view, "why", null)))}>
       <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) => (
           <>
             <Told found={found} currency={currency} />
-            {categories && asked === link && <PartsOf categories={categories} currency={currency} />}
+            <PartsOf list={list} asked={asked} found={found} currency={currency} />
             <Contenders
               found={found}
-              ask={(who) => setAsked(other(asked, who))}
+              ask={(who) => go(here.to(extra(here.view, "why", other(asked, who))), { replace: true })}
               more={() => setListed((most) => Math.min(most * 5, 1000))}
             />
             <Revisions found={found} currency={currency} />
@@ -49,12 +55,11 @@ export function Why({ link, currency, categories, onClose }: Props) {
   );
 }
 
-/** The same link for another identity, or another topic. */
-export function other(link: string, who: string): string {
-  const [path = "", query = ""] = link.split("?");
-  const params = new URLSearchParams(query);
+/** The same question about another identity, or another topic. */
+function other(asked: string, who: string): string {
+  const params = new URLSearchParams(asked);
   params.set(params.has("topic_name") ? "topic_name" : "identity_id", who);
-  return `${path}?${params}`;
+  return params.toString();
 }
 
 function Told({ found, currency }: { found: Explained; currency: string }) {

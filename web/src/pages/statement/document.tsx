@@ -12,10 +12,10 @@ import { CsvLink } from "../../ui/csv";
 import { Fact } from "../../ui/fact";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
+import { StatementsAgainstTheBill } from "../bill/tieout";
 import { statements } from "./address";
 import { Cents, nameOf } from "./amount";
 import { Replies } from "./replies";
-import { TieOut } from "./tieout";
 
 const KINDS: Record<Statement["lines"][number]["kind"], string> = {
   direct: "Direct",
@@ -36,7 +36,9 @@ export function StatementView({ found }: { found: Statement }) {
       <Head found={found} />
       <Card title="What it is made of">
         <Lines found={found} />
-        {found.tie_out && <TieOut tie={found.tie_out} period={found.start_date} currency={found.currency} />}
+        {found.tie_out && (
+          <StatementsAgainstTheBill tie={found.tie_out} period={found.start_date} currency={found.currency} />
+        )}
       </Card>
       <Replies found={found} />
       <div className="cards">

@@ -11,11 +11,11 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { resolve, wholeMonths } from "../../url/period";
+import { StatementsAgainstTheBill } from "../bill/tieout";
 import { leadingTag } from "../costs/facts";
 import { isStated, statementOf, VALUE } from "./address";
 import { Cents, nameOf } from "./amount";
 import { StatementView } from "./document";
-import { TieOut } from "./tieout";
 
 /** The statements of a month: all of them, or the one of a value. */
 export function StatementPage() {
@@ -145,7 +145,9 @@ function Listed({ found }: { found: Statements }) {
           </tr>
         ))}
       </Table>
-      {found.tie_out && <TieOut tie={found.tie_out} period={found.start_date} currency={found.currency} />}
+      {found.tie_out && (
+        <StatementsAgainstTheBill tie={found.tie_out} period={found.start_date} currency={found.currency} />
+      )}
     </Card>
   );
 }

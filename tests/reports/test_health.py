@@ -1,0 +1,98 @@
+"""What is wrong is said, the worst first, with its cause and what ends it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from chargeback.reports.health import HealthAnswer, health
+from chargeback.store.control.days import METRICS, DatasetDay, DatasetState, DayState
+from chargeback.store.control.pipeline_state import PipelineState
+
+FIRST = date(2026, 11, 1)
+DONE = DatasetDay(DatasetState.CURRENT, is_measured=True, fingerprint="f", rows=3, revision=1)
+
+
+def _days(count: int, start: int = 0, **changes: Any) -> list[DayState]:
+    usual: dict[str, Any] = {
+        "billing_gathered": True,
+        "resources_gathered": True,
+        "gathered_at": datetime(2026, 11, 20, 5, tzinfo=UTC),
+        "chargebacks": DONE,
+    }
+    return [DayState(FIRST + timedelta(days=start + day), **(usual | changes)) for day in range(count)]
+
+
+def _health(states: list[DayState], errors: list[str] | None = None, **more: Any) -> HealthAnswer:
+    ended: Any = None if errors is None else {"errors": errors, "outcome": more.pop("outcome", "completed_with_errors")}
+    state = PipelineState(
+        is_running=False,
+        stage=None,
+        stage_date=None,
+        suspended_because=more.pop("suspended", None),
+        last_ended=ended,
+        last_outcome=None,
+        last_at=None,
+    )
+    return health(states, state, lookback_days=35, has_topics=False, topic_error=more.pop("topic_error", None))
+
+
+def test_nothing_is_wrong() -> None:
+    """Every source has answered for every day."""
+    found = _health(_days(3), errors=[], outcome="completed")
+    assert (found.state, found.problems, found.days_calculated) == ("ok", [], 3)
+    assert [(each.source, each.days, each.error) for each in found.sources] == [
+        ("bill", 3, None),
+        ("inventory", 3, None),
+        ("metrics", 3, None),
+    ]
+
+
+def test_the_worst_comes_first() -> None:
+    """A suspension, then days that wait, the latest first, then what may still change."""
+    less = {METRICS: "the source answered 401"}
+    states = [
+        *_days(2, incomplete=less),
+        *_days(2, 2, chargebacks=DatasetDay(), error="the bill is empty"),
+        *_days(1, 4),
+        *_days(1, 5, chargebacks=DatasetDay(), error="the bill is empty"),
+        *_days(1, 6, chargebacks=DatasetDay(DatasetState.DUE)),
+        *_days(1, 7, chargebacks=DatasetDay(), resources_gathered=False),
+    ]
+    found = _health(
+        states, errors=["2026-11-06: the bill is empty"], suspended="The key is not valid.", topic_error="x"
+    )
+    assert [
+        (each.kind, each.severity, each.start_date and each.start_date.day, each.days) for each in found.problems
+    ] == [
+        ("suspended", "bad", None, 0),
+        ("days_waiting", "bad", 8, 1),
+        ("days_waiting", "bad", 7, 1),
+        ("days_waiting", "bad", 6, 1),
+        ("days_waiting", "bad", 3, 2),
+        ("run_failed", "warning", None, 0),
+        ("days_incomplete", "warning", 1, 2),
+        ("topics_misconfigured", "warning", None, 0),
+    ]
+    assert found.state == "bad"
+    causes = [each.causes for each in found.problems[1:4]]
+    assert causes == [
+        ["The inventory of the day is not complete yet."],
+        ["It waits for the next run."],
+        ["the bill is empty"],
+    ]
+    assert found.problems[6].causes == ["metrics: the source answered 401"]
+    assert [(each.source, each.days, each.error) for each in found.sources] == [
+        ("bill", 8, None),
+        ("inventory", 7, None),
+        ("metrics", 1, "the source answered 401"),
+    ]
+
+
+def test_a_first_run_that_was_refused() -> None:
+    """Nothing is there, and the source says why."""
+    found = _health([DayState(FIRST, error="the key was refused (401)")], errors=["refused"], outcome="failed")
+    assert [(each.kind, each.severity) for each in found.problems] == [("days_waiting", "bad"), ("run_failed", "bad")]
+    bill = found.sources[0]
+    assert (bill.source, bill.days, bill.error) == ("bill", 0, "the key was refused (401)")
+    assert (found.days_calculated, found.lookback_days) == (0, 35)

@@ -1,0 +1,49 @@
+/** The words of the page that a new reader may ask about, in the order in which they are explained. */
+export const GLOSSARY = {
+  "no-owner": [
+    "No owner",
+    "Cost for which no identity was found: who used or owns it is not known. It is part of the total all the same.",
+  ],
+  "not-assigned": [
+    "Not assigned",
+    "Cost to which no rule of a cost category gives a value, such as a cost centre. Its identity may well be known.",
+  ],
+  "not-tagged": ["Without this tag", "Cost of which neither the identity nor the resource has the tag."],
+  usage: ["By usage", "The part of a cost that follows what was measured, or that goes to a known owner."],
+  shared: ["Shared", "The part of a cost that is divided evenly, or in proportion to other costs."],
+  identity: ["Identity", "A service account, a user, an identity pool or a principal: what a cost can be charged to."],
+  category: [
+    "Cost category",
+    "Rules, with dates, that give each cost a value, such as a cost centre or a team. Values can belong to others, and " +
+      "can hand on what they cost.",
+  ],
+  policy: [
+    "Policy",
+    "How the lines of a product are divided: in portions, each with the ways to split it, of which the first that " +
+      "applies is taken.",
+  ],
+  waiting: [
+    "Not calculated yet",
+    "A day that is billed and whose cost is not split yet, because something is missing. No sum of the page has it.",
+  ],
+  equal: [
+    "Equal to the bill",
+    "The shares of a day sum to what the provider billed for it, to the last of twelve decimal places.",
+  ],
+  revision: [
+    "Revision",
+    "What a day contained after one calculation. A changed bill, policy or measurement makes a new one; the ones before " +
+      "can be shown for a while.",
+  ],
+  forecast: [
+    "By the end of the month",
+    "What was spent, and for each day to come what is usual for its weekday. Eight months of ten should end within the " +
+      "interval.",
+  ],
+  finding: ["Finding", "Something that costs money and was measured to be unused, and what deleting it would save."],
+  statement: ["Statement", "What one team, cost centre or identity has to book for a month, in cents that add up."],
+} as const satisfies Record<string, readonly [name: string, meaning: string]>;
+
+export type Term = keyof typeof GLOSSARY;
+
+export const isTerm = (text: string): text is Term => text in GLOSSARY;

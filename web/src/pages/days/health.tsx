@@ -1,0 +1,106 @@
+import { useHealth } from "../../api/questions";
+import type { Health, HealthProblem } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { count, instant, range } from "../../format/days";
+import { Card } from "../../ui/card";
+import { Icon } from "../../ui/icons";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { during } from "../../url/view";
+
+/** What is wrong, in the words of its kind. */
+export function nameOf({ kind, days }: Pick<HealthProblem, "kind" | "days">): string {
+  const names: Record<HealthProblem["kind"], string> = {
+    suspended: "Suspended",
+    days_waiting: `${count(days, "day")} not calculated yet`,
+    run_failed: "The last run had errors",
+    days_incomplete: `${count(days, "day")} calculated without something`,
+    topics_misconfigured: "Topics are configured wrongly",
+  };
+  return names[kind];
+}
+
+const SOURCES: Record<Health["sources"][number]["source"], string> = {
+  bill: "Bill",
+  inventory: "Inventory",
+  metrics: "Usage",
+  topic_metrics: "Usage of topics",
+};
+
+/** What is wrong, the worst first, with what to do about it; and how far each source has answered. */
+export function HealthCards() {
+  const here = useHere();
+  const query = useHealth(here.tenant ?? "", true);
+  return (
+    <Answered answer={query} skeleton={<Bone height={12} />}>
+      {(found) => (
+        <div className="halves">
+          <Card
+            title={found.problems.length ? "What to look at" : "Nothing is wrong"}
+            note={found.problems.length ? "the worst first" : "every source has answered for every day"}
+          >
+            {found.problems.length > 0 && (
+              <ul className="problems">
+                {found.problems.map((each) => (
+                  <Problem key={`${each.kind} ${each.start_date}`} problem={each} />
+                ))}
+              </ul>
+            )}
+          </Card>
+          <Sources health={found} />
+        </div>
+      )}
+    </Answered>
+  );
+}
+
+function Problem({ problem }: { problem: HealthProblem }) {
+  const here = useHere();
+  const { severity, causes, remedy, start_date: start, end_date: end } = problem;
+  return (
+    <li>
+      <Icon name="warning" className={severity === "bad" ? "bad" : "warn"} />
+      <div>
+        <h3>
+          {nameOf(problem)}
+          {start && end && (
+            <a className="more" href={here.to({ ...during(here.view, start, end), filters: [], extra: {} })}>
+              {range(start, end)}
+            </a>
+          )}
+        </h3>
+        {causes.map((each) => (
+          <p key={each} className={severity === "bad" ? "bad" : undefined}>
+            {each}
+          </p>
+        ))}
+        <p className="note">{remedy}</p>
+      </div>
+    </li>
+  );
+}
+
+/** How far each source has answered: of a new tenant, what is there already and what is not. */
+export function Sources({ health: { sources, days_calculated, lookback_days } }: { health: Health }) {
+  return (
+    <Card title="Sources" note={`the last ${count(lookback_days, "day")} are fetched, older ones stay`}>
+      <Table label="Table of sources" heads={["What", { name: "Days", end: true }, "What is missing"]}>
+        {sources.map(({ source, days, last_at, error }) => (
+          <tr key={source}>
+            <th scope="row">{SOURCES[source]}</th>
+            <td className="end num">{days}</td>
+            <td className={error ? "bad wordy" : "quiet"}>
+              {error ??
+                (days === 0 ? "all of it, so far" : `nothing${last_at ? `; last fetched ${instant(last_at)}` : ""}`)}
+            </td>
+          </tr>
+        ))}
+        <tr>
+          <th scope="row">Costs</th>
+          <td className="end num">{days_calculated}</td>
+          <td className="quiet">{days_calculated ? "nothing" : "the first day needs all of these"}</td>
+        </tr>
+      </Table>
+    </Card>
+  );
+}
