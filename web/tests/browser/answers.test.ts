@@ -120,7 +120,7 @@ test("days that wait are the first thing to be seen, also behind the last calcul
     assert.deepEqual(await findings(page, "all"), []);
   }
   await page.getByRole("link", { name: "These days" }).click();
-  await page.getByRole("heading", { name: "2 days not calculated yet" }).waitFor();
+  await page.getByRole("heading", { name: "2 days not calculated yet", exact: true }).waitFor();
   assert.equal(await overflow(page), 0);
   await leave(found);
 });
