@@ -25,8 +25,8 @@ from chargeback.model.money import from_units, to_units
 from chargeback.reports.changes import changes
 from chargeback.reports.flow import charged_costs, flow, topic_costs_by_cluster
 from chargeback.reports.restatements import restatement
+from chargeback.reports.search import entity_costs
 from chargeback.reports.topic_costs import topic_costs
-from chargeback.store.control.revisions import ControlRevisions
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.chargebacks import allocation_issues, charged_entities, dimension, rows_of_line
@@ -34,13 +34,11 @@ from chargeback.store.queries.costs import CostQuery, costs
 from chargeback.store.queries.daily_totals import DayTotals, daily_totals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, DATASETS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.entity_costs import entity_costs
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 from chargeback.store.queries.sums import daily_amounts, sums_by, tag_coverage
-from chargeback.store.queries.version import DataVersion
 from chargeback.store.queries.visible_sums import VisibleSums
 from tests.support.categories import DAYS, VALUES, BillRow
 from tests.support.facts import new_facts
@@ -255,8 +253,7 @@ def _check_entities(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
     mine = {ids[place] for place in visible}
     for place, id_ in list(ids.items())[::4]:
         assert (asked(partial(_dimension, id_)) is not None) is (id_ in mine), place
-    version = DataVersion(world.index, ControlRevisions(0, 0, "", DAYS[-1]), {})
-    lately = asked(lambda reader: entity_costs(reader, version))
+    lately = asked(lambda reader: entity_costs(reader, ALL.window))
     assert units_of(dict(lately.identities)) == summed(world.charges, visible, payer)
     assert set(lately.identities) == identities
     kept = DayTotals()

@@ -20,12 +20,11 @@ from hypothesis import strategies as st
 from chargeback.model.dated import DatedValue, Period
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.inventory import UNTAGGED
-from chargeback.store.control.revisions import ControlRevisions
+from chargeback.reports.search import EntityCosts, entity_costs
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.chargebacks import allocation_issues
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.entity_costs import EntityCosts, entity_costs
 from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.question import Sums
@@ -33,7 +32,6 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, TagFilter
 from chargeback.store.queries.sums import daily_sums_by, tag_coverage
 from chargeback.store.queries.tag_index import TagIndex
-from chargeback.store.queries.version import DataVersion
 from tests.support.facts import Share, days_from, in_list_order, new_facts, write_shares
 from tests.support.laws import examples
 from tests.support.readers import Read
@@ -278,8 +276,7 @@ def _check_coverage(ask: Callable[..., Any], rows: list[dict[str, Any]]) -> None
         part = sum((row["amount"] for row in rows if key in row["tags"]), Decimal(0))
         expected = None if whole <= 0 else Decimal(round(Fraction(part) / Fraction(whole) * 10_000)) / 10_000
         assert shares[key] == expected
-    version = DataVersion(TagIndex(), ControlRevisions(0, 0, "", DAYS[-1]), {})
-    costs: EntityCosts = ask(lambda reader: entity_costs(reader, version))
+    costs: EntityCosts = ask(lambda reader: entity_costs(reader, ALL.window))
     expected_costs: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     for row in rows:
         for pair in row["tags"].items():
