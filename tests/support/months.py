@@ -76,6 +76,10 @@ class Months:
         total = sum((Decimal(amount) for amount in amounts.values()), Decimal(0))
         write_lines(self.store.facts, [line(day, f"{total:f}")])
         write_shares(self.store.facts, shares)
+        if day not in self.days:
+            with self.store.control.write() as connection:
+                save_day(connection, day, billing_gathered=True, resources_gathered=True)
+                set_chargebacks(connection, day, revision=1)
 
     def tag(self, identity: str, team: str) -> None:
         """Let an identity belong to a team."""

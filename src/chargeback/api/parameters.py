@@ -260,7 +260,7 @@ AsOf = Annotated[
     When | None,
     Field(
         description="The rows as they were at this instant: for each day, the rows of the revision that was in force "
-        "then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present "
+        "then, and the bill that it was calculated from. Names are the present ones. Default: the present "
         "rows.",
         examples=["2026-01-31T12:00:00Z"],
     ),

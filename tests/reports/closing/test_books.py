@@ -75,6 +75,18 @@ def test_a_late_bill_is_posted_to_the_first_open_month(tenant: Months) -> None:
     }
 
 
+def test_a_day_that_was_accepted_without_a_bill_is_a_correction_when_it_comes(tenant: Months) -> None:
+    """It has pinned nothing."""
+    tenant.close(AUGUST)
+    tenant.charge(AUGUST.last_day, sa_1="3")
+    with tenant.books() as reader:
+        found = sums(reader, CHARGE_PERIOD, "identity_id", selection=Selection(SEPTEMBER.window))
+        statements = compile_posted(tenant.view, reader, SEPTEMBER, "identity_id")
+    assert found[AUGUST.id, "sa-1"] == 3
+    assert statements.tie_out is not None
+    assert statements.tie_out.difference == 0
+
+
 def test_rows_that_move_between_identities_net_to_nothing_in_sum(tenant: Months) -> None:
     """A correction is there for each of them, and none for all together."""
     tenant.close(AUGUST)
@@ -259,7 +271,8 @@ def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
             what = chance.random()
             if what < 0.5:
                 amount = Decimal(chance.randint(0, 900)) / 100
-                tenant.charge(chance.choice(tenant.days), sa_1=f"{amount}", sa_2=f"{TEN - amount}")
+                day = chance.choice([*tenant.days, AUGUST.last_day, SEPTEMBER.last_day])
+                tenant.charge(day, sa_1=f"{amount}", sa_2=f"{TEN - amount}")
             elif what < 0.7:
                 tenant.tag(chance.choice(["sa-1", "sa-2"]), chance.choice("xyz"))
             elif what < 0.9 and open_months:

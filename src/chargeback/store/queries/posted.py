@@ -202,63 +202,26 @@ class PostedReader(TenantReader):
     def _posted(self, question: Sums, *, only_corrections: bool = False, style: str = NET) -> SumRelation:
         windows = question.periods or (question.selection.window,)
         facts = tuple(key for key in question.by if not isinstance(key, ByPosting | ByTime))
-        table, found = None, []
+        asked = replace(question, by=facts, periods=())
+        # An empty table first, so that there is one of the right types if no side has rows.
+        first = periods_of(windows[0])[0]
+        nothing = self._base.sums(replace(asked, selection=replace(question.selection, window=_NO_TIME)))
+        columns = _columns(question, _Side(first, KnownMonth(first, None, 1), REGULAR), 0, nothing)
+        table = nothing.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
+        found = []
         for number, window in enumerate(windows):
             for side in self._sides(question, window, only_corrections=only_corrections):
-                of_side = Selection(
-                    side.known.period.window,
-                    question.selection.columns,
-                    question.selection.tags,
-                    question.selection.min_amount,
-                    question.selection.categories,
-                )
-                asked = replace(question, selection=of_side, by=facts, periods=(), days=side.days)
-                sums = self.known(side.known.at).sums(asked)
-                columns = ", ".join(self._columns(question, side, number, sums))
-                if table is None:
-                    table = sums.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
-                if sums.days is not None:
-                    found.append(sums.days)
-                    sums.insert(table, f"SELECT {columns} FROM sums")
-        if table is None:
-            # No month has corrections: the sums of nothing.
-            nothing = replace(question, selection=replace(question.selection, window=_NO_TIME), by=facts, periods=())
-            sums = self._base.sums(nothing)
-            side = _Side(periods_of(windows[0])[0], self.books.regular(periods_of(windows[0])[0]), REGULAR)
-            columns = ", ".join(self._columns(question, side, 0, sums))
-            table = sums.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
+                known = self.known(side.known.at)
+                if not _has_rows(known, question.dataset, side):
+                    continue
+                selection = replace(question.selection, window=side.known.period.window)
+                sums = known.sums(replace(asked, selection=selection, days=side.days))
+                found += [] if sums.days is None else [sums.days]
+                sums.insert(table, f"SELECT {_columns(question, side, number, sums)} FROM sums")
         days = DayRange(min(each.start for each in found), max(each.end for each in found)) if found else None
         netted = self.cursor.new_name("posted")
         self.cursor.run(f"CREATE TEMP TABLE {netted} AS {_netted(question, table, style)}")
         return SumRelation(self.cursor, question, True, days, lambda use: use(f"SELECT * FROM {netted}", {}))
-
-    def _columns(self, question: Sums, side: _Side, number: int, sums: SumRelation) -> list[str]:
-        """Return the columns of a side, as SQL: its keys under the names that the question gives them, and its sums
-        with their signs."""
-        constants = side.constants()
-        found = [f"{number} AS period"] if question.periods else []
-        overall = of_side = 0
-        for key in question.by:
-            match key:
-                case ByDay():
-                    found.append("date")
-                case ByTime(unit="month"):
-                    found.append(f"DATE '{side.posted.start}' AS bucket")
-                case ByTime(unit="all"):
-                    found.append(f"DATE '{question.selection.window.start.date()}' AS bucket")
-                case ByTime():
-                    raise ValueError("what was posted has no other units of time than month and all")
-                case ByPosting():
-                    found.append(f"{literal(constants[key.name])} AS d{overall}")
-                    overall += 1
-                case _:
-                    found.append(f"d{of_side} AS d{overall}")
-                    overall, of_side = overall + 1, of_side + 1
-        sign = "-" if side.known.sign < 0 else ""
-        found += [name if name in COUNTS else f"{sign}{name} AS {name}" for name in question.of]
-        fine = [(f"{sign}{name}{FINE}" if sums.is_fine else "0::HUGEINT", name) for name in question.amounts]
-        found += [f"{sql} AS {name}{FINE}" for sql, name in fine]
-        return [*found, f"{str(side.is_regular).upper()} AS {_SIDE}"]
 
     # Rows
 
@@ -391,6 +354,41 @@ def _order(keys: int) -> str:
 
 def _posting(posted: AccountingPeriod, charged: AccountingPeriod, class_: str) -> dict[str, str]:
     return {POSTED_PERIOD: posted.id, CHARGE_CLASS: class_, CHARGE_PERIOD: charged.id}
+
+
+def _has_rows(known: TenantReader, dataset: Dataset, side: _Side) -> bool:
+    """Return whether a dataset had rows on some of the days of a side."""
+    files = known.snapshot(dataset.table).within(side.known.period.days)
+    return any(side.days is None or file.day in side.days for file in files)
+
+
+def _columns(question: Sums, side: _Side, number: int, sums: SumRelation) -> str:
+    """Return the columns of a side, as SQL: its keys under the names that the question gives them, and its sums
+    with their signs."""
+    constants = side.constants()
+    found = [f"{number} AS period"] if question.periods else []
+    overall = of_side = 0
+    for key in question.by:
+        match key:
+            case ByDay():
+                found.append("date")
+            case ByTime(unit="month"):
+                found.append(f"DATE '{side.posted.start}' AS bucket")
+            case ByTime(unit="all"):
+                found.append(f"DATE '{question.selection.window.start.date()}' AS bucket")
+            case ByTime():
+                raise ValueError("what was posted has no other units of time than month and all")
+            case ByPosting():
+                found.append(f"{literal(constants[key.name])} AS d{overall}")
+                overall += 1
+            case _:
+                found.append(f"d{of_side} AS d{overall}")
+                overall, of_side = overall + 1, of_side + 1
+    sign = "-" if side.known.sign < 0 else ""
+    found += [name if name in COUNTS else f"{sign}{name} AS {name}" for name in question.of]
+    fine = [(f"{sign}{name}{FINE}" if sums.is_fine else "0::HUGEINT", name) for name in question.amounts]
+    found += [f"{sql} AS {name}{FINE}" for sql, name in fine]
+    return ", ".join([*found, f"{str(side.is_regular).upper()} AS {_SIDE}"])
 
 
 def _netted(question: Sums, table: str, style: str) -> str:
