@@ -9581,7 +9581,7 @@ export interface components {
             format: "csv" | "parquet" | "jsonl";
             /**
              * As Of
-             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows.
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows.
              * @default null
              * @example 2026-01-31T12:00:00Z
              */
@@ -9660,7 +9660,7 @@ export interface components {
             end_date: string | null;
             /**
              * As Of
-             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows.
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows.
              * @default null
              * @example 2026-01-31T12:00:00Z
              */
@@ -10709,7 +10709,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -11227,7 +11227,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -11456,7 +11456,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -11655,7 +11655,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -11841,7 +11841,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -12027,7 +12027,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -12213,7 +12213,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -12401,7 +12401,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -12702,7 +12702,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -13008,7 +13008,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -13137,7 +13137,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -13329,7 +13329,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -13531,7 +13531,7 @@ export interface operations {
                 page?: number;
                 /** @description Contenders per page, the largest first; the one that was asked for is always listed. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The UTC day of the line. */
                 date: string;
@@ -13656,7 +13656,7 @@ export interface operations {
                 page?: number;
                 /** @description Contenders per page, the largest first; the one that was asked for is always listed. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The UTC day of the line. */
                 date: string;
@@ -13779,7 +13779,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -13977,7 +13977,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -14094,7 +14094,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -14282,7 +14282,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -16610,7 +16610,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -16782,7 +16782,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -16968,7 +16968,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -17198,7 +17198,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -17387,7 +17387,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -17907,7 +17907,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
@@ -18458,7 +18458,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
@@ -18586,7 +18586,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
@@ -18716,7 +18716,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
@@ -18845,7 +18845,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
@@ -19217,7 +19217,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description Whose accounts are debited, as for statements: `category:<key>`, `tag:<key>` or `identity_id`. Default: `journal.by` of the tenant. */
                 by?: string;
@@ -19351,7 +19351,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -19471,7 +19471,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -19590,7 +19590,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description Only this grouping, one of `closing.by`. */
                 by?: string;
@@ -20921,7 +20921,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names and tags are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
