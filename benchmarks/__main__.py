@@ -20,6 +20,7 @@ from benchmarks.backfill import backfill
 from benchmarks.bill import bill
 from benchmarks.calculation import calculation
 from benchmarks.categories import resolving, sums_by_category
+from benchmarks.closing import months
 from benchmarks.copies import copies
 from benchmarks.dashboard import dashboard
 from benchmarks.fleet import fleet
@@ -44,6 +45,7 @@ _OF_TENANTS: Final = (
     "sums",
     "copies",
     "scopes",
+    "closing",
     "dashboard",
     "trust",
     "categories",
@@ -179,6 +181,8 @@ def _read(tenants: list[Generated], wanted: set[str], scratch: Path, *, quick: b
         yield from copies(tenant, scratch / f"copies-{tenant.shape.name}", repeats=3 if quick else 5)
     for tenant in tenants if "scopes" in wanted else ():
         yield from scopes(tenant, scratch, repeats=3 if quick else 5)
+    for tenant in tenants if "closing" in wanted else ():
+        yield from months(tenant, scratch, repeats=3 if quick else 5)
 
 
 def _start(tenant: Generated, scratch: Path) -> Iterator[Figure]:

@@ -125,10 +125,12 @@ def generate(shape: Shape, folder: Path) -> None:
     (folder / _DONE).write_text(json.dumps(done))
 
 
-def opened(tenant: Generated, database: Path) -> TenantStore:
-    """Open a tenant with a copy of its control database, which may be written to; the copy will be at ``database``."""
-    shutil.copy(tenant.database, database)
-    return _store(tenant.shape, database, tenant.facts)
+def opened(tenant: Generated, database: Path, facts: Path | None = None, *, copied: bool = False) -> TenantStore:
+    """Open a tenant with a copy of its control database, which may be written to; the copy will be at ``database``, or
+    is there already. ``facts`` is another folder with its facts."""
+    if not copied:
+        shutil.copy(tenant.database, database)
+    return _store(tenant.shape, database, facts or tenant.facts)
 
 
 def _open(shape: Shape, folder: Path) -> TenantStore:
