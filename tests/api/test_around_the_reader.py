@@ -162,7 +162,7 @@ def test_the_fence(store: TenantStore) -> None:
 #: why.
 SCOPE_AWARE = {
     *("aggregate", "cost_categories", "costs", "explain", "findings", "me", "pipeline", "policies"),
-    *("tenants", "views"),
+    *("search", "tenants", "views"),
 }
 
 

@@ -125,7 +125,18 @@ def test_a_schema_that_is_not_this_versions(own_store: TenantStore, own_client: 
 
 #: The paths below a tenant that show no sum of amounts.
 _WITHOUT_SUMS = {
-    *("", "/status", "/policies", "/usage", "/runs", "/audit", "/views", "/pipeline/status", "/inventory/summary"),
+    *(
+        "",
+        "/status",
+        "/health",
+        "/policies",
+        "/usage",
+        "/runs",
+        "/audit",
+        "/views",
+        "/pipeline/status",
+        "/inventory/summary",
+    ),
     *("/resources", "/resources.csv", "/identities", "/identities.csv", "/export/focus/metadata"),
     *("/tags", "/tags.csv", "/tags/keys", "/tags/keys/{tag_key}/values", "/entities/{entity_type}/{entity_id}/tags"),
     *("/billing", "/billing.csv", "/chargebacks", "/chargebacks.csv", "/chargebacks/{dimension_id}"),

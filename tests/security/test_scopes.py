@@ -200,6 +200,8 @@ def _fill(world: World, store: TenantStore) -> None:
             tags.write_many(connection, store.tenant_id, written, created_by="test", override=False)
         connection.execute(update(schema.tags).values(created_at=NOW))
         document = json.dumps({"rules": rules})
+        # Changes take their instants one after the other, and the two tenants were not filled at the same time.
+        connection.execute(update(schema.tenant).values(facts_changed_at=None))
         write_category(
             connection,
             CategoryWrite("cost_center", document, f"for {world.names}"),

@@ -125,6 +125,17 @@ def bodies() -> dict[str, Any]:
         "/findings/{finding_id}/snooze": {"reason": "changed"},
         "/statement/acknowledge": {"note": "changed"},
         "/statement/dispute": {"note": "changed"},
+        "/periods/{period}/close": {"accept": ["day-missing", "day-pending"], "reason": "changed"},
+        "/periods/{period}/reopen": {"reason": "changed"},
+        "/periods/{period}/seal": {"reason": "changed"},
+        "/periods/{period}/invoices/{invoice_id}": {
+            **{"issuer": "changed", "kind": "invoice", "status": "issued", "currency": "USD", "total": "1.00"},
+        },
+        "/adjustments": {
+            **{"period": f"{LAST:%Y-%m}", "by": "identity_id", "value": "sa-1", "amount": "1.00", "kind": "fee"},
+            "reason": "changed",
+        },
+        "/adjustments/{number}/reverse": {"period": f"{LAST:%Y-%m}", "reason": "changed"},
         "/export": {},
         "/export/focus": {},
         "/topic-attributions/export": {},
@@ -159,6 +170,8 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{finding_id}": finding_id(IDLE_RESOURCE, RESOURCE),
                 "{date}": str(LAST),
                 "{period}": f"{LAST:%Y-%m}",
+                "{number}": "1",
+                "{invoice_id}": "INV-1",
             }
             concrete = path
             for name, value in given.items():
