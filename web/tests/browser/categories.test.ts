@@ -547,7 +547,7 @@ test("why this amount: whose it is by each category, and which part", async () =
     .first()
     .click();
   const told = page.getByRole("dialog", { name: "Why this amount?" }).getByRole("region", { name: /Values by cost/ });
-  await told.getByRole("link", { name: "Payments" }).waitFor();
+  await told.getByRole("link", { name: "Payments", exact: true }).waitFor();
   assert.deepEqual(await told.locator("tbody tr").allTextContents(), [
     "Cost centreOrders0.412.980902398332",
     "Cost centrePayments0.619.471353597498",
