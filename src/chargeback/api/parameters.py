@@ -127,6 +127,8 @@ MAX_ID_LENGTH = 512
 MOST_MISTAKES = 1_000
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+#: An amount as a client writes it.
+AmountText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,26}(\.[0-9]{1,12})?$")]
 #: A text for people that is not blank.
 Note = Annotated[
     str,

@@ -120,8 +120,7 @@ class TenantRequest:
                 last = read_revisions(connection).last_calculated
             headers.update(category_versions(reader))
             selection = params.selection(tenant.lookback_days, last)
-            if isinstance(params, PostedQuery) and params.is_posted:
-                reader = self.context.posted(tenant, reader, params.as_of)
+            reader = self._on_basis(reader, params)
             check_posted(reader, selection.window)
             yield from reader.export(params.dataset, selection)
 
@@ -133,6 +132,12 @@ class TenantRequest:
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection that reads from the control database."""
         return control_reader(self.tenant, self.context.token)
+
+    def _on_basis(self, reader: TenantReader, params: CommonParameters) -> TenantReader:
+        """Return the reader of what parameters ask for: what was charged on days, or what was posted."""
+        if isinstance(params, PostedQuery) and params.is_posted:
+            return self.context.posted(self.tenant, reader, params.as_of)
+        return reader
 
     def etag(self, *made_of: object) -> str:
         """Return the ETag of an answer that is made of these values, of this request and its tenant's settings."""
@@ -209,8 +214,7 @@ class FactsRequest(TenantRequest):
             if known is not None:
                 return Response(known[0], headers=known[1])
             with open_reader() as reader:
-                is_posted = isinstance(params, PostedQuery) and params.is_posted
-                self.reader = self.context.posted(self.tenant, reader, as_of) if is_posted else reader
+                self.reader = self._on_basis(reader, params)
                 response = call()
             response.headers.update(category_versions(reader))
             tag = self.tag_of(response, made_of)
@@ -396,10 +400,17 @@ def check_posted(reader: TenantReader, window: InstantRange) -> None:
         InvalidRequest: it is no whole months, or begins before the books.
     """
     if isinstance(reader, PostedReader):
-        try:
+        with before_the_books("start_date"):
             reader.books.regular(periods_of(window)[0])
-        except ValueError as error:
-            raise InvalidRequest([InvalidParameter("start_date", str(error))]) from None
+
+
+@contextmanager
+def before_the_books(parameter: str) -> Iterator[None]:
+    """Convert the error about a month before the books to an invalid request."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidRequest([InvalidParameter(parameter, str(error))]) from None
 
 
 def category_versions(reader: TenantReader) -> dict[str, str]:

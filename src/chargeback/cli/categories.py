@@ -214,7 +214,7 @@ def _write(
     """Write the categories that ``make`` returns in one transaction, and print what changed."""
     from chargeback.reports.categories.editing import preview_categories, save_categories
     from chargeback.store.control.audit import COMMAND_LINE
-    from chargeback.store.control.cost_categories import lock_categories
+    from chargeback.store.control.catalogue import lock_tenant
 
     with opened_storage(tenant, config) as store:
         if dry_run:
@@ -222,7 +222,7 @@ def _write(
                 edits = preview_categories(connection, make(connection))
         else:
             with store.control.write(durable=True) as connection:
-                lock_categories(connection)
+                lock_tenant(connection)
                 edits = save_categories(connection, make(connection), who=COMMAND_LINE, reason=reason)
     _print(edits, is_done=not dry_run)
 

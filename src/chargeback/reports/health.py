@@ -14,6 +14,7 @@ from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.days import METRICS, TOPIC_METRICS, DayState
 from chargeback.store.control.pipeline_state import PipelineState
 
+Kind = Literal["suspended", "days_waiting", "run_failed", "days_incomplete", "topics_misconfigured"]
 Severity = Literal["bad", "warning"]
 Source = Literal["bill", "inventory", "metrics", "topic_metrics"]
 
@@ -26,7 +27,7 @@ _NEXT_RUN: Final = "It waits for the next run."
 class HealthProblem(ResponseModel):
     """Something that is wrong."""
 
-    kind: Literal["suspended", "days_waiting", "run_failed", "days_incomplete", "topics_misconfigured"]
+    kind: Kind
     severity: Severity = Field(description="`bad`: figures are missing; `warning`: they may still change.")
     causes: list[str] = Field(examples=[["metrics: the source answered 401 Unauthorized"]])
     remedy: str = Field(description="What to do, and what ends it.")
@@ -81,7 +82,7 @@ def health(
 
 
 def _problem(
-    kind: Literal["suspended", "days_waiting", "run_failed", "days_incomplete", "topics_misconfigured"],
+    kind: Kind,
     severity: Severity,
     causes: Iterable[str],
     remedy: str,

@@ -6,11 +6,11 @@ from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from fastapi import Path, Query
-from pydantic import Field, StringConstraints
+from pydantic import Field
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.parameters import FactsParameters, TagKey, Text, tag_pair
+from chargeback.api.parameters import AmountText, FactsParameters, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter, NotFound
 from chargeback.api.responses import page_response, table_response
 from chargeback.api.routing import CSV, Files, Routes
@@ -38,9 +38,6 @@ from chargeback.store.queries.keys import CHARGE_CLASS
 from chargeback.store.queries.paging import Order
 from chargeback.store.queries.posted import CORRECTION
 from chargeback.store.queries.selection import Selection, TagFilter
-
-#: An amount as a client writes it.
-AmountText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,26}(\.[0-9]{1,12})?$")]
 
 
 class ChargebackQuery(ChargebackFilters):

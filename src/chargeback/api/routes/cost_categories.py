@@ -51,6 +51,7 @@ from chargeback.reports.categories.editing import (
 from chargeback.reports.categories.entries import category_csv, with_csv
 from chargeback.reports.periods import named_period
 from chargeback.store.control import cost_categories as store
+from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.queries.selection import Selection
@@ -276,7 +277,7 @@ def remove_cost_category(
     """Remove the version of a cost category that `If-Match` names. Its history stays."""
 
     with request.changing(caller.name, params) as connection:
-        store.lock_categories(connection)
+        lock_tenant(connection)
         present = _there(category_key, _present(connection, category_key))
         preconditions.check(etag_of(present), what=_called(present), faster=_faster(connection, category_key))
         write = CategoryWrite(category_key, None, params.reason or None)
@@ -409,7 +410,7 @@ def _edit(
     """Write what ``change`` makes of the present version, and return it."""
     try:
         with request.changing(who, restating) as connection:
-            store.lock_categories(connection)
+            lock_tenant(connection)
             present = _present(connection, key)
             tag = None if present is None else etag_of(present)
             preconditions.check(tag, what=_called(present), faster=_faster(connection, key))

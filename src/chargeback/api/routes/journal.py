@@ -9,9 +9,9 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import attachment
-from chargeback.api.routes.statements import JournalQuery, before_the_books
+from chargeback.api.routes.statements import JournalQuery
 from chargeback.api.routing import Routes
-from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts
+from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, before_the_books
 from chargeback.config.journal import MEDIA_TYPES, JournalProfile, JournalTemplate
 from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
 from chargeback.reports.closing.statements import journal_for

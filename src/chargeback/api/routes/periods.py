@@ -11,29 +11,36 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
-from chargeback.api.parameters import Day, FactsParameters, Note, PeriodId, StrictModel, Text
+from chargeback.api.parameters import AmountText, Day, FactsParameters, Note, PeriodId, StrictModel, Text
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.routes.journal import Month
-from chargeback.api.routes.statements import By, Value, before_the_books
+from chargeback.api.routes.statements import By, Value
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
-from chargeback.api.tenant_requests import Change, ChangeRequest, Control, Facts, FactsRequest
+from chargeback.api.tenant_requests import Change, ChangeRequest, Control, Facts, FactsRequest, before_the_books
 from chargeback.errors import AdjustmentInvalid, PeriodRefused
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.closing.adjusting import adjust, check_adjustment, end, reverse
 from chargeback.reports.closing.close import ClosingOrder, close, reopen, seal
-from chargeback.reports.closing.preview import ClosingPreview, PeriodItem, PeriodList, list_periods, prepare
+from chargeback.reports.closing.preview import (
+    ClosingPreview,
+    PeriodItem,
+    PeriodList,
+    PeriodTotals,
+    list_periods,
+    prepare,
+)
 from chargeback.reports.csv_text import csv_text
-from chargeback.store.control.adjustments import Adjustment, adjustments_of, read_adjustments
+from chargeback.store.control.adjustments import Adjustment, AdjustmentKind, adjustments_of, read_adjustments
 from chargeback.store.control.adjustments import NewAdjustment as NewOne
 from chargeback.store.control.catalogue import touch
 from chargeback.store.control.closings import read_books, read_receipt, read_receipts
 from chargeback.store.control.invoices import Invoice, read_invoices, remove_invoice, save_invoice
 from chargeback.store.queries.posted import PostedReader
 
-AmountText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,26}(\.[0-9]{1,12})?$"), Field(examples=["250.00"])]
+Amount = Annotated[AmountText, Field(examples=["250.00"])]
 Key = Annotated[
     Text | None,
     Field(
@@ -106,10 +113,8 @@ class NewAdjustment(StrictModel):
     from_value: Value | None = Field(
         default=None, alias="from", description="Who gives the amount, so that the sum stays the same."
     )
-    amount: AmountText = Field(description="In the currency of the bill, in whole cents unless `exact`.")
-    kind: Literal["reallocation", "fee", "credit", "rounding"] = Field(
-        description="`reallocation` has `from`; the others add to what is booked."
-    )
+    amount: Amount = Field(description="In the currency of the bill, in whole cents unless `exact`.")
+    kind: AdjustmentKind = Field(description="`reallocation` has `from`; the others add to what is booked.")
     applies_to: PeriodId | None = Field(default=None, description="The month that it is about, if that is another.")
     reason: Note = Field(description="Shown in the statement.", examples=["Shared connector of October"])
     reference: Note | None = Field(default=None, description="Such as a ticket.", examples=["TICKET-42"])
@@ -182,7 +187,7 @@ class InvoiceLine(StrictModel):
     """A line of an invoice."""
 
     product_type: Text = Field(description="As on the bill.", examples=["KAFKA_NUM_CKUS"])
-    amount: AmountText
+    amount: Amount
 
 
 class InvoiceBody(StrictModel):
@@ -199,8 +204,8 @@ class InvoiceBody(StrictModel):
     currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field(
         description="That of the bill.", examples=["USD"]
     )
-    total: AmountText = Field(description="With tax.")
-    tax: AmountText | None = Field(default=None, description="The part of it that is tax.")
+    total: Amount = Field(description="With tax.")
+    tax: Amount | None = Field(default=None, description="The part of it that is tax.")
     lines: list[InvoiceLine] = Field(
         default=[], max_length=1000, description="Its lines; the bill is then compared with them by product type."
     )
@@ -244,16 +249,9 @@ def show_periods(request: Facts, params: Annotated[PeriodQuery, Query()]) -> Per
     found = list_periods(request.tenant, _posted(request, params), request.now)
     if request.wants_csv:
         rows = [each.model_dump() | each.totals.model_dump() for each in found.items]
-        columns = (
-            "period_id",
-            "start",
-            "end",
-            "state",
-            *type(found.items[0].totals).model_fields,
-            "closed_at",
-            "digest",
-        )
-        text = csv_text(columns, rows, numbers=tuple(type(found.items[0].totals).model_fields))
+        amounts = tuple(PeriodTotals.model_fields)
+        columns = ("period_id", "start", "end", "state", *amounts, "closed_at", "digest")
+        text = csv_text(columns, rows, numbers=amounts)
         return Response(
             text, media_type="text/csv", headers={"Content-Disposition": "attachment; filename=periods.csv"}
         )

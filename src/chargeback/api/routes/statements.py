@@ -1,7 +1,5 @@
 """Statements: what finance books for each cost category value, identity or tag value of a month."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -23,11 +21,18 @@ from chargeback.api.parameters import (
     StrictModel,
     Text,
 )
-from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, InvalidRequest, NotFound
+from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, NotFound
 from chargeback.api.responses import attachment
 from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
-from chargeback.api.tenant_requests import CATEGORIES_HEADER, Calculation, CalculationRequest, Facts, FactsRequest
+from chargeback.api.tenant_requests import (
+    CATEGORIES_HEADER,
+    Calculation,
+    CalculationRequest,
+    Facts,
+    FactsRequest,
+    before_the_books,
+)
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.reports.closing.statements import statements_of
 from chargeback.reports.statements.as_csv import statement_csv, statements_csv
@@ -328,15 +333,6 @@ def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
     posted = request.context.posted(request.tenant, request.reader, params.as_of)
     with before_the_books("basis"):
         return statements_of(request.tenant, request.reader, posted, params.month, params.by, params.basis)
-
-
-@contextmanager
-def before_the_books(parameter: str) -> Iterator[None]:
-    """Convert the error about a month before the books to an invalid request."""
-    try:
-        yield
-    except ValueError as error:
-        raise InvalidRequest([InvalidParameter(parameter, str(error))]) from None
 
 
 def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, StatementAnswer]:

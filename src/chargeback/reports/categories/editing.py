@@ -18,6 +18,7 @@ from chargeback.categories.parsing import parse_category, warnings_of
 from chargeback.errors import CategoryError, CategoryProblem, EditConflict
 from chargeback.model.days import Clock, utc_now
 from chargeback.store.control import cost_categories as store
+from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
 
 #: The most cost categories of a tenant.
@@ -164,7 +165,7 @@ def save_categories(
     Raises:
         EditConflict: there are too many categories.
     """
-    store.lock_categories(connection)
+    lock_tenant(connection)
     return [
         save_category(
             connection,

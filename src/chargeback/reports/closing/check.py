@@ -11,7 +11,6 @@ from typing import Any
 from chargeback.errors import HistoryGone, StorageError
 from chargeback.model.money import render
 from chargeback.reports.closing.documents import STATEMENT, STATEMENTS
-from chargeback.reports.statements.posted import posted_corrections
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import ClosedPeriod, digest_of, read_receipts
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -66,12 +65,12 @@ def _sums(reader: PostedReader, closed: ClosedPeriod, receipt: dict[str, Any]) -
     period, totals = closed.period, receipt["totals"]
     try:
         known = reader.known(reader.books.regular(period).at)
-        regular = sums_by(known, CHARGEBACKS, Selection(period.window), ()).get((), None)
-        corrections = posted_corrections(reader, period)
+        regular = sums_by(known, CHARGEBACKS, Selection(period.window), ()).get((), Decimal(0))
+        corrections = reader.corrections_by_month(period)
     except HistoryGone:
         yield f"{period.id}: rows that were booked are no longer kept"
         return
-    found = {"regular": regular or Decimal(0), "corrections": sum(corrections.values(), Decimal(0))}
+    found = {"regular": regular, "corrections": sum(corrections.values(), Decimal(0))}
     for name, amount in found.items():
         if render(amount) != totals[name]:
             yield f"{period.id}: {name} are {render(amount)}, and {totals[name]} were booked"

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -32,7 +31,7 @@ from chargeback.store.control.audit import (
     AuditEntry,
     record,
 )
-from chargeback.store.control.catalogue import NewFile, add, every_file
+from chargeback.store.control.catalogue import NewFile, add, every_file, lock_tenant
 from chargeback.store.control.closings import (
     CLOSED,
     REOPENED,
@@ -43,7 +42,6 @@ from chargeback.store.control.closings import (
     add_closing,
     find_by_key,
     instant_of_closing,
-    lock_books,
     read_books,
     read_request,
     save_request,
@@ -114,7 +112,7 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
             prepared = prepare(tenant, reader, order.period, now())
         _check(tenant, prepared.answer, order)
         with _documents(tenant) as documents, writing() as connection:
-            lock_books(connection)
+            lock_tenant(connection)
             if (known := _same_order(connection, order)) is not None:
                 return Closed(known)
             if state_of_books(connection) != before:
@@ -145,7 +143,7 @@ def reopen(
         StorageError: the control database cannot be written.
     """
     with writing() as connection:
-        lock_books(connection)
+        lock_tenant(connection)
         books = read_books(connection)
         found = books.find(period)
         if found is None:
@@ -174,7 +172,7 @@ def seal(tenant: TenantView, writing: Writing, period: AccountingPeriod, who: st
     with tenant.store.control.read() as connection:
         names = names_of_everything(connection)
     with _documents(tenant) as documents, writing() as connection:
-        lock_books(connection)
+        lock_tenant(connection)
         found = read_books(connection).find(period)
         if found is None:
             raise PeriodRefused(f"{period.id} is not closed: close it first")
@@ -328,7 +326,7 @@ def _documents(tenant: TenantView) -> Iterator[Documents]:
         yield documents
     except BaseException:
         with suppress(StorageError), tenant.store.control.write() as connection:
-            lock_books(connection)
+            lock_tenant(connection)
             documents.discard(connection)
         raise
 
@@ -352,13 +350,9 @@ def _receipt(
         "invoices": preview.invoices.model_dump(mode="json"),
         "accepted": sorted(each.id for each in preview.blockers),
         "reason": order.reason,
-        "rates": {code: _rate(rate) for code, rate in sorted(rates.items()) if rate is not None},
+        "rates": {code: f"{rate:f}" for code, rate in sorted(rates.items()) if rate is not None},
         "documents": [named for each in documents for named in each.named()],
     }
     return content | (
         {"opening": [each.model_dump(mode="json") for each in preview.opening]} if preview.opening else {}
     )
-
-
-def _rate(rate: Decimal) -> str:
-    return f"{rate:f}"

@@ -18,7 +18,7 @@ from chargeback.model.money import difference, render, total
 from chargeback.reports.answers import Instant, ResponseModel, Sum, left_out
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, ReconciledDay, reconcile, states_seen
 from chargeback.reports.statements.content import Cents, Statements
-from chargeback.reports.statements.posted import compile_posted, posted_corrections
+from chargeback.reports.statements.posted import compile_posted
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.adjustments import Adjustment, adjustments_of, read_adjustments
 from chargeback.store.control.closings import Books, canonical, digest_of, read_receipt
@@ -42,7 +42,6 @@ PeriodState = Literal["accruing", "settling", "blocked", "ready", "closed", "sea
 ACCRUING: Final = "accruing"
 SETTLES: Final = "settling"
 
-_VOIDED: Final = "voided"
 _ZERO: Final = Decimal(0)
 
 
@@ -190,18 +189,18 @@ def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, 
     """
     books, known = reader.books, reader.of_days
     statements = [compile_posted(tenant, reader, period, by) for by in groupings(tenant, reader)]
-    corrections = posted_corrections(reader, period)
+    corrections = reader.corrections_by_month(period)
     with tenant.store.control.read() as connection:
         states = states_seen(known, connection, period.days)
         days = reconcile(known, states, period.days)
         made = adjustments_of(read_adjustments(connection), period, books.closed_at(period))
         invoices = read_invoices(connection, period)
+        totals = _totals(days, corrections.values(), made)
+        tie_out = _invoices(invoices, totals.billed, known, period)
         blockers = list(_blockers(tenant, connection, period, days, now))
-        warnings = list(_warnings(tenant, connection, period, statements[0], states, invoices, days))
-    totals = _totals(days, corrections.values(), made)
+        warnings = list(_warnings(tenant, connection, period, statements[0], states, tie_out))
     opening = {} if books.start is not None else _opening(tenant, known, period)
     groups = [_grouping(each) for each in statements]
-    tie_out = _invoices(invoices, totals.billed, known, period)
     digest = digest_of(
         canonical(
             {
@@ -291,7 +290,7 @@ def _item(
     books, closed = reader.books, reader.books.find(period)
     if closed is None:
         is_posted = books.start is not None and period > books.start
-        corrections = posted_corrections(reader, period).values() if is_posted else ()
+        corrections = reader.corrections_by_month(period).values() if is_posted else ()
         made = adjustments_of(adjustments, period, books.at)
         totals, receipt = _totals(days, corrections, made), None
         blockers = list(_blockers(tenant, connection, period, days, now))
@@ -369,7 +368,7 @@ def _grouping(found: Statements) -> PostedGrouping:
 def _invoices(
     invoices: Sequence[Invoice], billed: Decimal, reader: TenantReader, period: AccountingPeriod
 ) -> InvoiceTieOut:
-    counted = [each for each in invoices if each.content["status"] != _VOIDED]
+    counted = [each for each in invoices if not each.is_voided]
     amounts = [_signed(each, Decimal(each.content["total"])) for each in counted]
     taxes = [_signed(each, Decimal(each.content.get("tax") or 0)) for each in counted]
     net = difference(total(amounts), total(taxes))
@@ -467,8 +466,7 @@ def _warnings(
     period: AccountingPeriod,
     found: Statements,
     states: Mapping[date, DayState],
-    invoices: Sequence[Invoice],
-    days: Sequence[ReconciledDay],
+    invoices: InvoiceTieOut,
 ) -> Iterator[PeriodWarning]:
     """Yield what should be looked at."""
     whole = total(each.regular.amount for each in found.items if each.regular is not None)
@@ -482,14 +480,8 @@ def _warnings(
     for value, replies in read_replies(connection, period.id, found.heading.by).items():
         if replies and replies[-1].verdict == DISPUTED:
             yield PeriodWarning(kind="dispute", detail=f"{value} disputes its statement: {replies[-1].note}")
-    billed = total(each.billed for each in days)
-    counted = [each for each in invoices if each.content["status"] != _VOIDED]
-    net = difference(
-        total(_signed(each, Decimal(each.content["total"])) for each in counted),
-        total(_signed(each, Decimal(each.content.get("tax") or 0)) for each in counted),
-    )
-    if counted and net != billed:
-        apart = render(difference(net, billed))
+    if invoices.difference:
+        apart = render(invoices.difference)
         yield PeriodWarning(kind="invoices", detail=f"The invoices differ from the bill by {apart} {tenant.currency}.")
     partly = [day for day, state in states.items() if state.shortcomings]
     if partly:

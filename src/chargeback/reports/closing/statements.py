@@ -8,7 +8,13 @@ from typing import Literal
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.reports.closing.documents import kept_journal, kept_statements
 from chargeback.reports.statements.compile import compile_statements
-from chargeback.reports.statements.content import JournalAnswer, StatementAnswer, StatementReply, Statements
+from chargeback.reports.statements.content import (
+    JournalAnswer,
+    StatementAnswer,
+    StatementReply,
+    Statements,
+    current_verdict,
+)
 from chargeback.reports.statements.journal import journal_of
 from chargeback.reports.statements.posted import compile_posted
 from chargeback.reports.tenant_view import TenantView
@@ -78,5 +84,4 @@ def journal_for(
 def _with_replies(statement: StatementAnswer, replies: list[Reply]) -> StatementAnswer:
     """Return a statement as it was kept, with what was said of it since."""
     said = [StatementReply.of(each, statement.digest) for each in replies]
-    verdict = next((each.verdict for each in reversed(said) if each.is_current), None)
-    return statement.model_copy(update={"replies": said, "verdict": verdict})
+    return statement.model_copy(update={"replies": said, "verdict": current_verdict(said)})

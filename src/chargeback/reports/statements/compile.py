@@ -38,6 +38,7 @@ from chargeback.reports.statements.content import (
     StatementSplit,
     StatementTieOut,
     StatementUnitCost,
+    current_verdict,
 )
 from chargeback.reports.statements.heading import heading_of, month_name, tie_out
 from chargeback.reports.statements.numbering import content_digest, statement_number
@@ -198,7 +199,7 @@ class _StatementMaker:
             topics=None if topics is None else self._topics(topics.get(value, {})),
             unit_costs=list(per_unit),
             split=self._split(value, rows, lines),
-            verdict=next((each.verdict for each in reversed(replies or ()) if each.is_current), None),
+            verdict=current_verdict(replies or ()),
             replies=replies,
             tie_out=self.tie_out,
         )

@@ -318,6 +318,11 @@ class StatementReply(ResponseModel):
         )
 
 
+def current_verdict(replies: Sequence[StatementReply]) -> Verdict | None:
+    """Return what the last reply to the present content says; None if there is none."""
+    return next((each.verdict for each in reversed(replies) if each.is_current), None)
+
+
 class StatementAnswer(StatementHeading):
     """One statement. Its lines, with its corrections and adjustments, add up to it, exactly and in cents."""
 

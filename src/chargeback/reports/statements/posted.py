@@ -29,6 +29,7 @@ from chargeback.reports.statements.content import (
     StatementHeading,
     Statements,
     StatementTieOut,
+    current_verdict,
 )
 from chargeback.reports.statements.numbering import closed_number, content_digest
 from chargeback.reports.tenant_view import TenantView
@@ -49,7 +50,7 @@ from chargeback.store.control.day_revisions import (
 from chargeback.store.control.days import DayDataset
 from chargeback.store.control.invoices import read_invoices
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.keys import CHARGE_PERIOD, ByPosting, keys_of
+from chargeback.store.queries.keys import keys_of
 from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.selection import Selection
@@ -125,7 +126,7 @@ def compile_posted(tenant: TenantView, reader: PostedReader, period: AccountingP
             "closed_at": None if closed is None else closed.at,
             "times_closed": None if closed is None else closed.times,
             "issuer": tenant.issuer,
-            "invoices": [each.invoice_id for each in invoices if each.content["status"] != "voided"],
+            "invoices": [each.invoice_id for each in invoices if not each.is_voided],
         }
     )
     items = []
@@ -246,7 +247,7 @@ def _posted(
             "corrections": corrections,
             "adjustments": adjustments,
             "replies": replies,
-            "verdict": next((each.verdict for each in reversed(replies or ()) if each.is_current), None),
+            "verdict": current_verdict(replies or ()),
         }
     )
 
@@ -275,7 +276,7 @@ def _tie_out(
     """Return all statements compared with the bill, with corrections that are summed independently of them."""
     currency = tenant.currency
     statements = StatedAmount.sum(items, currency)
-    by_month = posted_corrections(reader, period)
+    by_month = reader.corrections_by_month(period)
     corrections = StatedAmount(
         amount=total(by_month.values()),
         rounded=rounded_cents(total(part.rounded for each in items for part in each.corrections or ()), currency),
@@ -290,15 +291,3 @@ def _tie_out(
             "adjustments": adjustments,
         }
     )
-
-
-def posted_corrections(reader: PostedReader, period: AccountingPeriod) -> dict[AccountingPeriod, Decimal]:
-    """Return the corrections that were posted to a month, by the month that they are about; those of nothing are left
-    out."""
-    question = Sums(CHARGEBACKS, Selection(period.window), (ByPosting(CHARGE_PERIOD),))
-    sums = reader.corrections_of(question)
-    found = {
-        AccountingPeriod.named(charged): amount
-        for charged, amount in sums.rows(f"SELECT d0, {sums.amount()} FROM sums")
-    }
-    return {charged: amount for charged, amount in sorted(found.items()) if amount}

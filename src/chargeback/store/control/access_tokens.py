@@ -19,7 +19,8 @@ from chargeback.access.caller import TenantAccess
 from chargeback.access.rights import Right, rights_of
 from chargeback.access.scope import RowScope
 from chargeback.store.control.audit import TOKEN_CREATED, TOKEN_REVOKED, AuditEntry, record
-from chargeback.store.control.schema import access_tokens, tenant
+from chargeback.store.control.catalogue import lock_tenant
+from chargeback.store.control.schema import access_tokens
 
 PREFIX: Final = "cb_"
 MAX_NAME_LENGTH: Final = 64
@@ -95,7 +96,7 @@ def create_token(
     connection: Connection, token: str, write: TokenWrite, *, who: str, now: datetime
 ) -> AccessToken | None:
     """Store a token and return it; return None if the name belongs to one that is not revoked."""
-    connection.execute(select(tenant.c.id).with_for_update())  # SQLite has one writer anyway
+    lock_tenant(connection)
     in_use = (access_tokens.c.name == write.name) & access_tokens.c.revoked_at.is_(None)
     if connection.execute(select(exists().where(in_use))).scalar():
         return None

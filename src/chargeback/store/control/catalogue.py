@@ -114,6 +114,12 @@ def instant_of_change(connection: Connection, now: datetime) -> datetime:
     return at
 
 
+def lock_tenant(connection: Connection) -> None:
+    """Until the transaction ends, no other transaction writes facts, tags, categories or closings, nor whatever else
+    takes this lock. SQLite has one writer anyway."""
+    connection.execute(_LOCK)
+
+
 def replace_days(connection: Connection, contents: Sequence[NewContent], at: datetime) -> None:
     """Make contents those of their days from the instant ``at`` on, which :func:`instant_of_change` has given."""
     if not contents:
@@ -291,6 +297,7 @@ _COLUMNS: Final = (
     files.c.gone_at,
     files.c.id,
 )
+_LOCK: Final = select(tenant.c.id).with_for_update()
 _STATE: Final = select(tenant.c.facts_revision, tenant.c.has_catalogue)
 _EVERY: Final = select(*_COLUMNS).order_by(files.c.table_name, files.c.tracking_date, files.c.since, files.c.id)
 _IN_ORDER: Final = select(*_COLUMNS).order_by(files.c.table_name, files.c.tracking_date, files.c.path)

@@ -226,12 +226,6 @@ def find_by_key(connection: Connection, idempotency_key: str) -> Closing | None:
     return None if number is None else next(each for each in read_closings(connection) if each.n == number)
 
 
-def lock_books(connection: Connection) -> None:
-    """Until the transaction ends, no other transaction writes what books are made of: facts, tags, categories and
-    closings. SQLite has one writer anyway."""
-    connection.execute(select(tenant.c.id).with_for_update())
-
-
 def instant_of_closing(connection: Connection, now: datetime) -> datetime:
     """Return the instant at which an entry takes effect: after every change before, and before every later one."""
     at = instant_of_change(connection, now)
@@ -251,9 +245,10 @@ def add_closing(
     """Add an entry, whose receipt has its number, its month and the digest of the receipt before it as well."""
     entries = read_closings(connection)
     last = entries[-1] if entries else None
+    number = 1 if last is None else last.n + 1
     receipt = canonical(
         {
-            "n": 1 if last is None else last.n + 1,
+            "n": number,
             "kind": kind,
             "period_id": period.id,
             "start": period.start.isoformat(),
@@ -262,7 +257,7 @@ def add_closing(
             **content,
         }
     )
-    added = Closing(1 if last is None else last.n + 1, period, kind, at, digest_of(receipt), names_digest)
+    added = Closing(number, period, kind, at, digest_of(receipt), names_digest)
     connection.execute(
         insert(closings).values(
             n=added.n,

@@ -24,7 +24,7 @@ from chargeback.store.control.audit import (
     AuditEntry,
     record,
 )
-from chargeback.store.control.catalogue import instant_of_change
+from chargeback.store.control.catalogue import instant_of_change, lock_tenant
 from chargeback.store.control.inventory_lists import bytewise
 from chargeback.store.control.schema import cost_categories, tenant
 
@@ -62,11 +62,6 @@ class CategoryWrite:
 def categories_revision(connection: Connection) -> int:
     """Return how often the tenant's cost categories were written; 0 if the tenant has no row yet."""
     return connection.execute(select(tenant.c.categories_revision)).scalar() or 0
-
-
-def lock_categories(connection: Connection) -> None:
-    """Until the transaction ends, no other transaction writes cost categories. SQLite has one writer anyway."""
-    connection.execute(select(tenant.c.id).with_for_update())
 
 
 def list_categories(connection: Connection, as_of: datetime | None = None) -> list[CategoryVersion]:
@@ -131,7 +126,7 @@ def write_category(
     Raises:
         EditConflict: another version is there, or none.
     """
-    lock_categories(connection)
+    lock_tenant(connection)
     last = last_version(connection, write.key)
     before = None if last is None or last.is_removal else last
     if expected != (None if before is None else before.version):

@@ -10,7 +10,7 @@ from decimal import Decimal
 from sqlalchemy import Connection, delete, select, update
 
 from chargeback.store.control.days import DayDataset
-from chargeback.store.control.schema import dataset_days, days, revisions, tenant
+from chargeback.store.control.schema import dataset_days, days, revisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,6 @@ class EarlierRevision:
     at: datetime
     rows: int
     files: Mapping[str, Sequence[str]] | None
-
-
-def lock_tenant(connection: Connection) -> None:
-    """Let others wait until this transaction ends."""
-    connection.execute(select(tenant.c.id).with_for_update())
 
 
 def gathered_at(connection: Connection) -> dict[date, datetime | None]:

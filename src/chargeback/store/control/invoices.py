@@ -26,6 +26,11 @@ class Invoice:
     who: str
     at: datetime
 
+    @property
+    def is_voided(self) -> bool:
+        """Whether its issuer has voided it: then it does not count."""
+        return bool(self.content["status"] == "voided")
+
 
 def read_invoices(connection: Connection, period: AccountingPeriod) -> list[Invoice]:
     """Return the invoices of a month, by number."""

@@ -12,8 +12,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, delete, exists, fu
 
 from chargeback.model.days import utc_now
 from chargeback.store.control.audit import API, VIEW_CHANGED, VIEW_CREATED, VIEW_REMOVED, AuditEntry, record
+from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.inventory_lists import bytewise
-from chargeback.store.control.schema import tenant, views
+from chargeback.store.control.schema import views
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,8 @@ def list_views(connection: Connection, owner: str | None = None) -> list[RowMapp
 
 
 def lock_views(connection: Connection, owner: str | None = None) -> int:
-    """Return how many views there are; until the transaction ends, no other transaction changes any.
-
-    SQLite has one writer anyway; on PostgreSQL a lock of the tenant's row serialises writers.
-    """
-    connection.execute(select(tenant.c.id).with_for_update())
+    """Return how many views there are; until the transaction ends, no other transaction changes any."""
+    lock_tenant(connection)
     return connection.execute(select(func.count()).select_from(views).where(_owned(owner))).scalar_one()
 
 

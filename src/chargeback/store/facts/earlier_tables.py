@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from chargeback.errors import DamagedFacts, StorageError
 from chargeback.model.days import utc_now
 from chargeback.model.money import total
-from chargeback.store.control.catalogue import NamedFile, NewFile, files_of_day, fill, read_catalogue_state
+from chargeback.store.control.catalogue import NamedFile, NewFile, files_of_day, fill, lock_tenant, read_catalogue_state
 from chargeback.store.control.days import DayDataset
 from chargeback.store.control.earlier import (
     EarlierRevision,
@@ -31,7 +31,6 @@ from chargeback.store.control.earlier import (
     earlier_revisions,
     forget_file_names,
     gathered_at,
-    lock_tenant,
     save_total,
     without_total,
 )

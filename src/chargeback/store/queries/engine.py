@@ -29,7 +29,7 @@ from chargeback.store.facts.files import DayFile, damage_named_in, table_of
 from chargeback.store.facts.tables import ADDED, SCHEMAS, schema_version
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.scan import SOURCE
-from chargeback.store.queries.sql_format import FINE_PLACES
+from chargeback.store.queries.sql_format import FINE_PLACES, literal
 
 _PROC: Final = Path("/proc")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -221,7 +221,7 @@ def is_of_files(value: object) -> TypeGuard[Sequence[DayFile]]:
 
 def _literal(value: object) -> str:
     """A constant as SQL."""
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    return literal(value) if isinstance(value, str) else str(value)
 
 
 def _with_decimals(row: Sequence[Any], in_parts: Sequence[int]) -> tuple[Any, ...]:

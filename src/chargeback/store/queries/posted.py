@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
 from chargeback.access.scope import CATEGORY, TAG, RowScope
 from chargeback.model.accounting import AccountingPeriod, periods_of
+from chargeback.model.chargeback import DIMENSION_COLUMNS
 from chargeback.model.days import DayRange, InstantRange
 from chargeback.store.control import cost_categories, tags
 from chargeback.store.control.catalogue import days_changed
@@ -123,6 +125,7 @@ class PostedReader(TenantReader):
         self._control = control
         self._open_past = open_past
         self._readers: dict[datetime, TenantReader] = {}
+        self._by_month: dict[AccountingPeriod, Mapping[AccountingPeriod, Decimal]] = {}
         self._changed: dict[tuple[AccountingPeriod, datetime, datetime | None], tuple[frozenset[date], bool]] = {}
 
     def _like_this(self, categories: CategoryLookup, scope: RowScope | None) -> TenantReader:
@@ -194,6 +197,16 @@ class PostedReader(TenantReader):
     def corrections_of(self, question: Sums) -> SumRelation:
         """Return the relation that answers a question about corrections alone."""
         return self._posted(question, only_corrections=True)
+
+    def corrections_by_month(self, posted: AccountingPeriod) -> Mapping[AccountingPeriod, Decimal]:
+        """Return the corrections that were posted to a month, by the month that they are about; those of nothing are
+        left out. They are summed once, and not by what statements are made of."""
+        if posted not in self._by_month:
+            sums = self.corrections_of(Sums(CHARGEBACKS, Selection(posted.window), (ByPosting(CHARGE_PERIOD),)))
+            rows = sums.rows(f"SELECT d0, {sums.amount()} FROM sums")
+            found = {AccountingPeriod.named(charged): amount for charged, amount in rows if amount}
+            self._by_month[posted] = dict(sorted(found.items()))
+        return self._by_month[posted]
 
     def sums_of_each(self, question: Sums) -> list[tuple[SumRelation, str]]:
         """Return for each key of a question the sums by it, with the column of its values."""
@@ -328,19 +341,7 @@ class PostedReader(TenantReader):
 
 
 #: What the rows of a correction have in common, besides their day: all that makes a dimension, and the environment.
-_KEPT: Final = (
-    "dimension_id",
-    "ecosystem",
-    "tenant_id",
-    "resource_id",
-    "product_category",
-    "product_type",
-    "identity_id",
-    "cost_type",
-    "allocation_method",
-    "allocation_detail",
-    "environment_id",
-)
+_KEPT: Final = ("dimension_id", *DIMENSION_COLUMNS, "environment_id")
 _TYPES: Final[Mapping[str, str]] = {NUMBER: "BIGINT", AMOUNT: "DECIMAL(38, 12)"}
 _NO_TIME: Final = InstantRange(
     datetime.fromisoformat("1970-01-01T00:00:00Z"), datetime.fromisoformat("1970-01-01T00:00:00Z")
