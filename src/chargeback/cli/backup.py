@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, one_tenant
 from chargeback.cli.storage import with_each_store
 
 if TYPE_CHECKING:
@@ -45,12 +45,11 @@ def restore(
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Restore a backup, or a lost control database. Stop the service before. A backup needs an empty storage."""
-    from chargeback.config import load_configuration
     from chargeback.store.tenant import open_store
 
     if (source is None) is not from_tables:
         raise typer.BadParameter("give either --from, or --catalogue-from-tables")
-    (each,) = chosen_tenants(load_configuration(config), [tenant])
+    each = one_tenant(config, tenant)
     store = open_store(each)
     try:
         said = _recover(store) if source is None else _restore(store, each, source)

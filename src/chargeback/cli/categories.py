@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import CONFIGURATION, FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, one_tenant
 from chargeback.cli.storage import TenantName, opened_storage
 
 if TYPE_CHECKING:
@@ -174,7 +174,6 @@ def _read(file: Path, tenant: str, config: Path) -> list[CostCategory]:
 
 def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
     """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
-    from chargeback.config import load_configuration
     from chargeback.recompute.rules import AllocationRules
     from chargeback.reports.categories.editing import check_measures, measures_in
     from chargeback.store.facts.tables import USAGE_TABLE
@@ -184,7 +183,7 @@ def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
 
     if not measures_in(category):
         return
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     known = AllocationRules.of(chosen).catalogue.measures
     if not measures_in(category) <= known:
         with (

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import BLOCKED, FAILED, STALE
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, one_tenant
 from chargeback.cli.statements import opened, to_grouping, to_month
 from chargeback.errors import AdjustmentInvalid, PeriodBlocked, PreviewStale
 from chargeback.model.accounting import AccountingPeriod, periods_within
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from chargeback.config import Tenant
     from chargeback.reports.closing.close import ClosingOrder
     from chargeback.reports.closing.preview import ClosingPreview
@@ -35,7 +33,7 @@ def periods(tenant: OneTenant, config: ConfigOption = DEFAULT_CONFIG) -> None:
     from chargeback.model.days import utc_now
     from chargeback.reports.closing.preview import list_periods
 
-    with opened(_chosen(config, tenant)) as (view, _, posted):
+    with opened(one_tenant(config, tenant)) as (view, _, posted):
         found = list_periods(view, posted, utc_now())
     items = list(reversed(found.items))
     columns = (
@@ -80,7 +78,7 @@ def close(  # noqa: PLR0913, PLR0917 - the options of a command
 
     if (period is None) == (through is None):
         raise typer.BadParameter("name either a month or the last one", param_hint="--period / --through")
-    chosen, last = _chosen(config, tenant), AccountingPeriod.named(to_month(period or through or ""))
+    chosen, last = one_tenant(config, tenant), AccountingPeriod.named(to_month(period or through or ""))
     with opened(chosen) as (view, _, posted):
         first = posted.books.first_open if period is None else last
         if first is None:
@@ -130,7 +128,7 @@ def reopen(tenant: OneTenant, period: _Period, reason: _Reason, config: ConfigOp
     from chargeback.reports.closing.close import reopen as reopen_month
     from chargeback.store.control.audit import COMMAND_LINE
 
-    with opened(_chosen(config, tenant)) as (view, _, _):
+    with opened(one_tenant(config, tenant)) as (view, _, _):
         writing = partial(view.store.control.write, durable=True)
         done = reopen_month(view, writing, AccountingPeriod.named(period), COMMAND_LINE, reason, utc_now)
     typer.echo(f"{period} is open again: entry {done.n}, receipt {done.digest}")
@@ -142,7 +140,7 @@ def seal(tenant: OneTenant, period: _Period, reason: _Reason, config: ConfigOpti
     from chargeback.reports.closing.close import seal as seal_month
     from chargeback.store.control.audit import COMMAND_LINE
 
-    with opened(_chosen(config, tenant)) as (view, _, _):
+    with opened(one_tenant(config, tenant)) as (view, _, _):
         writing = partial(view.store.control.write, durable=True)
         done = seal_month(view, writing, AccountingPeriod.named(period), COMMAND_LINE, reason, utc_now)
     typer.echo(f"{period} is sealed: entry {done.n}, receipt {done.digest}")
@@ -183,7 +181,7 @@ def adjust(  # noqa: PLR0913, PLR0917 - the options of a command
         size = to_amount(parse_decimal(amount))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--amount") from None
-    chosen, month = _chosen(config, tenant), AccountingPeriod.named(period)
+    chosen, month = one_tenant(config, tenant), AccountingPeriod.named(period)
     grouping = by or (chosen.journal.by if category is None else f"category:{category}")
     new = NewAdjustment(month, month, grouping, value, from_value, size, kind, None, reason, reference)  # type: ignore[arg-type]
     try:
@@ -194,13 +192,6 @@ def adjust(  # noqa: PLR0913, PLR0917 - the options of a command
     with opened(chosen) as (view, _, _):
         made = make(partial(view.store.control.write, durable=True), new, COMMAND_LINE, utc_now)
     typer.echo(f"adjustment {made.id}: {amount} {chosen.settings.currency} in {period}")
-
-
-def _chosen(config: Path, tenant: str) -> Tenant:
-    from chargeback.config import load_configuration
-
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
-    return chosen
 
 
 def _preview(view: TenantView, posted: PostedReader, period: AccountingPeriod) -> ClosingPreview:

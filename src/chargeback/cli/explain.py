@@ -18,7 +18,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
-    chosen_tenants,
+    one_tenant,
 )
 
 if TYPE_CHECKING:
@@ -64,14 +64,13 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
     """Explain what an identity or a topic has of a billing line. Step by step, also why it has nothing."""
     from datetime import UTC
 
-    from chargeback.config import load_configuration
     from chargeback.recompute.explain import ExplainKey
     from chargeback.recompute.explain_topic import TopicKey
     from chargeback.store.queries.paging import Page
 
     if (identity is None) == (topic is None):
         raise typer.BadParameter("name either an identity or a topic", param_hint="IDENTITY / --topic")
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     day = date.date()
     key: ExplainKey | TopicKey

@@ -22,7 +22,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
-    chosen_tenants,
+    one_tenant,
     to_day,
 )
 from chargeback.cli.storage import TenantName
@@ -109,7 +109,6 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Write rows, or the bill in FOCUS, as files. As CSV, Parquet or JSON lines, all days or some; a file is replaced
     as a whole."""
-    from chargeback.config import load_configuration
 
     period = period_of(month, start, end)
     _check_options(form, rows, version, split)
@@ -117,7 +116,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter("are not for --format focus", param_hint="--columns / --as-of")
     named = _columns_of(rows, columns)
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     if form is FileFormat.FOCUS:
         lines = _focus(chosen, to, version or FocusVersion.V1_2, split or Split.IDENTITIES, period)
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
 from chargeback.cli.statements import BasisOption, opened, print_tie_out, to_basis, to_grouping, to_month
 from chargeback.model.accounting import AccountingPeriod
 
@@ -60,14 +60,13 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Write the journal of a month. Debit each cost centre with its statement, and credit the clearing account; exit
     with 1 if the statements do not add up to the bill."""
-    from chargeback.config import load_configuration
     from chargeback.emitters.files import write_whole
 
     if category is not None and by is not None:
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
     if form is not None and template is not None:
         raise typer.BadParameter("name either a format or a template", param_hint="--format / --template")
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     profile = chosen.journal
     if template is not None and template not in profile.templates:
         known = ", ".join(sorted(profile.templates)) or "none"

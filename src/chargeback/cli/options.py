@@ -59,3 +59,15 @@ def chosen_tenants(configuration: Configuration, names: Sequence[str] | None) ->
             [ConfigProblem("", f"there is no tenant {name}; there are {there}") for name in unknown]
         )
     return [tenant for name, tenant in known.items() if not names or name in names]
+
+
+def one_tenant(config: Path, name: str) -> Tenant:
+    """Return the tenant of a configuration file with this name.
+
+    Raises:
+        ConfigurationError: the file is not right, or has no such tenant.
+    """
+    from chargeback.config import load_configuration  # commands that need no configuration start without it
+
+    (chosen,) = chosen_tenants(load_configuration(config), [name])
+    return chosen

@@ -18,7 +18,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
-    chosen_tenants,
+    one_tenant,
     to_day,
 )
 
@@ -70,11 +70,10 @@ def reconcile(
 ) -> None:
     """Compare an invoice or a cost allocation with the costs. With the bill or the chargebacks; exit with 1 if they
     differ."""
-    from chargeback.config import load_configuration
     from chargeback.errors import ConfigurationError
     from chargeback.reports.external_costs.files import CostFileError, parse_mapping, read_costs
 
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     try:
         how = parse_mapping(mapping.read_text(encoding="utf-8"))
         costs = read_costs(file.read_text(encoding="utf-8-sig"), how, chosen.settings.currency)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
 from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
 
 if TYPE_CHECKING:
@@ -96,13 +96,12 @@ def statements(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Write the statements of a month, and an index. One for each cost category value, identity or tag value; exit with
     1 if they do not add up to the bill."""
-    from chargeback.config import load_configuration
     from chargeback.model.days import render_instant
     from chargeback.reports.statements.files import INDEX, write_statements
 
     if (category is None) == (by is None):
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     month = AccountingPeriod.named(period)
     found = compile_from_storage(chosen, month, by or f"category:{category}", instant, to_basis(basis))

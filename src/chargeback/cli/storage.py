@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import chosen_tenants
+from chargeback.cli.options import one_tenant
 from chargeback.errors import StorageError
 
 if TYPE_CHECKING:
@@ -23,10 +23,9 @@ TenantName = Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help=
 @contextmanager
 def opened_storage(tenant: str, config: Path) -> Iterator[TenantStore]:
     """Open the storage of a tenant; end with an error if it is not set up."""
-    from chargeback.config import load_configuration
     from chargeback.store.tenant import open_store
 
-    (chosen,) = chosen_tenants(load_configuration(config), [tenant])
+    chosen = one_tenant(config, tenant)
     file = chosen.storage.database_file
     if file is not None and not file.exists():
         typer.echo(
