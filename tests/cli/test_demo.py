@@ -8,12 +8,12 @@ import signal
 import socket
 import sqlite3
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.cli.conftest import COMMAND, Run, environment
 from tests.support.processes import free_port
@@ -41,11 +41,40 @@ def first_question(port: int) -> dict[str, Decimal]:
     return sums
 
 
-def test_the_demo_sums_up_and_is_kept(chargeback_process: Run, tmp_path: Path) -> None:
+@contextmanager
+def served(words: Sequence[str], folder: Path) -> Iterator[tuple[int, list[str]]]:
+    """Serve the demo until the end of the ``with``: its port, and what it has said on standard output so far. What it
+    says on standard error is in the file ``stderr``."""
+    port, said = free_port(), list[str]()
+    with (folder / "stderr").open("w") as errors:
+        process = subprocess.Popen(
+            [*COMMAND, *words, "--port", str(port)],
+            cwd=folder,
+            env=environment(PYTHONUNBUFFERED="1"),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if f"http://127.0.0.1:{port}/docs" in line:
+                break
+        yield port, said
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+
+
+def test_the_demo_sums_up_is_kept_and_served(chargeback_process: Run, tmp_path: Path) -> None:
     """The demo allocates a generated bill to the last digit. The next run calculates the day whose metrics came late,
-    and nothing else; a tag that is removed in between stays removed."""
-    words = ("demo", "--size", "small", "--days", "13", "--no-serve")
-    first = chargeback_process(*words)
+    and nothing else; a tag that is removed in between stays removed. Then the API answers on the port that was printed,
+    until SIGINT ends everything with exit code 0."""
+    words = ("demo", "--size", "small", "--days", "13")
+    first = chargeback_process(*words, "--no-serve")
     assert first.returncode == 0, first.stderr
     totals = dict(re.findall(r"^ (billed|charged|of it with an owner) +([\d.]+)", first.stdout, re.MULTILINE))
     assert totals["billed"] == totals["charged"]
@@ -62,10 +91,14 @@ def test_the_demo_sums_up_and_is_kept(chargeback_process: Run, tmp_path: Path) -
         pending = "SELECT tracking_date FROM dataset_days WHERE dataset = 'chargebacks' AND state <> 'current'"
         assert database.execute(pending).fetchall() == [(late,)]
         removed = without_its_tag(database)
-        second = chargeback_process(*words)
-        assert second.returncode == 0, second.stderr
-        assert "two minutes late" not in second.stderr
-        assert next(line for line in second.stdout.splitlines() if line.startswith(" acme")).split()[3:5] == ["1", "1"]
+        with served(words, tmp_path) as (port, said):
+            assert next(line for line in said if line.startswith(" acme")).split()[3:5] == ["1", "1"]
+            answer = get(f"http://127.0.0.1:{port}/api/v1/tenants/acme/chargebacks?page_size=1").json()
+            teams = first_question(port)
+        assert "two minutes late" not in (tmp_path / "stderr").read_text()
+        assert answer["total"] > 0
+        assert {"payments", "UNTAGGED"} < teams.keys()
+        assert Decimal(answer["items"][0]["amount"]) <= sum(teams.values())
         assert database.execute(pending).fetchall() == []
         assert removed not in {row[0] for row in database.execute("SELECT entity_id FROM tags")}
 
@@ -100,30 +133,3 @@ def test_a_port_that_is_taken(chargeback_process: Run) -> None:
     assert said.returncode == 1
     assert "the port is in use; choose another one" in said.stderr
     assert said.stdout == ""
-
-
-@pytest.mark.usefixtures("process")
-def test_the_demo_serves_until_ctrl_c(tmp_path: Path) -> None:
-    """After the summary the API answers on the port it printed, until SIGINT ends everything with exit code 0."""
-    port = free_port()
-    process = subprocess.Popen(
-        [*COMMAND, "demo", "--size", "small", "--days", "8", "--port", str(port)],
-        cwd=tmp_path,
-        env=environment(PYTHONUNBUFFERED="1"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert any(f"http://127.0.0.1:{port}/docs" in line for line in process.stdout)
-        answer = get(f"http://127.0.0.1:{port}/api/v1/tenants/acme/chargebacks?page_size=1")
-        assert answer.json()["total"] > 0
-        teams = first_question(port)
-        assert {"payments", "UNTAGGED"} < teams.keys()
-        assert Decimal(answer.json()["items"][0]["amount"]) <= sum(teams.values())
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == 0

@@ -22,6 +22,7 @@ from chargeback.access.scope import RowScope
 from chargeback.api.answer_cache import AnswerCache
 from chargeback.errors import ChargebackError, StorageError
 from chargeback.reports.search import EntityCosts
+from chargeback.reports.statements.content import Statements
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import IDENTITY, RESOURCE
@@ -56,6 +57,8 @@ _CONTROL_THREADS = 3
 _STREAM_THREADS = 2
 #: For how many tenants, scopes and periods it is known what everything cost.
 _MOST_SEARCHED = 16
+#: Of how many months, by one grouping each, the statements are kept.
+_MOST_STATEMENTS = 4
 #: Work that belongs to no tenant.
 _SERVICE = ""
 
@@ -144,6 +147,8 @@ class RequestExecutor:
         self.content_tags = AnswerCache(room=2**18)
         #: What everything cost, for the last tenants, scopes and periods that were searched.
         self.entity_costs: RevisionCache[EntityCosts] = RevisionCache(_MOST_SEARCHED)
+        #: The statements that were asked for last: who reads one of them, or prints all, asks for the others as well.
+        self.statements: RevisionCache[Statements] = RevisionCache(_MOST_STATEMENTS)
         self.day_totals = DayTotals()
         self._lock = threading.Lock()
         self._pools: dict[str, TenantPools] = {}

@@ -53,16 +53,16 @@ def test_several_processes_may_upgrade_at_the_same_time(connection_string: str) 
         "import sys; from chargeback.store.control.database import ControlDatabase; "
         "database = ControlDatabase(sys.argv[1]); database.upgrade(); assert database.is_current()"
     )
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(2) as pool:
         ends = list(
             pool.map(
                 lambda _: subprocess.run(
                     [sys.executable, "-c", program, connection_string], capture_output=True, text=True, check=False
                 ),
-                range(4),
+                range(2),
             )
         )
-    assert [(end.returncode, end.stderr) for end in ends] == [(0, "")] * 4
+    assert [(end.returncode, end.stderr) for end in ends] == [(0, "")] * 2
 
 
 def test_a_schema_ahead_of_the_code_is_a_clear_error(connection_string: str) -> None:

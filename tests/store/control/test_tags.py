@@ -74,9 +74,9 @@ def test_bulk_writes_count_entry_by_entry(database: ControlDatabase) -> None:
 @pytest.mark.extensive
 def test_many_thousands_at_once(database: ControlDatabase) -> None:
     """A bulk write may be larger than the number of values a statement can have."""
-    wanted = [TagWrite("resource", f"r-{number}", "k", "v") for number in range(40_000)]
-    assert _write(database, wanted) == BulkCounts(created=40_000)
-    assert _write(database, wanted, override=True) == BulkCounts(updated=40_000)
+    wanted = [TagWrite("resource", f"r-{number}", "k", "v") for number in range(15_000)]
+    assert _write(database, wanted) == BulkCounts(created=15_000)
+    assert _write(database, wanted, override=True) == BulkCounts(updated=15_000)
 
 
 def test_writers_at_the_same_time_count_exactly(database: ControlDatabase) -> None:

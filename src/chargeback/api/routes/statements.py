@@ -329,10 +329,19 @@ def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFoun
 
 
 def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
-    """Return the statements of a month."""
-    posted = request.context.posted(request.tenant, request.reader, params.as_of)
+    """Return the statements of a month, which are compiled once for as long as nothing changes."""
+    tenant, reader = request.tenant, request.reader
+
+    def _compile() -> Statements:
+        posted = request.context.posted(tenant, reader, params.as_of)
+        return statements_of(tenant, reader, posted, params.month, params.by, params.basis)
+
     with before_the_books("basis"):
-        return statements_of(request.tenant, request.reader, posted, params.month, params.by, params.basis)
+        return request.executor.statements.get(
+            f"{tenant.tenant_name} {reader.scope_digest} {params.period} {params.by} {params.basis}",
+            (request.version.digest, params.as_of, *_replied(request, params)),
+            _compile,
+        )
 
 
 def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, StatementAnswer]:
