@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -10,15 +10,27 @@ from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from chargeback.config.closing import ClosingProfile
 from chargeback.model.accounting import AccountingPeriod, periods_within
+from chargeback.model.billing import BillingLine, line_ids
 from chargeback.model.currency import Rates
+from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity, Resource
 from chargeback.reports.closing.close import Closed, ClosingOrder, close, reopen, seal
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import tags
+from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.control.closings import Closing
-from chargeback.store.control.days import save_day
+from chargeback.store.control.day_revisions import (
+    BILL_CHANGED,
+    FIRST,
+    Revision,
+    latest_revision,
+    record_revision,
+)
+from chargeback.store.control.days import DayDataset, save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -72,14 +84,16 @@ class Months:
 
     def charge(self, day: date, **amounts: str) -> None:
         """Let a day cost this, by identity (``sa_1``)."""
-        shares = [Share(day, name.replace("_", "-"), amount) for name, amount in amounts.items()]
         total = sum((Decimal(amount) for amount in amounts.values()), Decimal(0))
-        write_lines(self.store.facts, [line(day, f"{total:f}")])
-        write_shares(self.store.facts, shares)
-        if day not in self.days:
-            with self.store.control.write() as connection:
-                save_day(connection, day, billing_gathered=True, resources_gathered=True)
-                set_chargebacks(connection, day, revision=1)
+        self.bill([line(day, f"{total:f}")], {name.replace("_", "-"): amount for name, amount in amounts.items()})
+
+    def bill(self, lines: Sequence[BillingLine], *amounts: Mapping[str, str]) -> None:
+        """Let a day have these lines, each with the ``amounts`` of identities."""
+        day = lines[0].day
+        write_lines(self.store.facts, lines)
+        write_shares(self.store.facts, list(_shares(lines, amounts)))
+        with self.store.control.write() as connection:
+            _calculated(connection, day)
 
     def tag(self, identity: str, team: str) -> None:
         """Let an identity belong to a team."""
@@ -123,13 +137,30 @@ def months(
 _FILLED: dict[tuple[date, ...], partial[None]] = {}
 
 
+def _shares(lines: Sequence[BillingLine], amounts: Sequence[Mapping[str, str]]) -> Iterator[Share]:
+    for each, line_id, its in zip(lines, line_ids(lines), amounts, strict=True):
+        for identity, amount in its.items():
+            yield Share(each.day, identity, amount, product=each.product_type, line=line_id)
+
+
+def _calculated(connection: Connection, day: date) -> None:
+    """Let a day have one more revision."""
+    save_day(connection, day, billing_gathered=True, resources_gathered=True)
+    latest = latest_revision(connection, DayDataset.CHARGEBACKS, day)
+    number, cause = (1, FIRST) if latest is None else (latest.revision + 1, BILL_CHANGED)
+    at = instant_of_change(connection, utc_now())
+    fingerprint = f"bill {number}"
+    record_revision(connection, Revision(DayDataset.CHARGEBACKS, day, number, at, cause, None, fingerprint))
+    set_chargebacks(connection, day, revision=number)
+
+
 def _fill(days: tuple[date, ...], store: TenantStore) -> None:
     write_lines(store.facts, [line(day, "10") for day in days])
-    write_shares(store.facts, [Share(day, *each) for day in days for each in (("sa-1", "6"), ("sa-2", "4"))])
+    shares = [share for day in days for share in _shares([line(day, "10")], [{"sa-1": "6", "sa-2": "4"}])]
+    write_shares(store.facts, shares)
     with store.control.write() as connection:
         for day in days:
-            save_day(connection, day, billing_gathered=True, resources_gathered=True)
-            set_chargebacks(connection, day, revision=1)
+            _calculated(connection, day)
         ensure_known(
             connection,
             datetime(2026, 8, 1, tzinfo=UTC),

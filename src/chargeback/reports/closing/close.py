@@ -21,6 +21,8 @@ from chargeback.model.money import render
 from chargeback.recompute.verify import verify
 from chargeback.reports.closing.documents import Document, documents_of, names_of_everything
 from chargeback.reports.closing.preview import Blocker, ClosingPreview, Prepared, prepare
+from chargeback.reports.focus.file import FocusSource, focus_lookups
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.statements.posted import as_closed
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.audit import (
@@ -110,6 +112,8 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
             names = names_of_everything(connection)
         with open_posted() as reader:
             prepared = prepare(tenant, reader, order.period, now())
+            bill = FocusTenant(tenant.tenant_name, tenant.tenant_id, tenant.focus)
+            lookups = focus_lookups(FocusSource(reader, tenant.store.control, bill), order.period)
         _check(tenant, prepared.answer, order)
         with _documents(tenant) as documents, writing() as connection:
             lock_tenant(connection)
@@ -121,7 +125,7 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
                 return Closed(None, waits)
             at = instant_of_closing(connection, now())
             closed = [as_closed(each, at, 1 + times_closed(connection, order.period)) for each in prepared.statements]
-            made = documents_of(closed, tenant.journal, names)
+            made = documents_of(closed, tenant.journal, names, lookups)
             documents.write(connection, made, at)
             content = _receipt(tenant, prepared, made, order, at)
             keys = {"names_digest": made[0].sha256, "idempotency_key": order.idempotency_key}

@@ -14,6 +14,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from chargeback.config.journal import JournalProfile
+from chargeback.reports.focus.lookups import Lookups
 from chargeback.reports.statements.content import (
     JournalAnswer,
     StatedAmount,
@@ -23,11 +24,11 @@ from chargeback.reports.statements.content import (
     StatementTieOut,
 )
 from chargeback.reports.statements.journal import journal_of
-from chargeback.store.control.closings import ClosedPeriod, canonical, digest_of, read_receipt
+from chargeback.store.control.closings import ClosedPeriod, canonical, digest_of
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import every_name
 from chargeback.store.facts.places import Place
-from chargeback.store.queries.pinned import NAMES, document_path, read_document
+from chargeback.store.queries.pinned import FOCUS, NAMES, digest_of_kept, document_path, read_document
 
 STATEMENTS: Final = "statements"
 JOURNAL: Final = "journal"
@@ -63,9 +64,10 @@ class Document:
         return found
 
 
-def documents_of(found: Iterable[Statements], profile: JournalProfile, names: str) -> list[Document]:
-    """Return the documents of a month: its statements by some groupings, their journals, and the display names."""
-    documents = [Document(NAMES, None, names)]
+def documents_of(found: Iterable[Statements], profile: JournalProfile, names: str, lookups: Lookups) -> list[Document]:
+    """Return the documents of a month: its statements by some groupings, their journals, the display names, and what
+    its rows of FOCUS show."""
+    documents = [Document(NAMES, None, names), Document(FOCUS, None, canonical(lookups))]
     for each in found:
         by = each.heading.by
         first = {
@@ -92,7 +94,7 @@ def kept_statements(place: Place, connection: Connection, closed: ClosedPeriod, 
     Raises:
         StorageError: the document is missing or cannot be read.
     """
-    sha256 = _digest(connection, closed, STATEMENTS, by)
+    sha256 = digest_of_kept(connection, closed, STATEMENTS, by)
     if sha256 is None:
         return None
     first, *lines = read_document(place, STATEMENTS, sha256).decode().split("\n")
@@ -109,13 +111,7 @@ def kept_journal(place: Place, connection: Connection, closed: ClosedPeriod, by:
     Raises:
         StorageError: the document is missing or cannot be read.
     """
-    sha256 = _digest(connection, closed, JOURNAL, by)
+    sha256 = digest_of_kept(connection, closed, JOURNAL, by)
     if sha256 is None:
         return None
     return JournalAnswer.model_validate_json(read_document(place, JOURNAL, sha256))
-
-
-def _digest(connection: Connection, closed: ClosedPeriod, kind: str, by: str) -> str | None:
-    receipt = read_receipt(connection, closed.closing.n)
-    found = (each["sha256"] for each in receipt["documents"] if (each["kind"], each["by"]) == (kind, by))
-    return next(found, None)

@@ -1,8 +1,9 @@
 """The columns of FOCUS data, each with the SQL that makes it: the mapping is this table.
 
-The expressions are over the relations of :func:`~chargeback.reports.focus.file.focus_rows`: a billing line ``line``,
+The expressions are over the relations of :func:`~chargeback.reports.focus.file.focus_query`: a billing line ``line``,
 one of its shares ``share``, the billed ``resource`` with its ``environment``, the ``payer`` in the inventory, the
-``product``, the billed ``account``, and the tags of the resource (``its``) and of the payer (``theirs``).
+``product``, the billed ``account``, the tags of the resource (``its``) and of the payer (``theirs``), and how all of it
+was posted (``posting``).
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ def _if_usage(sql: str) -> str:
     return f"CASE WHEN NOT product.is_credit THEN {sql} END"
 
 
+def _signed(sql: str) -> str:
+    return f"CASE WHEN posting.is_reversal THEN -({sql}) ELSE {sql} END"
+
+
 def _sorted_json(tags: str) -> str:
     return f"to_json(map_from_entries(list_sort(map_entries({tags}))))::VARCHAR"
 
@@ -74,6 +79,7 @@ _METHOD_DETAILS: Final = (
     f"{trimmed('share.ratio')}, {_USED}, '}}]}}') END"
 )
 _OWNED: Final = "line.resource_id <> account.id"
+_BILLING_MONTH: Final = "coalesce(posting.month, date_trunc('month', line.timestamp))"
 
 _COLUMNS: Final = (
     FocusColumn("AllocatedMethodDetails", _METHOD_DETAILS, is_json=True, versions=(V1_4,)),
@@ -86,14 +92,14 @@ _COLUMNS: Final = (
         is_json=True,
         versions=(V1_4,),
     ),
-    FocusColumn("BilledCost", "share.amount", MONEY),
+    FocusColumn("BilledCost", _signed("share.amount"), MONEY),
     FocusColumn("BillingAccountId", "account.id"),
     FocusColumn("BillingAccountName", "account.name"),
     FocusColumn("BillingCurrency", "line.currency"),
-    FocusColumn("BillingPeriodEnd", "date_trunc('month', line.timestamp) + INTERVAL 1 MONTH", INSTANT),
-    FocusColumn("BillingPeriodStart", "date_trunc('month', line.timestamp)", INSTANT),
+    FocusColumn("BillingPeriodEnd", f"{_BILLING_MONTH} + INTERVAL 1 MONTH", INSTANT),
+    FocusColumn("BillingPeriodStart", _BILLING_MONTH, INSTANT),
     FocusColumn("ChargeCategory", "CASE WHEN product.is_credit THEN 'Credit' ELSE 'Usage' END"),
-    FocusColumn("ChargeClass", "NULL"),
+    FocusColumn("ChargeClass", "posting.charge_class"),
     FocusColumn("ChargeDescription", "coalesce(line.description, concat(product.service, ': ', line.product_type))"),
     FocusColumn(
         "ChargeFrequency",
@@ -106,17 +112,21 @@ _COLUMNS: Final = (
     ),
     FocusColumn("ChargePeriodStart", "line.timestamp", INSTANT),
     FocusColumn("CommitmentDiscountStatus", "NULL"),
-    FocusColumn("ConsumedQuantity", "share.quantity", QUANTITY),
+    FocusColumn("ConsumedQuantity", _signed("share.quantity"), QUANTITY),
     FocusColumn("ConsumedUnit", _if_usage("line.pricing_unit")),
-    FocusColumn("ContractedCost", "CASE WHEN account.has_programme THEN share.list_cost ELSE share.amount END", MONEY),
-    FocusColumn("EffectiveCost", "share.amount", MONEY),
+    FocusColumn(
+        "ContractedCost",
+        _signed("CASE WHEN account.has_programme THEN share.list_cost ELSE share.amount END"),
+        MONEY,
+    ),
+    FocusColumn("EffectiveCost", _signed("share.amount"), MONEY),
     FocusColumn("HostProviderName", "coalesce(resource.cloud, product.issuer)", versions=(V1_4,)),
     FocusColumn("InvoiceId", "NULL"),
     FocusColumn("InvoiceIssuerName", "product.issuer"),
-    FocusColumn("ListCost", "share.list_cost", MONEY),
+    FocusColumn("ListCost", _signed("share.list_cost"), MONEY),
     FocusColumn("ListUnitPrice", "line.list_unit_price", MONEY),
     FocusColumn("PricingCategory", _if_usage("'Standard'")),
-    FocusColumn("PricingQuantity", "share.quantity", QUANTITY),
+    FocusColumn("PricingQuantity", _signed("share.quantity"), QUANTITY),
     FocusColumn("PricingUnit", _if_usage("line.pricing_unit")),
     FocusColumn("ProviderName", "product.issuer", versions=(V1_2,)),
     FocusColumn("PublisherName", "product.issuer", versions=(V1_2,)),

@@ -2,12 +2,15 @@
 
 Some days at a time are one query: their lines, the shares of these, and small tables of names, tags and products are
 joined, and prices and quantities are shared as amounts were. Memory does not grow with the number of days.
+
+Of what was posted, the rows of a month are followed by its corrections of earlier months: what was known of the changed
+days before, reversed, and what is known of them instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import Final, Literal
@@ -16,17 +19,39 @@ import pyarrow as pa
 
 from chargeback.ecosystems.focus import PROGRAMME
 from chargeback.errors import StorageError
+from chargeback.model.accounting import AccountingPeriod, periods_of
 from chargeback.model.billing import BILL_NAME_SQL
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.focus import IDENTITIES, TOPICS, UNITS
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import BYTES_RATIO, RETAINED_BYTES_RATIO, TOPIC_RESOURCE_SQL, UNATTRIBUTED
-from chargeback.reports.focus.columns import FocusColumn, FocusLayout, all_columns, csv_line
-from chargeback.reports.focus.lookups import FocusTenant, Occurring, lookup_tables, tag_table
+from chargeback.reports.focus.columns import (
+    INSTANT,
+    MONEY,
+    NUMBER,
+    QUANTITY,
+    TEXT,
+    USAGE,
+    FocusColumn,
+    FocusLayout,
+    all_columns,
+    csv_line,
+)
+from chargeback.reports.focus.lookups import (
+    FocusTenant,
+    Lookups,
+    Occurring,
+    kept_lookups,
+    lookup_tables,
+    read_lookups,
+    tag_table,
+)
+from chargeback.reports.reconciliation import states_seen
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.export import parquet_file, text_of
+from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import END_OF_LINE, named
@@ -136,6 +161,7 @@ def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
         JOIN {tables}_products AS product ON product.bill = line.bill_name
             AND product.category = line.product_category AND product.type = line.product_type
         CROSS JOIN {tables}_account AS account
+        CROSS JOIN {tables}_posting AS posting
         LEFT JOIN {tables}_resources AS resource ON resource.id = line.resource_id
         LEFT JOIN {tables}_resources AS environment ON environment.id = line.environment_id
         LEFT JOIN {tables}_payers AS payer ON payer.id = share.payer_id
@@ -222,7 +248,31 @@ class FocusSource:
         for dataset in (BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS):
             self.reader.snapshot(dataset.table)  # before the states: a day that is calculated later is not yet in it
         with self.control.read() as connection:
-            return read_days(connection, days)
+            return [state for _, state in sorted(states_seen(self.reader, connection, days).items())]
+
+    def seen_by(self, reader: TenantReader) -> FocusSource:
+        """Return the same of what another reader sees."""
+        return replace(self, reader=reader)
+
+
+@dataclass(frozen=True)
+class Posting:
+    """How rows were posted: to which ``month`` (None: that of their day), as what ``charge_class``, and whether they
+    take back what was posted before."""
+
+    month: AccountingPeriod | None = None
+    charge_class: str | None = None
+    is_reversal: bool = False
+
+    @property
+    def table(self) -> pa.Table:
+        """It as a table of one row."""
+        month = None if self.month is None else self.month.window.start
+        return pa.Table.from_pylist([{**vars(self), "month": month}], _POSTING)
+
+
+_POSTING: Final = pa.schema([("month", INSTANT), ("charge_class", TEXT), ("is_reversal", pa.bool_())])
+_CORRECTION: Final = "Correction"
 
 
 def focus_schema(columns: Sequence[FocusColumn]) -> pa.Schema:
@@ -239,9 +289,8 @@ def focus_batches(source: FocusSource, layout: FocusLayout, days: DayRange) -> I
         StorageError: the storage cannot be read, or the bill changes while it is read.
         ValueError: the version has no such column.
     """
-    columns = source.columns(layout)
-    schema = focus_schema(columns)
-    for batch in _read(source, layout, days, named({column.name: column.sql for column in columns})):
+    schema = focus_schema(source.columns(layout))
+    for batch in _read(source, layout, days, _fields):
         yield batch.cast(schema)
 
 
@@ -256,7 +305,7 @@ def focus_csv(source: FocusSource, layout: FocusLayout, days: DayRange) -> Itera
     """
     columns = source.columns(layout)
     yield memoryview(f"{','.join(column.name for column in columns)}{END_OF_LINE}".encode())
-    for batch in _read(source, layout, days, csv_line(columns)):
+    for batch in _read(source, layout, days, csv_line):
         yield text_of(batch.column(0))
 
 
@@ -273,20 +322,166 @@ def focus_file(source: FocusSource, layout: FocusLayout, days: DayRange, form: F
     return parquet_file(focus_schema(source.columns(layout)), focus_batches(source, layout, days))
 
 
-def _read(source: FocusSource, layout: FocusLayout, days: DayRange, fields: str) -> Iterator[pa.RecordBatch]:
-    cursor = source.reader.cursor
-    pieces = list(_pieces(source, source.states(days)))
+def focus_lookups(source: FocusSource, posted: AccountingPeriod) -> Lookups:
+    """Return what is known now of what occurs in the rows of a month and of its corrections, to be kept when it is
+    closed.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the storage cannot be read.
+    """
+    return _lookups(source, _occurring_in(source, posted))
+
+
+#: Returns the SQL of what is selected of some columns.
+_Render = Callable[[Sequence[FocusColumn]], str]
+
+
+def _fields(columns: Sequence[FocusColumn]) -> str:
+    return named({column.name: column.sql for column in columns})
+
+
+def _read(source: FocusSource, layout: FocusLayout, days: DayRange, render: _Render) -> Iterator[pa.RecordBatch]:
+    reader, fields = source.reader, render(source.columns(layout))
+    if not isinstance(reader, PostedReader):
+        yield from _rows(source, layout, _Part(source, days), fields, _lookups(source, _occurring(source, days)))
+        return
+    for posted in periods_of(InstantRange(start_of_day(days.start), start_of_day(days.end))):
+        lookups = _kept_lookups(source, reader, posted) or focus_lookups(source, posted)
+        regular = _Part(source.seen_by(reader.known(reader.books.regular(posted).at)), posted.days, Posting(posted))
+        yield from _rows(source, layout, regular, fields, lookups)
+        yield from _corrections(source, layout, posted, render, lookups)
+
+
+def _rows(
+    source: FocusSource, layout: FocusLayout, part: _Part, fields: str, lookups: Lookups
+) -> Iterator[pa.RecordBatch]:
+    for prefix in _loaded(source, layout, part, lookups):
+        query = focus_query(fields, source.categories, prefix)
+        yield from source.reader.cursor.batches(query, {}, size=_BATCH)
+
+
+def _corrections(
+    source: FocusSource, layout: FocusLayout, posted: AccountingPeriod, render: _Render, lookups: Lookups
+) -> Iterator[pa.RecordBatch]:
+    """Yield both sides of what was learned of earlier months, where they differ: what only has other ids, or is divided
+    into other lines, is not shown."""
+    cursor, every = source.reader.cursor, replace(layout, columns=())
+    columns = source.columns(every)
+    parts = list(_sides(source, posted))
+    if not parts:
+        return
+    table = cursor.new_name("focus_corrections")
+    cursor.run(f"CREATE TEMP TABLE {table} ({', '.join(f'{each.name} {_STORED[each.type]}' for each in columns)})")
+    cursor.run(f"ALTER TABLE {table} ADD COLUMN is_reversal BOOLEAN")
+    for part in parts:
+        fields = f"{_fields(columns)}, posting.is_reversal"
+        for prefix in _loaded(source, every, part, lookups):
+            cursor.run(f"INSERT INTO {table} {focus_query(fields, source.categories, prefix)}")
+    of_line = ["is_reversal DESC", "x_LineId", "x_Portion"]
+    keys = [each.name for each in columns if each.name not in _OF_LINES]
+    order = ["ChargePeriodStart", *(f"{name} NULLS FIRST" for name in keys), *of_line]
+    chosen = render([replace(each, sql=each.name) for each in source.columns(layout)])
+    yield from cursor.batches(
+        f"""SELECT {chosen} FROM (
+                SELECT *, sum(BilledCost) OVER (PARTITION BY ChargePeriodStart::DATE, {", ".join(keys)}) AS moved
+                FROM {table}) WHERE moved <> 0 ORDER BY {", ".join(order)}""",
+        {},
+        size=_BATCH,
+    )
+
+
+#: What tells apart the rows of one line, or of two lines that are alike but for their amounts.
+_OF_LINES: Final = frozenset(
+    {
+        *(
+            "AllocatedMethodDetails",
+            "AllocatedMethodId",
+            "x_AllocatedMethodId",
+            "x_AllocationDetail",
+            "x_ChainPosition",
+        ),
+        *("BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "x_OriginCost", "x_OriginalAmount"),
+        *("ChargeDescription", "ChargePeriodStart", "ChargePeriodEnd", "ContractedUnitPrice", "ListUnitPrice"),
+        *("ConsumedQuantity", "ConsumedUnit", "PricingQuantity", "PricingUnit", "x_IdentityUsage", "x_TotalUsage"),
+        *("x_ChainPosition", "x_CostType", "x_LineId", "x_PolicyHash", "x_Portion", "x_ProviderLineId"),
+    }
+)
+_STORED: Final = {
+    TEXT: "VARCHAR",
+    MONEY: "DECIMAL(38, 12)",
+    QUANTITY: "DECIMAL(38, 18)",
+    USAGE: "DECIMAL(38, 6)",
+    NUMBER: "SMALLINT",
+    INSTANT: "TIMESTAMPTZ",
+}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a file: what a source sees of some days, and how it was posted."""
+
+    source: FocusSource
+    days: DayRange
+    posting: Posting = Posting()
+    only: Collection[date] | None = None
+
+
+def _sides(source: FocusSource, posted: AccountingPeriod) -> Iterator[_Part]:
+    """Yield what was known of the changed days of earlier months, and what is known of them instead."""
+    reader = source.reader
+    if not isinstance(reader, PostedReader):
+        raise TypeError("only what was posted has corrections")
+    for after, before in reader.books.corrections(posted):
+        days = reader.changed_days(None, after, before)
+        if days:
+            for known in (before, after):
+                posting = Posting(posted, _CORRECTION, is_reversal=known is before)
+                side = source.seen_by(reader.known(known.at))
+                yield _Part(side, DayRange.spanning(sorted(days)), posting, days)
+
+
+def _occurring_in(source: FocusSource, posted: AccountingPeriod) -> Occurring:
+    """Return what occurs in the rows of a month and of its corrections."""
+    reader = source.reader
+    if not isinstance(reader, PostedReader):
+        raise TypeError("only what was posted has corrections")
+    regular = source.seen_by(reader.known(reader.books.regular(posted).at))
+    found = _occurring(regular, posted.days)
+    for part in _sides(source, posted):
+        found |= _occurring(part.source, part.days)
+    return found
+
+
+def _lookups(source: FocusSource, found: Occurring) -> Lookups:
+    with source.control.read() as connection:
+        return read_lookups(connection, source.tenant, found)
+
+
+def _kept_lookups(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Lookups | None:
+    closed = reader.books.find(posted)
+    if closed is None:
+        return None
+    with source.control.read() as connection:
+        return kept_lookups(reader.place, connection, closed)
+
+
+def _loaded(source: FocusSource, layout: FocusLayout, part: _Part, lookups: Lookups) -> Iterator[str]:
+    """Make the tables of a query for some days at a time; yield what their names begin with. The columns of cost
+    categories are those of ``source``."""
+    cursor, states = source.reader.cursor, part.source.states(part.days)
+    if part.only is not None:
+        states = [each for each in states if each.tracking_date in part.only]
+    pieces = list(_pieces(part.source, states))
     if not pieces:
         return
-    with source.control.read() as connection:
-        tables = lookup_tables(connection, source.tenant, _occurring(source, days))
     prefix = cursor.new_name("focus")
-    for name, table in tables.items():
+    for name, table in {**lookup_tables(lookups), "posting": part.posting.table}.items():
         cursor.register(f"{prefix}_{name}", table)
     for piece in pieces:
-        _register_tags(source, layout, piece[0].tracking_date, prefix)
-        _load(source, layout, piece, prefix)
-        yield from cursor.batches(focus_query(fields, source.categories, prefix), {}, size=_BATCH)
+        _register_tags(part.source, layout, piece[0].tracking_date, prefix)
+        _load(part.source, layout, piece, prefix, source.categories)
+        yield prefix
 
 
 def _pieces(source: FocusSource, states: Sequence[DayState]) -> Iterator[list[DayState]]:
@@ -346,21 +541,24 @@ def _register_tags(source: FocusSource, layout: FocusLayout, day: date, prefix: 
     source.reader.cursor.register(f"{prefix}_payer_tags", tag_table(of_payers, day))
 
 
-def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState], prefix: str) -> None:
-    """Make the tables of the lines and of the shares of some days; their names begin with ``prefix``.
+def _load(
+    source: FocusSource, layout: FocusLayout, piece: Sequence[DayState], prefix: str, categories: Sequence[str]
+) -> None:
+    """Make the tables of the lines and of the shares of some days, these with the values of some cost categories; their
+    names begin with ``prefix``.
 
     Raises:
         StorageError: the shares of a line do not sum to its cost.
     """
     cursor = source.reader.cursor
     days = DayRange(piece[0].tracking_date, piece[-1].tracking_date + ONE_DAY)
-    kinds = {**_SHARE_TYPES, **dict.fromkeys(category_columns(source.categories), "VARCHAR")}
+    kinds = {**_SHARE_TYPES, **dict.fromkeys(category_columns(categories), "VARCHAR")}
     lines, shares = f"{prefix}_lines", f"{prefix}_shares"
     cursor.run(f"CREATE OR REPLACE TEMP TABLE {shares} ({', '.join(f'{k} {v}' for k, v in kinds.items())})")
     dataset = _SPLIT.get(layout.split)
     if dataset is not None and (dataset is CHARGEBACKS or piece[0].topics.is_current):
-        _insert(source, dataset, days, shares, "TRUE")
-    _insert(source, BILLING_LINES, days, shares, f"line_id NOT IN (SELECT line_id FROM {shares})")
+        _insert(source, dataset, days, shares, "TRUE", categories)
+    _insert(source, BILLING_LINES, days, shares, f"line_id NOT IN (SELECT line_id FROM {shares})", categories)
     bill = source.reader.parts(BILLING_LINES, Selection.of_days(days))
     if bill is not None:
         relation, condition = bill
@@ -377,14 +575,20 @@ def _load(source: FocusSource, layout: FocusLayout, piece: Sequence[DayState], p
         raise StorageError(f"the bill of {wrong[0][0] or days.start} changed while it was read; export it again")
 
 
-def _insert(source: FocusSource, dataset: Dataset, days: DayRange, shares: str, which: str) -> None:
-    """Insert rows of a dataset into the shares."""
-    found = source.reader.parts(dataset, Selection.of_days(days), source.categories)
+def _insert(
+    source: FocusSource, dataset: Dataset, days: DayRange, shares: str, which: str, categories: Sequence[str]
+) -> None:
+    """Insert rows of a dataset into the shares. A cost category that was not there at that instant has no values."""
+    index = source.reader.categories.index
+    known = {
+        key: name for key, name in zip(categories, category_columns(categories), strict=True) if key in index.by_key
+    }
+    found = source.reader.parts(dataset, Selection.of_days(days), list(known))
     if found is None:
         return
     relation, condition = found
     columns = {"line_id": "line_id", "amount": dataset.amount, **_SHARES[dataset.table]}
-    columns |= {name: name for name in category_columns(source.categories)}
+    columns |= {name: f"category_{index.place(key)}" for key, name in known.items()}
     source.reader.cursor.run(
         f"INSERT INTO {shares} BY NAME SELECT {named(columns)} FROM {relation} WHERE {condition.sql} AND {which}",
         condition.parameters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,10 +16,13 @@ from chargeback.config import Tenant
 from chargeback.ecosystems.focus import PROGRAMME, FocusProfile
 from chargeback.model.dated import DatedValue
 from chargeback.model.focus import focus_unit
+from chargeback.store.control.closings import ClosedPeriod
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, InventoryFilter, listed
 from chargeback.store.control.lineage import Lineage, read_lineages
 from chargeback.store.control.names import Named, names_of
 from chargeback.store.control.policies import used_policies
+from chargeback.store.facts.places import Place
+from chargeback.store.queries.pinned import FOCUS, digest_of_kept, read_document
 
 #: The keys of a resource's metadata that say where it is; what lies in a resource is where that is.
 REGION: Final = "region"
@@ -39,6 +43,15 @@ _MEASURES: Final = pa.schema(
     [("policy_hash", pa.string()), ("portion", pa.int16()), ("chain_position", pa.int16()), ("unit", pa.string())]
 )
 _TAGS: Final = pa.schema([("id", pa.string()), ("tags", pa.map_(pa.string(), pa.string()))])
+#: The tables that are the same for all days.
+_SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    "account": _ACCOUNT,
+    "resources": _RESOURCES,
+    "payers": _PAYERS,
+    "products": _PRODUCTS,
+    "units": _UNITS,
+    "measures": _MEASURES,
+}
 
 _Row = dict[str, Any]
 
@@ -68,26 +81,46 @@ class Occurring:
     products: Collection[tuple[str, str, str]]
     units: Collection[str]
 
+    def __or__(self, other: Self) -> Self:
+        """Return what occurs in either."""
+        mine, others = (vars(each).values() for each in (self, other))
+        return type(self)(*({*one, *another} for one, another in zip(mine, others, strict=True)))
 
-def lookup_tables(connection: Connection, tenant: FocusTenant, found: Occurring) -> dict[str, pa.Table]:
-    """Return the tables that are the same for all days, by their names.
+
+#: The rows of the tables that are the same for all days, by the names of these.
+Lookups = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def read_lookups(connection: Connection, tenant: FocusTenant, found: Occurring) -> Lookups:
+    """Return what is known now of what occurs.
 
     Raises:
         StorageError: the control database cannot be read.
     """
-    account = _account(connection, tenant)
     lineages = read_lineages(connection, {*found.resources, *found.environments})
-    payers = names_of(connection, IDENTITIES, found.identities)
-    units = [{"unit": unit, "focus_unit": focus_unit(unit)} for unit in found.units]
-    products = [_product(tenant, *each) for each in found.products]
     return {
-        "account": pa.Table.from_pylist([account], _ACCOUNT),
-        "resources": pa.Table.from_pylist(list(_resources(lineages)), _RESOURCES),
-        "payers": pa.Table.from_pylist(list(_payers(payers)), _PAYERS),
-        "products": pa.Table.from_pylist(products, _PRODUCTS),
-        "units": pa.Table.from_pylist(units, _UNITS),
-        "measures": pa.Table.from_pylist(list(_measures(connection, tenant.profile)), _MEASURES),
+        "account": [_account(connection, tenant)],
+        "resources": list(_resources(lineages)),
+        "payers": list(_payers(names_of(connection, IDENTITIES, found.identities))),
+        "products": [_product(tenant, *each) for each in sorted(found.products)],
+        "units": [{"unit": unit, "focus_unit": focus_unit(unit)} for unit in sorted(found.units)],
+        "measures": list(_measures(connection, tenant.profile)),
     }
+
+
+def kept_lookups(place: Place, connection: Connection, closed: ClosedPeriod) -> Lookups | None:
+    """Return what was kept when a month was closed; None if it was not.
+
+    Raises:
+        StorageError: the document is missing or cannot be read.
+    """
+    sha256 = digest_of_kept(connection, closed, FOCUS, None)
+    return None if sha256 is None else json.loads(read_document(place, FOCUS, sha256))
+
+
+def lookup_tables(lookups: Lookups) -> dict[str, pa.Table]:
+    """Return the tables of a query, by their names."""
+    return {name: pa.Table.from_pylist(list(lookups[name]), schema) for name, schema in _SCHEMAS.items()}
 
 
 def tag_table(tags: Mapping[str, Mapping[str, Sequence[DatedValue]]], day: date) -> pa.Table:

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from sqlalchemy import Connection
+
 from chargeback.categories.resolve import Names
 from chargeback.errors import StorageError
-from chargeback.store.control.closings import Books
+from chargeback.store.control.closings import Books, ClosedPeriod, read_receipt
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.places import DIGITS, Place
 from chargeback.store.queries.lookups import LookupCaches
@@ -19,11 +21,20 @@ from chargeback.store.tenant import TenantStore
 DOCUMENTS: Final = "closings"
 #: The kind of the document that has the display names.
 NAMES: Final = "names"
+#: The kind of that which has what the rows of FOCUS show besides the facts.
+FOCUS: Final = "focus"
 
 
 def document_path(kind: str, sha256: str) -> str:
     """Return where the document with a digest lies."""
     return f"{DOCUMENTS}/{kind}-{sha256[:DIGITS]}.json"
+
+
+def digest_of_kept(connection: Connection, closed: ClosedPeriod, kind: str, by: str | None) -> str | None:
+    """Return the digest of a document of a closed month, by what its statements are made; None if it was not kept."""
+    receipt = read_receipt(connection, closed.closing.n)
+    found = (each["sha256"] for each in receipt["documents"] if (each["kind"], each["by"]) == (kind, by))
+    return next(found, None)
 
 
 def read_document(place: Place, kind: str, sha256: str) -> bytes:

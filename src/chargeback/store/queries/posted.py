@@ -139,8 +139,9 @@ class PostedReader(TenantReader):
             self._readers[at] = self._open_past(at, self.scope)
         return self._readers[at]
 
-    def changed_days(self, question: Sums, after: KnownMonth, before: KnownMonth) -> frozenset[date]:
-        """Return the days of a month whose sums may differ between two instants."""
+    def changed_days(self, question: Sums | None, after: KnownMonth, before: KnownMonth) -> frozenset[date]:
+        """Return the days of a month whose sums may differ between two instants; without a question, those whose rows,
+        tags or cost categories may."""
         if before.at is None:  # of what is known now nothing is later
             return frozenset()
         place = (after.period, before.at, after.at)
@@ -151,7 +152,8 @@ class PostedReader(TenantReader):
                 is_edited = is_edited or cost_categories.changed_between(connection, before.at, after.at)
             self._changed[place] = days, is_edited or self._matches_names
         days, is_edited = self._changed[place]
-        return frozenset(after.period.days) if is_edited and self._uses_entities(question) else days
+        is_about_them = question is None or self._uses_entities(question)
+        return frozenset(after.period.days) if is_edited and is_about_them else days
 
     @cached_property
     def _matches_names(self) -> bool:

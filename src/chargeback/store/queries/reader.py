@@ -16,6 +16,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import parse_decimal, render
 from chargeback.store.control.days import DayState
 from chargeback.store.control.tags import RESOURCE
+from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
@@ -131,6 +132,11 @@ class TenantReader:
         if table not in self._snapshots:
             self._snapshots[table] = self._tables.snapshot(table)
         return self._snapshots[table]
+
+    @property
+    def place(self) -> Place:
+        """Where the facts lie."""
+        return self._tables.place
 
     @property
     def past_states(self) -> Mapping[date, DayState] | None:
