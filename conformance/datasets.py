@@ -15,7 +15,8 @@ from typing import Final
 
 import pyarrow as pa
 from tests.support.facts import TENANT_ID, line, tenant_store
-from tests.support.focus import BilledLine, focus_source, write_bill, write_special_bill
+from tests.support.focus import PROFILE, BilledLine, focus_source, write_bill, write_special_bill
+from tests.support.months import AUGUST, SEPTEMBER, Months, months
 
 from chargeback.config import load_configuration
 from chargeback.demo.config import demo_configuration
@@ -48,11 +49,13 @@ def datasets() -> Iterator[tuple[str, pa.Table]]:
             yield "special lines", _rows(source, IDENTITIES)
     with tempfile.TemporaryDirectory() as folder, tenant_store(Path(folder), name="own-cluster") as store:
         yield "constructed bill", _constructed(store)
+    with tempfile.TemporaryDirectory() as folder, months(Path(folder)) as tenant:
+        yield "months with corrections", _closed(tenant)
 
 
-def _rows(source: FocusSource, split: str) -> pa.Table:
+def _rows(source: FocusSource, split: str, days: DayRange = _ALWAYS) -> pa.Table:
     layout = FocusLayout(V1_2, split)
-    return pa.Table.from_batches(list(focus_batches(source, layout, _ALWAYS)), focus_schema(source.columns(layout)))
+    return pa.Table.from_batches(list(focus_batches(source, layout, days)), focus_schema(source.columns(layout)))
 
 
 def _demo(folder: Path) -> Iterator[tuple[str, pa.Table]]:
@@ -98,3 +101,16 @@ def _constructed(store: TenantStore) -> pa.Table:
     with focus_source(store) as source:
         own = FocusTenant(store.tenant_name, store.tenant_id, ecosystem.focus_profile)
         return _rows(FocusSource(source.reader, source.control, own), IDENTITIES)
+
+
+def _closed(tenant: Months) -> pa.Table:
+    """A closed month, and the next one with a late bill, a line that was taken back, and a tag that has moved costs."""
+    first, second = tenant.days[:2]
+    tenant.tag("sa-1", "payments")
+    tenant.close(AUGUST)
+    tenant.charge(first, sa_1="7.123456789012", sa_2="4")
+    tenant.bill([line(second, "-3", original_amount=Decimal(-3))], {"sa-2": "-3"})
+    tenant.tag("sa-1", "search")
+    with tenant.books() as reader:
+        source = FocusSource(reader, tenant.store.control, FocusTenant("acme", "acme-id", PROFILE))
+        return _rows(source, IDENTITIES, DayRange(AUGUST.days.start, SEPTEMBER.days.end))

@@ -317,8 +317,13 @@ ENDPOINTS = (
     ),
     _get(f"{TENANT}/pipeline/status"),
     Endpoint("POST", f"{TENANT}/export", body=_DATES | {"format", "columns", "filters", "as_of", "basis", "style"}),
-    Endpoint("POST", f"{TENANT}/export/focus", body=_DATES | _FOCUS | {"format"}, specified=False),
-    _get(f"{TENANT}/export/focus/metadata", *_FOCUS, specified=False),
+    Endpoint("POST", f"{TENANT}/export/focus", body=_DATES | _FOCUS | {"format", "as_of", "basis"}, specified=False),
+    _get(f"{TENANT}/export/focus/metadata", "as_of", "basis", *_FOCUS, specified=False),
+    *(_get(f"{TENANT}/export/focus/billing-periods{form}", "as_of", specified=False) for form in ("", ".csv")),
+    *(
+        _get(f"{TENANT}/export/focus/invoice-details{form}", "as_of", "by", "period", specified=False)
+        for form in ("", ".csv")
+    ),
     *(
         Endpoint("GET", f"{TENANT}/statements{form}", frozenset(_STATEMENTS), specified=False, needed=_MONTH)
         for form in ("", ".csv")

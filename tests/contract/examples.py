@@ -452,4 +452,23 @@ EXAMPLES = (
         is_shown=False,
     ),
     Example(f"POST {TENANT}/periods/{{period}}/seal", f"{PEOPLE}/periods/{EARLIER}/seal", {"reason": "Audited"}),
+    Example(f"GET {TENANT}/export/focus/billing-periods", f"{PEOPLE}/export/focus/billing-periods"),
+    Example(
+        f"GET {TENANT}/export/focus/billing-periods.csv",
+        f"{PEOPLE}/export/focus/billing-periods.csv",
+        header="BillingPeriodCreated,BillingPeriodEnd,BillingPeriodLastUpdated,BillingPeriodStart,BillingPeriodStatus,"
+        "InvoiceIssuerName",
+    ),
+    Example(
+        f"GET {TENANT}/export/focus/invoice-details",
+        f"{PEOPLE}/export/focus/invoice-details?by=identity_id&period={SOME_MONTH}",
+    ),
+    Example(
+        f"GET {TENANT}/export/focus/invoice-details.csv",
+        f"{PEOPLE}/export/focus/invoice-details.csv?by=identity_id&period={SOME_MONTH}",
+        header="BilledCost,BillingAccountId,BillingCurrency,BillingPeriodEnd,BillingPeriodStart,ChargeCategory,"
+        "InvoiceDetailCreated,InvoiceDetailDescription,InvoiceDetailGrain,InvoiceDetailId,InvoiceDetailLastUpdated,"
+        "InvoiceId,InvoiceIssueDate,InvoiceIssueStatus,InvoiceIssuerName,PaymentDueDate,PaymentTerms,ReferenceInvoiceId,"
+        "x_By,x_ExactCost,x_Value",
+    ),
 )

@@ -23,6 +23,11 @@ WHOLE = frozenset(
         f"POST {TENANT}/reconciliation/external",
         f"POST {TENANT}/export/focus",
         f"GET {TENANT}/export/focus/metadata",
+        *(
+            f"GET {TENANT}/export/focus/{dataset}{form}"
+            for dataset in ("billing-periods", "invoice-details")
+            for form in ("", ".csv")
+        ),
         f"GET {TENANT}/periods/{{period}}/journal",
         f"GET {TENANT}/periods",
         f"GET {TENANT}/periods.csv",

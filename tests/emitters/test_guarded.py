@@ -51,6 +51,9 @@ class Kind(EmitterType):
     def wants_newest_only(self, params: Any) -> bool:
         return self.answers["wants_newest_only"]()  # type: ignore[no-any-return]
 
+    def follows_books(self, params: Any) -> bool:
+        return self.answers["follows_books"]()  # type: ignore[no-any-return]
+
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
         return self.answers["destinations"]()  # type: ignore[no-any-return]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from chargeback.model.accounting import AccountingPeriod
 from chargeback.pipeline.emit import EmissionPlan, EmitterSchedule, plan
+from chargeback.store.control.closings import Books, ClosedPeriod, Closing
 from chargeback.store.control.emissions import Emission, EmissionState
 from tests.support.facts import days_from
 
@@ -122,3 +124,24 @@ def test_only_the_newest() -> None:
 def test_no_calculated_day_is_nothing() -> None:
     """A tenant that has never been calculated has nothing to emit."""
     assert plan(replace(DAILY, newest_only=True), [], {}, {}) == EmissionPlan([], [])
+
+
+def test_a_month_of_the_books_is_due_when_it_is_closed_and_then_no_more() -> None:
+    """What is learned of it later makes the first open month due, unless the closed one is sealed; the last month has
+    nothing of it."""
+    january, february, march = (AccountingPeriod(date(2026, month, 1)) for month in (1, 2, 3))
+    days = [each.start for each in (january, february, march)]
+    files = {day: f"file-{day}" for day in days}
+    monthly = replace(DAILY, aggregation="monthly")
+    known = done(plan(monthly, days, files, {}))
+    closing = Closing(1, january, "closed", datetime(2026, 2, 5, tzinfo=UTC), "digest-1", None)
+    closed = replace(monthly, books=Books((ClosedPeriod(closing),)))
+    after = plan(closed, days, files, known)
+    assert starts(after) == days[:2]
+    known |= done(after)
+    assert starts(plan(closed, days, files | {days[0]: "late"}, known)) == [days[1]]
+    assert starts(plan(closed, days, files | {days[2]: "late"}, known)) == [days[2]]
+    seal = Closing(2, january, "sealed", datetime(2026, 3, 5, tzinfo=UTC), "digest-2", None)
+    sealed = replace(monthly, books=Books((ClosedPeriod(closing, 1, seal),)))
+    known |= done(plan(sealed, days, files, known))
+    assert starts(plan(sealed, days, files | {days[0]: "late"}, known)) == []

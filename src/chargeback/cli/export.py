@@ -25,11 +25,16 @@ from chargeback.cli.options import (
     one_tenant,
     to_day,
 )
+from chargeback.cli.statements import to_basis
 from chargeback.cli.storage import TenantName
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
+    from chargeback.model.accounting import AccountingPeriod
     from chargeback.model.days import DayRange
+    from chargeback.reports.closing.statements import Basis
+    from chargeback.reports.focus.columns import FocusLayout
+    from chargeback.reports.focus.file import FocusSource
     from chargeback.store.queries.datasets import Dataset
     from chargeback.store.queries.export import ExportFormat
     from chargeback.store.queries.reader import TenantReader
@@ -106,28 +111,39 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
             metavar=INSTANT, formats=INSTANT_FORMATS, help="The rows as they were at this instant, in UTC; not FOCUS."
         ),
     ] = None,
+    basis: Annotated[
+        str | None,
+        typer.Option(
+            "--basis",
+            metavar="BASIS",
+            help="With `--format focus`: accrual or posted; default: posted for months of the books, else accrual.",
+        ),
+    ] = None,
 ) -> None:
     """Write rows, or the bill in FOCUS, as files. As CSV, Parquet or JSON lines, all days or some; a file is replaced
     as a whole."""
 
     period = period_of(month, start, end)
-    _check_options(form, rows, version, split)
+    _check_options(form, rows, version or split or basis)
     if form is FileFormat.FOCUS and (columns is not None or as_of is not None):
         raise typer.BadParameter("are not for --format focus", param_hint="--columns / --as-of")
     named = _columns_of(rows, columns)
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     chosen = one_tenant(config, tenant)
     if form is FileFormat.FOCUS:
-        lines = _focus(chosen, to, version or FocusVersion.V1_2, split or Split.IDENTITIES, period)
+        from chargeback.reports.focus.columns import FocusLayout
+
+        layout = FocusLayout((version or FocusVersion.V1_2).value, (split or Split.IDENTITIES).value)
+        lines = _focus(chosen, to, layout, period, to_basis(basis))
     else:
         lines = _written(chosen, _Wanted(to, form, rows, period, named, instant))
     for line in lines:
         typer.echo(line)
 
 
-def _check_options(form: FileFormat, rows: Rows, version: FocusVersion | None, split: Split | None) -> None:
-    if form is not FileFormat.FOCUS and (version is not None or split is not None):
-        raise typer.BadParameter("are for --format focus only", param_hint="--version / --split")
+def _check_options(form: FileFormat, rows: Rows, of_focus: str | None) -> None:
+    if form is not FileFormat.FOCUS and of_focus is not None:
+        raise typer.BadParameter("are for --format focus only", param_hint="--version / --split / --basis")
     if form is FileFormat.FOCUS and rows is not Rows.CHARGEBACKS:
         raise typer.BadParameter("is not for --format focus; use --split topics", param_hint="--rows")
 
@@ -208,18 +224,31 @@ def _written(tenant: Tenant, wanted: _Wanted) -> Iterator[str]:
             yield f"{path}: {count}{some[0]} to {some[-1]}"
 
 
-def _focus(tenant: Tenant, to: Path, version: FocusVersion, split: Split, period: tuple[date, date]) -> Iterator[str]:
+def _focus(
+    tenant: Tenant, to: Path, layout: FocusLayout, period: tuple[date, date], basis: Basis | None
+) -> Iterator[str]:
     """Write the bill in FOCUS; yield a line about each file."""
-    from chargeback.reports.focus.file import FocusSource
+    from chargeback.cli.statements import opened
+    from chargeback.reports.focus.file import FocusSource, in_the_books
     from chargeback.reports.focus.lookups import FocusTenant
 
     if to.exists() and not to.is_dir():
         raise typer.BadParameter("should be a folder", param_hint="--to")
-    with _opened(tenant) as (store, reader):
-        source = FocusSource(reader, store.control, FocusTenant.of(tenant))
+    with opened(tenant) as (view, reader, posted):
+        source = FocusSource(reader, view.store.control, FocusTenant.of(tenant))
         if not billed_days(source, period):
             raise _failed(f"tenant {tenant.name}: there is no bill of these days")
-        yield from write_focus(source, to, version, split, period)
+
+        def _of_month(month: AccountingPeriod) -> FocusSource:
+            if basis == "posted":
+                posted.books.regular(month)
+                return source.seen_by(posted)
+            return source if basis == "accrual" else in_the_books(source, posted, month)
+
+        try:
+            yield from write_focus(source, to, layout, period, _of_month)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--basis") from None
 
 
 @contextmanager

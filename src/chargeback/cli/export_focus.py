@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from enum import StrEnum
 from itertools import groupby
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from chargeback.model.focus import IDENTITIES, TOPICS, UNSPLIT, V1_2, V1_4
 
 if TYPE_CHECKING:
+    from chargeback.model.accounting import AccountingPeriod
+    from chargeback.reports.focus.columns import FocusLayout
     from chargeback.reports.focus.file import FocusSource
 
 
@@ -31,31 +33,37 @@ class Split(StrEnum):
 
 
 def write_focus(
-    source: FocusSource, to: Path, version: FocusVersion, split: Split, period: tuple[date, date]
+    source: FocusSource,
+    to: Path,
+    layout: FocusLayout,
+    period: tuple[date, date],
+    of_month: Callable[[AccountingPeriod], FocusSource],
 ) -> Iterator[str]:
-    """Write the months of a period into a folder, with their metadata; yield a line about each file.
+    """Write the months of a period into a folder, with their metadata; yield a line about each file. ``of_month`` tells
+    what the file of a month is made of; with what was posted to it, the file has the whole month.
 
     Raises:
         EmitterError: a file cannot be read or written.
         QueryTimeout: the query was cancelled.
         StorageError: the storage cannot be read, or the bill changes while it is read.
+        ValueError: a month is before the books.
     """
     from chargeback.cli.export import shown
     from chargeback.emitters.focus_files import FocusFolder
+    from chargeback.model.accounting import AccountingPeriod
     from chargeback.model.days import ONE_DAY, DayRange
-    from chargeback.reports.focus.columns import FocusLayout
     from chargeback.reports.focus.file import focus_file
     from chargeback.reports.focus.metadata import focus_metadata
 
-    folder, layout = FocusFolder(to), FocusLayout(version.value, split.value)
-    days = billed_days(source, period)
-    metadata = focus_metadata(source, layout, DayRange.spanning(days)).model_dump(mode="json", by_alias=True)
-    for _, some in groupby(days, key=lambda day: (day.year, day.month)):
-        span = DayRange.spanning(some)
-        path = folder.data_file(metadata, span.start)
-        folder.write_month(metadata, span.start, shown(focus_file(source, layout, span, "parquet"), path))
+    folder = FocusFolder(to)
+    for month, some in groupby(billed_days(source, period), key=AccountingPeriod.of):
+        made_of = of_month(month)
+        span = DayRange.spanning(some) if made_of is source else month.days
+        metadata = focus_metadata(made_of, layout, span).model_dump(mode="json", by_alias=True)
+        path = folder.data_file(metadata, month.start)
+        folder.write_month(metadata, month.start, shown(focus_file(made_of, layout, span, "parquet"), path))
+        folder.write_metadata(metadata)
         yield f"{path}: {span.start} to {span.end - ONE_DAY}"
-    folder.write_metadata(metadata)
     yield f"{to / 'metadata'}: what the files are, and which days are complete"
 
 

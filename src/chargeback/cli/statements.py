@@ -145,6 +145,7 @@ def opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[Tena
             journal=tenant.journal,
             closing=tenant.closing,
             issuer=tenant.settings.statements.issuer,
+            focus=tenant.focus,
         )
         with open_reader(engine, store, token, caches, as_of=as_of) as reader:
             yield view, reader, open_posted(reader, store, token, caches, as_of)

@@ -103,11 +103,13 @@ class Existing:
 @dataclass(frozen=True, slots=True)
 class FocusKind:
     """Which data in FOCUS: the ``version`` (``1.2``, ``1.4``), among whom lines are divided (``split``: ``identities``,
-    ``topics``, ``none``), and the format of the file (``form``: ``csv``, ``parquet``)."""
+    ``topics``, ``none``), the format of the file (``form``: ``csv``, ``parquet``), and whether a month of the books has
+    what was posted to it (``is_posted``) or, as every other month, what was charged on its days."""
 
     version: str
     split: str
     form: Literal["csv", "parquet"]
+    is_posted: bool = True
 
 
 class Facts(Protocol):
@@ -205,6 +207,11 @@ class EmitterType(ABC):
 
     def wants_newest_only(self, params: Any) -> bool:
         """Return whether only the newest period is emitted; all others are then skipped."""
+        return False
+
+    def follows_books(self, params: Any) -> bool:
+        """Return whether a period has what was posted to it: then that of a closed month is emitted once more when it
+        is closed, and no more; what is learned of it later changes the first open month."""
         return False
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:

@@ -28,6 +28,12 @@ class FocusParams(EmitterParams):
     version: Literal["1.2", "1.4"] = V1_2
     split: Literal["identities", "topics", "none"] = IDENTITIES
     format: Literal["csv", "parquet"] = "parquet"
+    basis: Literal["posted", "accrual"] = "posted"
+
+    @property
+    def is_posted(self) -> bool:
+        """Whether months of the books have what was posted to them."""
+        return self.basis == "posted"
 
 
 class FocusEmitter(Emitter):
@@ -38,7 +44,7 @@ class FocusEmitter(Emitter):
 
     def emit(self, periods: Sequence[Period], facts: Facts) -> None:
         """Write the file of each period completely."""
-        kind = FocusKind(self._params.version, self._params.split, self._params.format)
+        kind = FocusKind(self._params.version, self._params.split, self._params.format, self._params.is_posted)
         folder = FocusFolder(self._params.output_dir, kind.form, facts.check)
         for period in periods:
             metadata = facts.focus_metadata(period, kind)
@@ -55,6 +61,10 @@ class FocusType(EmitterType):
     def open(self, context: EmitterContext, params: Any, stop: Event) -> FocusEmitter:
         """Return an emitter that writes below ``params.output_dir``; the folder is created with the first file."""
         return FocusEmitter(params)
+
+    def follows_books(self, params: Any) -> bool:
+        """Return whether months of the books have what was posted to them."""
+        return bool(params.is_posted)
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
         """Return the folder of the dataset."""

@@ -54,10 +54,11 @@ class GuardedEmitterType(EmitterType):
 
     def wants_newest_only(self, params: Any) -> bool:
         """Return whether only the newest period is emitted."""
-        found = self._ask("wants_newest_only", lambda: self._plugin.wants_newest_only(params), params)
-        if not isinstance(found, bool):
-            raise PluginError(f"{self._label}: wants_newest_only should return a bool, not {type(found).__name__}")
-        return found
+        return self._told("wants_newest_only", self._plugin.wants_newest_only, params)
+
+    def follows_books(self, params: Any) -> bool:
+        """Return whether a period has what was posted to it."""
+        return self._told("follows_books", self._plugin.follows_books, params)
 
     def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
         """Return its destinations as texts."""
@@ -67,6 +68,12 @@ class GuardedEmitterType(EmitterType):
                 f"{self._label}: destinations should return a tuple of strings, not {type(found).__name__}"
             )
         return tuple(found)
+
+    def _told(self, method: str, call: Callable[[Any], object], params: Any) -> bool:
+        found = self._ask(method, lambda: call(params), params)
+        if not isinstance(found, bool):
+            raise PluginError(f"{self._label}: {method} should return a bool, not {type(found).__name__}")
+        return found
 
     def _ask(self, method: str, call: Callable[[], _T], params: Any) -> _T:
         with _calling(self._label, method, None, frozenset(secrets_in(params))):

@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.emitters.contract import Emitter, Period
 from chargeback.errors import ChargebackError, LeaseLost, PluginError, Stopped
+from chargeback.model.accounting import AccountingPeriod
 from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
+from chargeback.store.control.closings import Books, read_books
 from chargeback.store.control.emissions import Emission, EmissionState, read_emissions, save_emission
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 
@@ -90,10 +92,12 @@ class _EmitStage:
             settings=f"{settings.type} {settings.aggregation} {emitter.params.model_dump_json()}",
             oldest=self.oldest(emitter),
             kept_from=run.today - timedelta(days=run.tenant.settings.retention_days),
-            newest_only=self._newest_only(emitter),
+            newest_only=self._answer(emitter, lambda: emitter.kind.wants_newest_only(emitter.params)),
         )
         with run.store.control.read() as connection:
             known = read_emissions(connection, emitter.name)
+            if self._answer(emitter, lambda: emitter.kind.follows_books(emitter.params)):
+                schedule = replace(schedule, books=read_books(connection))
         planned = plan(schedule, self.calculated, self.files, known)
         if planned.skipped:
             with run.lease.write() as connection:
@@ -101,10 +105,10 @@ class _EmitStage:
                     save_emission(connection, emission)
         return [due for due in planned.due if any(run.covers(day) for day in due.period.days)]
 
-    def _newest_only(self, emitter: ConfiguredEmitter) -> bool:
-        """Return whether the emitter writes only the newest period; False if its plugin fails."""
+    def _answer(self, emitter: ConfiguredEmitter, question: Callable[[], bool]) -> bool:
+        """Return what an emitter says of its settings; False if its plugin fails."""
         try:
-            return emitter.kind.wants_newest_only(emitter.params)
+            return question()
         except PluginError as error:
             self.run.record_error(f"emitter {emitter.name}: {error}")
             return False
@@ -176,7 +180,7 @@ class EmitterSchedule:
     """How one emitter is configured.
 
     ``settings`` is a text that changes with the settings; ``oldest`` the first day within its lookback, ``kept_from``
-    the first day whose facts the tenant keeps.
+    the first day whose facts the tenant keeps. ``books`` are those that its periods follow, or none.
     """
 
     name: str
@@ -185,6 +189,22 @@ class EmitterSchedule:
     oldest: date
     kept_from: date
     newest_only: bool = False
+    books: Books = field(default_factory=Books)
+
+    def version_of(self, period: Period, files: Mapping[date, str]) -> str:
+        """Return a text that identifies the content of a period: it changes when one of its days is calculated, and
+        when the emitter's settings change. Every calculation of a day writes a file with a new name.
+
+        That of a closed month is its closing. The first open one has corrections of the months before, too.
+        """
+        month = AccountingPeriod.of(period.start)
+        closed = self.books.find(month)
+        if closed is not None:
+            return _digest([self.settings, closed.closing.digest])
+        earlier = self.books.closed if month == self.books.first_open else ()
+        days = [day for each in earlier if each.seal is None for day in each.period.days]
+        contents = [f"{day}={files[day]}" for day in (*days, *period.days) if day in files]
+        return _digest([self.settings, *(each.closing.digest for each in earlier), *contents])
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +226,7 @@ def plan(
     for period, last_day in last_days.items():
         if period.start < schedule.kept_from:
             continue  # what was written while all of it was there is better than what could be written now
-        version = version_of(schedule.settings, period, files)
+        version = schedule.version_of(period, files)
         before = known.get(period.start)
         same = before if before is not None and before.version == version else None
         reason = _skip_reason(schedule, last_day, is_newest=period == newest)
@@ -224,12 +244,6 @@ def _skip_reason(schedule: EmitterSchedule, last_day: date, *, is_newest: bool) 
     if schedule.newest_only and not is_newest:
         return "only the newest day is shown"
     return None
-
-
-def version_of(settings: str, period: Period, files: Mapping[date, str]) -> str:
-    """Return a text that identifies the content of a period: it changes when one of its days is calculated, and when
-    the emitter's settings change. Every calculation of a day writes a file with a new name."""
-    return _digest([settings, *(f"{day}={files[day]}" for day in period.days if day in files)])
 
 
 def _digest(texts: Iterable[str]) -> str:

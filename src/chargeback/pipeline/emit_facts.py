@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from chargeback.emitters.contract import DAILY, MONTHLY, OTHER, WEEKLY, Existing, FocusKind, Period, Sum
 from chargeback.errors import QueryTimeout
+from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import DayRange
 from chargeback.pipeline.run_context import RunContext
 from chargeback.reports.focus.columns import FocusLayout
-from chargeback.reports.focus.file import FocusSource, focus_file
+from chargeback.reports.focus.file import FocusSource, focus_file, in_the_books
 from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.focus.metadata import focus_metadata
 from chargeback.store.control.emissions import existing_on
@@ -25,6 +26,7 @@ from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, s
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.posted import open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagCache
@@ -112,11 +114,13 @@ class StoredFacts:
 
     def focus(self, period: Period, kind: FocusKind) -> Iterator[memoryview]:
         """Return the bill of a period in FOCUS, as a file."""
-        return self._of_bill(lambda source: focus_file(source, _layout(kind), period.days, kind.form))
+        return self._of_bill(period, kind, lambda source: focus_file(source, _layout(kind), period.days, kind.form))
 
     def focus_metadata(self, period: Period, kind: FocusKind) -> Mapping[str, Any]:
         """Return the metadata of that file."""
-        (found,) = self._of_bill(lambda source: iter([focus_metadata(source, _layout(kind), period.days)]))
+        (found,) = self._of_bill(
+            period, kind, lambda source: iter([focus_metadata(source, _layout(kind), period.days)])
+        )
         return found.model_dump(mode="json", by_alias=True)
 
     def charged(self, days: DayRange, by: Sequence[str], most: int | None = None) -> Iterator[Sum]:
@@ -140,9 +144,13 @@ class StoredFacts:
         with self._until_stopped(), self._engine.cursor(self._token) as cursor:
             yield from query(TenantReader(cursor, self._store.facts, self._tags))
 
-    def _of_bill(self, query: Callable[[FocusSource], Iterator[_T]]) -> Iterator[_T]:
+    def _of_bill(self, period: Period, kind: FocusKind, query: Callable[[FocusSource], Iterator[_T]]) -> Iterator[_T]:
         with self._until_stopped(), open_reader(self._engine, self._store, self._token, self._lookups) as reader:
-            yield from query(FocusSource(reader, self._store.control, self._bill))
+            source = FocusSource(reader, self._store.control, self._bill)
+            if kind.is_posted:
+                posted = open_posted(reader, self._store, self._token, self._lookups, None)
+                source = in_the_books(source, posted, AccountingPeriod.of(period.start))
+            yield from query(source)
 
     @contextmanager
     def _until_stopped(self) -> Iterator[None]:

@@ -277,3 +277,36 @@ def test_the_costs_of_the_books(tenant: Months, client: httpx.Client) -> None:
         ("sa-1", "15.00", "12.00"),
         ("sa-2", "8.00", "8.00"),
     ]
+
+
+def test_the_books_in_focus(client: httpx.Client, tenant: Months) -> None:
+    """The file of a closed month stays, the late bill is a correction in that of the open one; months and statements
+    are datasets of their own. What is no whole month of the books is refused."""
+    months_of = {"start_date": "2026-08-01", "end_date": "2026-08-31", "basis": "posted"}
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    export = f"{ACME}/export/focus"
+    before = client.post(export, json=months_of)
+    tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
+    assert client.post(export, json=months_of).content == before.content
+    of_september = {**months_of, "start_date": "2026-09-01", "end_date": "2026-09-30"}
+    columns = ["BillingPeriodStart", "ChargePeriodStart", "ChargeClass", "BilledCost"]
+    lines = client.post(export, json={**of_september, "columns": columns}).text.split("\r\n")
+    assert lines[-3:-1] == [
+        "2026-09-01T00:00:00Z,2026-08-01T00:00:00Z,Correction,-6",
+        "2026-09-01T00:00:00Z,2026-08-01T00:00:00Z,Correction,7",
+    ]
+    past = client.post(export, json={**of_september, "columns": columns, "as_of": "2026-11-01T00:00:00Z"})
+    assert "Correction" not in past.text
+    (months,) = client.get(f"{export}/billing-periods").json()["items"][:1]
+    assert (months["BillingPeriodStart"], months["BillingPeriodStatus"]) == ("2026-08-01T00:00:00Z", "Closed")
+    details = client.get(f"{export}/invoice-details", params={"by": "identity_id", "period": "2026-08"}).json()["items"]
+    stated = client.get(f"{ACME}/statements", params={"period": "2026-08", "by": "identity_id"}).json()["items"]
+    assert {each["InvoiceId"]: each["BilledCost"] for each in details} == {
+        each["number"]: each["rounded"] for each in stated
+    }
+    for refused in ({"start_date": "2026-08-02"}, {"start_date": "2026-07-01"}):
+        answer = client.post(export, json=months_of | refused)
+        assert answer.status_code == 400
+        assert answer.json()["errors"][0]["parameter"] == "start_date"
+    metadata = client.get(f"{export}/metadata", params=months_of).json()
+    assert all(each["TimeSectorComplete"] for each in metadata["Recency"][0]["TimeSectors"])

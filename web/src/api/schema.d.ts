@@ -1085,6 +1085,10 @@ export interface paths {
          *     The rows stand in place of the provider's own: never load both. Their `BilledCost` sums to the bill exactly, and so
          *     do list costs and quantities to those of their lines.
          *
+         *     With `basis=posted`, dates must be whole months of UTC. The rows of a month are then those that were known when it
+         *     was closed, and what was learned of earlier months since is behind them: reversed and replaced rows with
+         *     `ChargeClass` `Correction`, the billing period of the month and the charge period of their day.
+         *
          *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
          *     whole.
          *
@@ -1113,6 +1117,53 @@ export interface paths {
          *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
         get: operations["show_focus_metadata_api_v1_tenants__tenant_name__export_focus_metadata_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/export/focus/billing-periods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Focus Billing Periods
+         * @description List the months of the books, and the first open one, as the dataset *Billing Period* of FOCUS 1.4. Without a
+         *     closed month there is none. Dates, `timezone` and page parameters are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         */
+        get: operations["list_focus_billing_periods_api_v1_tenants__tenant_name__export_focus_billing_periods_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/export/focus/invoice-details": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Focus Invoice Details
+         * @description List the lines of our own statements as the dataset *Invoice Detail* of FOCUS 1.4: those of closed months as they
+         *     were kept, those of months that were opened again as voided, and those of the first open month as they are now.
+         *     Dates, `timezone` and page parameters are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         */
+        get: operations["list_focus_invoice_details_api_v1_tenants__tenant_name__export_focus_invoice_details_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4764,6 +4815,41 @@ export interface components {
             other: number | null;
         };
         /**
+         * FocusBillingPeriod
+         * @description A month of the books.
+         */
+        FocusBillingPeriod: {
+            /** Billingperiodcreated */
+            BillingPeriodCreated: string;
+            /**
+             * Billingperiodend
+             * @description Exclusive.
+             */
+            BillingPeriodEnd: string;
+            /**
+             * Billingperiodlastupdated
+             * @description When it was last closed, reopened or sealed.
+             */
+            BillingPeriodLastUpdated: string;
+            /** Billingperiodstart */
+            BillingPeriodStart: string;
+            /**
+             * Billingperiodstatus
+             * @enum {string}
+             */
+            BillingPeriodStatus: "Open" | "Closed";
+            /** Invoiceissuername */
+            InvoiceIssuerName: string;
+        };
+        /**
+         * FocusBillingPeriods
+         * @description The dataset *Billing Period* of FOCUS 1.4.
+         */
+        FocusBillingPeriods: {
+            /** Items */
+            items: components["schemas"]["FocusBillingPeriod"][];
+        };
+        /**
          * FocusColumnDefinition
          * @description A column of the data, in its order.
          */
@@ -4816,6 +4902,102 @@ export interface components {
              * @constant
              */
             FocusDatasetId: "CostAndUsage";
+        };
+        /**
+         * FocusInvoiceDetail
+         * @description A line of a statement.
+         */
+        FocusInvoiceDetail: {
+            /**
+             * Billedcost
+             * @description In the cents that are booked; those of a statement add up to it.
+             * @example 1234.56
+             */
+            BilledCost: string;
+            /** Billingaccountid */
+            BillingAccountId: string;
+            /**
+             * Billingcurrency
+             * @example USD
+             */
+            BillingCurrency: string;
+            /**
+             * Billingperiodend
+             * @description Exclusive.
+             */
+            BillingPeriodEnd: string;
+            /**
+             * Billingperiodstart
+             * @description Of the month that it is booked in.
+             */
+            BillingPeriodStart: string;
+            /**
+             * Chargecategory
+             * @description `Adjustment`: a correction of an earlier month, or what was added by hand.
+             * @enum {string}
+             */
+            ChargeCategory: "Usage" | "Credit" | "Adjustment";
+            /** Invoicedetailcreated */
+            InvoiceDetailCreated: string;
+            /** Invoicedetaildescription */
+            InvoiceDetailDescription: string | null;
+            /**
+             * Invoicedetailgrain
+             * @description By which columns of Cost and Usage the row is a sum, beside those of the statement.
+             */
+            InvoiceDetailGrain: string | null;
+            /** Invoicedetailid */
+            InvoiceDetailId: string;
+            /** Invoicedetaillastupdated */
+            InvoiceDetailLastUpdated: string;
+            /**
+             * Invoiceid
+             * @description The number of the statement.
+             * @example CB-acme-2026-10-cost_center.payments
+             */
+            InvoiceId: string;
+            /** Invoiceissuedate */
+            InvoiceIssueDate: string | null;
+            /**
+             * Invoiceissuestatus
+             * @enum {string}
+             */
+            InvoiceIssueStatus: "Open" | "Issued" | "Voided";
+            /** Invoiceissuername */
+            InvoiceIssuerName: string;
+            /** Paymentduedate */
+            PaymentDueDate: string | null;
+            /** Paymentterms */
+            PaymentTerms: string;
+            /**
+             * Referenceinvoiceid
+             * @description The statement that it corrects, or that its own supersedes; else its own.
+             */
+            ReferenceInvoiceId: string;
+            /**
+             * X By
+             * @description By what the statement is made.
+             */
+            x_By: string;
+            /**
+             * X Exactcost
+             * @description With all digits.
+             * @example 1234.56
+             */
+            x_ExactCost: string;
+            /**
+             * X Value
+             * @description Whose statement it is.
+             */
+            x_Value: string;
+        };
+        /**
+         * FocusInvoiceDetails
+         * @description The dataset *Invoice Detail* of FOCUS 1.4.
+         */
+        FocusInvoiceDetails: {
+            /** Items */
+            items: components["schemas"]["FocusInvoiceDetail"][];
         };
         /**
          * FocusMetadata
@@ -9716,6 +9898,20 @@ export interface components {
              * @default []
              */
             columns: (("AllocatedMethodDetails" | "AllocatedMethodId" | "AllocatedResourceId" | "AllocatedResourceName" | "AllocatedTags" | "BilledCost" | "BillingAccountId" | "BillingAccountName" | "BillingCurrency" | "BillingPeriodEnd" | "BillingPeriodStart" | "ChargeCategory" | "ChargeClass" | "ChargeDescription" | "ChargeFrequency" | "ChargePeriodEnd" | "ChargePeriodStart" | "CommitmentDiscountStatus" | "ConsumedQuantity" | "ConsumedUnit" | "ContractedCost" | "ContractedUnitPrice" | "EffectiveCost" | "HostProviderName" | "InvoiceId" | "InvoiceIssuerName" | "ListCost" | "ListUnitPrice" | "PricingCategory" | "PricingQuantity" | "PricingUnit" | "ProviderName" | "PublisherName" | "RegionId" | "RegionName" | "ResourceId" | "ResourceName" | "ResourceType" | "ServiceCategory" | "ServiceName" | "ServiceProviderName" | "ServiceSubcategory" | "SkuId" | "SkuMeter" | "SkuPriceDetails" | "SkuPriceId" | "SubAccountId" | "SubAccountName" | "SubAccountType" | "Tags" | "x_AllocatedMethodId" | "x_AllocatedResourceId" | "x_AllocatedResourceName" | "x_AllocationDetail" | "x_ChainPosition" | "x_CostType" | "x_IdentityType" | "x_IdentityUsage" | "x_LineId" | "x_NetworkAccessType" | "x_OriginCost" | "x_OriginalAmount" | "x_PolicyHash" | "x_Portion" | "x_ProductCategory" | "x_ProviderLineId" | "x_Tier" | "x_TotalUsage") | string)[];
+            /**
+             * As Of
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows.
+             * @default null
+             * @example 2026-01-31T12:00:00Z
+             */
+            as_of: string | null;
+            /**
+             * Basis
+             * @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC.
+             * @default accrual
+             * @enum {string}
+             */
+            basis: "accrual" | "posted";
             /**
              * Format
              * @description `parquet` has exact decimals, and instants; in `csv` decimals are plain text, and texts are not altered for spreadsheets.
@@ -16489,12 +16685,16 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
                 /** @description The version of FOCUS: `1.2`, whose official rules are checked, or `1.4`, which is followed, but not officially validated. */
                 version?: "1.2" | "1.4";
                 /** @description Among whom the billing lines are divided. Each is a dataset of its own, with the whole bill: two of them together count everything twice. `topics` leaves lines whole that are not attributed to topics, `none` all lines. */
                 split?: "identities" | "topics" | "none";
                 /** @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; which columns a version has is in its metadata. */
                 columns?: (("AllocatedMethodDetails" | "AllocatedMethodId" | "AllocatedResourceId" | "AllocatedResourceName" | "AllocatedTags" | "BilledCost" | "BillingAccountId" | "BillingAccountName" | "BillingCurrency" | "BillingPeriodEnd" | "BillingPeriodStart" | "ChargeCategory" | "ChargeClass" | "ChargeDescription" | "ChargeFrequency" | "ChargePeriodEnd" | "ChargePeriodStart" | "CommitmentDiscountStatus" | "ConsumedQuantity" | "ConsumedUnit" | "ContractedCost" | "ContractedUnitPrice" | "EffectiveCost" | "HostProviderName" | "InvoiceId" | "InvoiceIssuerName" | "ListCost" | "ListUnitPrice" | "PricingCategory" | "PricingQuantity" | "PricingUnit" | "ProviderName" | "PublisherName" | "RegionId" | "RegionName" | "ResourceId" | "ResourceName" | "ResourceType" | "ServiceCategory" | "ServiceName" | "ServiceProviderName" | "ServiceSubcategory" | "SkuId" | "SkuMeter" | "SkuPriceDetails" | "SkuPriceId" | "SubAccountId" | "SubAccountName" | "SubAccountType" | "Tags" | "x_AllocatedMethodId" | "x_AllocatedResourceId" | "x_AllocatedResourceName" | "x_AllocationDetail" | "x_ChainPosition" | "x_CostType" | "x_IdentityType" | "x_IdentityUsage" | "x_LineId" | "x_NetworkAccessType" | "x_OriginCost" | "x_OriginalAmount" | "x_PolicyHash" | "x_Portion" | "x_ProductCategory" | "x_ProviderLineId" | "x_Tier" | "x_TotalUsage") | string)[];
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                basis?: "accrual" | "posted";
             };
             header?: never;
             path: {
@@ -16551,6 +16751,250 @@ export interface operations {
                 };
             };
             /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_focus_billing_periods_api_v1_tenants__tenant_name__export_focus_billing_periods_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FocusBillingPeriods"];
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_focus_invoice_details_api_v1_tenants__tenant_name__export_focus_invoice_details_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description By what they are made. Default: the first of `closing.by`. */
+                by?: string;
+                /** @description Only those of this month. */
+                period?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FocusInvoiceDetails"];
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or cost category. */
             404: {
                 headers: {
                     [name: string]: unknown;

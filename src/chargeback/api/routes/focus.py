@@ -10,17 +10,45 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.export_files import MEDIA_TYPES, rows_file
-from chargeback.api.parameters import CommonParameters, DateRangeParameters, StrictModel
+from chargeback.api.parameters import (
+    CSV_TYPE,
+    AsOf,
+    DateRangeParameters,
+    FactsParameters,
+    PeriodId,
+    StrictModel,
+)
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.routing import Routes
-from chargeback.api.tenant_requests import CATEGORIES_HEADER, Export, Facts, RowsFile, category_versions
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.api.responses import attachment
+from chargeback.api.routes.statements import By
+from chargeback.api.routing import CSV, Routes
+from chargeback.api.selecting import Basis
+from chargeback.api.tenant_requests import (
+    CATEGORIES_HEADER,
+    Export,
+    ExportRequest,
+    Facts,
+    FactsRequest,
+    RowsFile,
+    category_versions,
+    check_posted,
+)
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.focus import VERSIONS
+from chargeback.reports.answers import ResponseModel
+from chargeback.reports.closing.focus_invoices import (
+    FocusBillingPeriod,
+    FocusInvoiceDetail,
+    billing_periods,
+    focus_csv_text,
+    invoice_details,
+)
+from chargeback.reports.closing.preview import groupings
 from chargeback.reports.focus.columns import FocusLayout, all_columns
 from chargeback.reports.focus.file import FocusFormat, FocusSource, focus_file
 from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.focus.metadata import FocusMetadata, focus_metadata
-from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.reader import TenantReader
 
 FILTERS = "filters"
@@ -86,6 +114,8 @@ class FocusFields(StrictModel):
 class FocusRequest(FocusFields, DateRangeParameters):
     """What is exported in FOCUS; all fields have defaults."""
 
+    as_of: AsOf = None
+    basis: Basis = "accrual"
     timezone: Annotated[Literal["UTC"], BeforeValidator(_utc)] = Field(
         default="UTC", description="Always UTC: the days and months of FOCUS data are those of UTC."
     )
@@ -104,8 +134,10 @@ class FocusRequest(FocusFields, DateRangeParameters):
         return wrong
 
 
-class FocusMetadataQuery(FocusFields, CommonParameters):
+class FocusMetadataQuery(FocusFields, FactsParameters):
     """Which FOCUS data is described."""
+
+    basis: Basis = "accrual"
 
 
 def utc_days(params: DateRangeParameters, lookback_days: int) -> DayRange:
@@ -136,6 +168,10 @@ def export_focus(request: Export, params: Annotated[FocusRequest, Body(default_f
     The rows stand in place of the provider's own: never load both. Their `BilledCost` sums to the bill exactly, and so
     do list costs and quantities to those of their lines.
 
+    With `basis=posted`, dates must be whole months of UTC. The rows of a month are then those that were known when it
+    was closed, and what was learned of earlier months since is behind them: reversed and replaced rows with
+    `ChargeClass` `Correction`, the billing period of the month and the charge period of their day.
+
     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
     whole.
     """
@@ -143,7 +179,7 @@ def export_focus(request: Export, params: Annotated[FocusRequest, Body(default_f
     layout, days = params.layout, utc_days(params, tenant.lookback_days)
 
     def _read(reader: TenantReader) -> Iterator[memoryview]:
-        source = _source(tenant, reader, layout)
+        source = _source(request, reader, params, days)
         file.headers.update(category_versions(reader))
         yield from focus_file(source, layout, days, params.format)
 
@@ -162,18 +198,86 @@ def show_focus_metadata(request: Facts, params: Annotated[FocusMetadataQuery, Qu
 
     `page` and `timezone` are ignored."""
     layout, days = params.layout, utc_days(params, request.tenant.lookback_days)
-    return focus_metadata(_source(request.tenant, request.reader, layout), layout, days)
+    return focus_metadata(_source(request, request.reader, params, days), layout, days)
 
 
-def _source(tenant: TenantView, reader: TenantReader, layout: FocusLayout) -> FocusSource:
+class FocusBillingPeriods(ResponseModel):
+    """The dataset *Billing Period* of FOCUS 1.4."""
+
+    items: list[FocusBillingPeriod]
+
+
+class FocusInvoiceDetails(ResponseModel):
+    """The dataset *Invoice Detail* of FOCUS 1.4."""
+
+    items: list[FocusInvoiceDetail]
+
+
+class InvoiceDetailsQuery(FactsParameters):
+    """Which statements are meant."""
+
+    by: By | None = Field(default=None, description="By what they are made. Default: the first of `closing.by`.")
+    period: PeriodId | None = Field(default=None, description="Only those of this month.", examples=["2026-10"])
+
+
+@router.get("/billing-periods", needs=Right.READ, whole=True, files=CSV)
+def list_focus_billing_periods(
+    request: Facts, params: Annotated[FactsParameters, Query()]
+) -> FocusBillingPeriods | Response:
+    """List the months of the books, and the first open one, as the dataset *Billing Period* of FOCUS 1.4. Without a
+    closed month there is none. Dates, `timezone` and page parameters are ignored."""
+    posted = request.context.posted(request.tenant, request.reader, params.as_of)
+    found = billing_periods(request.tenant, posted)
+    if request.wants_csv:
+        return _csv("focus-billing-periods", focus_csv_text(found, FocusBillingPeriod))
+    return FocusBillingPeriods(items=found)
+
+
+@router.get(
+    "/invoice-details",
+    needs=Right.READ,
+    whole=True,
+    problems={404: "There is no such tenant or cost category."},
+    also=lambda request, _: [request.tenant.rules.catalogue.hash, request.tenant.issuer],
+    files=CSV,
+)
+def list_focus_invoice_details(
+    request: Facts, params: Annotated[InvoiceDetailsQuery, Query()]
+) -> FocusInvoiceDetails | Response:
+    """List the lines of our own statements as the dataset *Invoice Detail* of FOCUS 1.4: those of closed months as they
+    were kept, those of months that were opened again as voided, and those of the first open month as they are now.
+    Dates, `timezone` and page parameters are ignored."""
+    posted = request.context.posted(request.tenant, request.reader, params.as_of)
+    by = params.by or groupings(request.tenant, posted)[0]
+    month = None if params.period is None else AccountingPeriod.named(params.period)
+    found = invoice_details(request.tenant, posted, by, month)
+    if request.wants_csv:
+        return _csv("focus-invoice-details", focus_csv_text(found, FocusInvoiceDetail))
+    return FocusInvoiceDetails(items=found)
+
+
+def _csv(name: str, text: str) -> Response:
+    return Response(text, media_type=CSV_TYPE, headers=attachment(f"{name}.csv"))
+
+
+def _source(
+    request: ExportRequest | FactsRequest,
+    reader: TenantReader,
+    params: FocusRequest | FocusMetadataQuery,
+    days: DayRange,
+) -> FocusSource:
     """Return what the data of a tenant is made of.
 
     Raises:
-        InvalidRequest: it has no such columns.
+        InvalidRequest: it has no such columns, or the books no such months.
     """
+    tenant = request.tenant
+    if params.basis == "posted":
+        reader = request.context.posted(tenant, reader, params.as_of)
+        check_posted(reader, InstantRange(start_of_day(days.start), start_of_day(days.end)))
     source = FocusSource(reader, tenant.store.control, FocusTenant(tenant.tenant_name, tenant.tenant_id, tenant.focus))
     try:
-        source.columns(layout)
+        source.columns(params.layout)
     except ValueError as mistake:
         raise InvalidRequest([InvalidParameter("columns", str(mistake))]) from None
     return source

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property
 from typing import Final, Literal
 
@@ -250,6 +250,20 @@ class FocusSource:
         with self.control.read() as connection:
             return [state for _, state in sorted(states_seen(self.reader, connection, days).items())]
 
+    def regular(self, days: DayRange) -> Iterator[tuple[FocusSource, DayRange, datetime | None]]:
+        """Yield what sees some days, with these and the instant that it sees (None: the present): all days at once or,
+        of what was posted, each month as it was closed.
+
+        Raises:
+            ValueError: what was posted is not asked for by whole months, or for a month before the books.
+        """
+        if not isinstance(self.reader, PostedReader):
+            yield self, days, None
+            return
+        for posted in periods_of(InstantRange(start_of_day(days.start), start_of_day(days.end))):
+            at = self.reader.books.regular(posted).at
+            yield self.seen_by(self.reader.known(at)), posted.days, at
+
     def seen_by(self, reader: TenantReader) -> FocusSource:
         """Return the same of what another reader sees."""
         return replace(self, reader=reader)
@@ -333,6 +347,13 @@ def focus_lookups(source: FocusSource, posted: AccountingPeriod) -> Lookups:
     return _lookups(source, _occurring_in(source, posted))
 
 
+def in_the_books(source: FocusSource, posted: PostedReader, month: AccountingPeriod) -> FocusSource:
+    """Return what the file of a month is made of where it is not said otherwise: of a month of the books what was
+    posted to it, else what was charged on its days."""
+    start = posted.books.start
+    return source if start is None or month < start else source.seen_by(posted)
+
+
 #: Returns the SQL of what is selected of some columns.
 _Render = Callable[[Sequence[FocusColumn]], str]
 
@@ -343,13 +364,13 @@ def _fields(columns: Sequence[FocusColumn]) -> str:
 
 def _read(source: FocusSource, layout: FocusLayout, days: DayRange, render: _Render) -> Iterator[pa.RecordBatch]:
     reader, fields = source.reader, render(source.columns(layout))
-    if not isinstance(reader, PostedReader):
-        yield from _rows(source, layout, _Part(source, days), fields, _lookups(source, _occurring(source, days)))
-        return
-    for posted in periods_of(InstantRange(start_of_day(days.start), start_of_day(days.end))):
+    for seen, within, _ in source.regular(days):
+        if not isinstance(reader, PostedReader):
+            yield from _rows(source, layout, _Part(source, days), fields, _lookups(source, _occurring(source, days)))
+            continue
+        posted = AccountingPeriod.of(within.start)
         lookups = _kept_lookups(source, reader, posted) or focus_lookups(source, posted)
-        regular = _Part(source.seen_by(reader.known(reader.books.regular(posted).at)), posted.days, Posting(posted))
-        yield from _rows(source, layout, regular, fields, lookups)
+        yield from _rows(source, layout, _Part(seen, within, Posting(posted)), fields, lookups)
         yield from _corrections(source, layout, posted, render, lookups)
 
 
@@ -443,11 +464,9 @@ def _sides(source: FocusSource, posted: AccountingPeriod) -> Iterator[_Part]:
 
 def _occurring_in(source: FocusSource, posted: AccountingPeriod) -> Occurring:
     """Return what occurs in the rows of a month and of its corrections."""
-    reader = source.reader
-    if not isinstance(reader, PostedReader):
-        raise TypeError("only what was posted has corrections")
-    regular = source.seen_by(reader.known(reader.books.regular(posted).at))
-    found = _occurring(regular, posted.days)
+    found = Occurring.nothing()
+    for seen, within, _ in source.regular(posted.days):
+        found |= _occurring(seen, within)
     for part in _sides(source, posted):
         found |= _occurring(part.source, part.days)
     return found

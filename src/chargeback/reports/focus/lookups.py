@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final, Self
 
@@ -81,6 +81,11 @@ class Occurring:
     products: Collection[tuple[str, str, str]]
     units: Collection[str]
 
+    @classmethod
+    def nothing(cls) -> Self:
+        """Return that nothing occurs."""
+        return cls(*(frozenset() for _ in fields(cls)))
+
     def __or__(self, other: Self) -> Self:
         """Return what occurs in either."""
         mine, others = (vars(each).values() for each in (self, other))
@@ -99,7 +104,7 @@ def read_lookups(connection: Connection, tenant: FocusTenant, found: Occurring) 
     """
     lineages = read_lineages(connection, {*found.resources, *found.environments})
     return {
-        "account": [_account(connection, tenant)],
+        "account": [billed_account(connection, tenant)],
         "resources": list(_resources(lineages)),
         "payers": list(_payers(names_of(connection, IDENTITIES, found.identities))),
         "products": [_product(tenant, *each) for each in sorted(found.products)],
@@ -133,7 +138,7 @@ def tag_table(tags: Mapping[str, Mapping[str, Sequence[DatedValue]]], day: date)
     return pa.Table.from_pylist(rows, _TAGS)
 
 
-def _account(connection: Connection, tenant: FocusTenant) -> _Row:
+def billed_account(connection: Connection, tenant: FocusTenant) -> _Row:
     """Return the account that is billed: the resource of the profile's type, the tenant where there is none."""
     profile = tenant.profile
     found = None

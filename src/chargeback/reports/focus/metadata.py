@@ -24,21 +24,23 @@ _COLUMNS_SINCE: Final = datetime(2026, 11, 22, tzinfo=UTC)
 _NAMES: Final = uuid5(NAMESPACE_URL, "https://focus.finops.org/chargeback")
 
 #: An instant; FOCUS says only that it is a text.
-_InstantText = Annotated[datetime, PlainSerializer(render_instant, return_type=str)]
+InstantText = Annotated[datetime, PlainSerializer(render_instant, return_type=str)]
 
 
-class _Metadata(ResponseModel):
+class FocusRecord(ResponseModel):
+    """Something under the names that FOCUS has for its fields."""
+
     # What is not named here may come with another version.
     model_config = ConfigDict(alias_generator=AliasGenerator(serialization_alias=to_pascal), extra="ignore")
 
 
-class FocusDataGenerator(_Metadata):
+class FocusDataGenerator(FocusRecord):
     """Who made the data."""
 
     data_generator: str
 
 
-class FocusDatasetInstance(_Metadata):
+class FocusDatasetInstance(FocusRecord):
     """A dataset: that of one split."""
 
     dataset_instance_id: str = Field(description="The same for ever, for a tenant and a split.")
@@ -46,25 +48,25 @@ class FocusDatasetInstance(_Metadata):
     focus_dataset_id: Literal["CostAndUsage"]
 
 
-class FocusTimeSector(_Metadata):
+class FocusTimeSector(FocusRecord):
     """A UTC day."""
 
-    time_sector_start: _InstantText
-    time_sector_end: _InstantText
+    time_sector_start: InstantText
+    time_sector_end: InstantText
     time_sector_complete: bool = Field(description="Whether the day is calculated, and its rows are in the data.")
-    time_sector_last_updated: _InstantText
+    time_sector_last_updated: InstantText
 
 
-class FocusRecency(_Metadata):
+class FocusRecency(FocusRecord):
     """When the data last changed."""
 
     dataset_instance_id: str
-    recency_last_updated: _InstantText
-    dataset_instance_last_updated: _InstantText
+    recency_last_updated: InstantText
+    dataset_instance_last_updated: InstantText
     time_sectors: list[FocusTimeSector]
 
 
-class FocusColumnDefinition(_Metadata):
+class FocusColumnDefinition(FocusRecord):
     """A column of the data, in its order."""
 
     column_name: str
@@ -74,18 +76,18 @@ class FocusColumnDefinition(_Metadata):
     string_encoding: str | None = left_out("Of texts.")
 
 
-class FocusSchema(_Metadata):
+class FocusSchema(FocusRecord):
     """The columns of the data; other columns are another schema."""
 
     schema_id: str
     focus_version: str
-    creation_date: _InstantText
+    creation_date: InstantText
     data_generator_version: str
     dataset_instance_id: str
     column_definition: list[FocusColumnDefinition]
 
 
-class FocusMetadata(_Metadata):
+class FocusMetadata(FocusRecord):
     """What FOCUS data says about itself; the names are those of the specification."""
 
     data_generator: FocusDataGenerator
@@ -164,22 +166,23 @@ def _definition(column: FocusColumn) -> FocusColumnDefinition:
 
 
 def _time_sectors(source: FocusSource, layout: FocusLayout, days: DayRange) -> list[FocusTimeSector]:
-    states = source.states(days)
     datasets = tuple(DayDataset) if layout.split == TOPICS else (DayDataset.CHARGEBACKS,)
-    with source.control.read() as connection:
-        revisions = [each for name in datasets for each in read_day_revisions(connection, name, days)]
     sectors = []
-    for state in states:
-        known = [each.calculated_at for each in revisions if each.tracking_date == state.tracking_date]
-        updated = max(known, default=state.gathered_at)
-        if updated is not None:
-            sectors.append(
-                FocusTimeSector(
-                    time_sector_start=start_of_day(state.tracking_date),
-                    time_sector_end=start_of_day(state.tracking_date + ONE_DAY),
-                    time_sector_complete=state.chargebacks.is_current
-                    and not (layout.split == TOPICS and state.topics.is_queued),
-                    time_sector_last_updated=updated,
+    for seen, within, until in source.regular(days):
+        states = seen.states(within)
+        with source.control.read() as connection:
+            revisions = [each for name in datasets for each in read_day_revisions(connection, name, within, until)]
+        for state in states:
+            known = [each.calculated_at for each in revisions if each.tracking_date == state.tracking_date]
+            updated = max(known, default=state.gathered_at)
+            if updated is not None:
+                sectors.append(
+                    FocusTimeSector(
+                        time_sector_start=start_of_day(state.tracking_date),
+                        time_sector_end=start_of_day(state.tracking_date + ONE_DAY),
+                        time_sector_complete=state.chargebacks.is_current
+                        and not (layout.split == TOPICS and state.topics.is_queued),
+                        time_sector_last_updated=updated,
+                    )
                 )
-            )
     return sectors
