@@ -45,6 +45,14 @@ export type Recipient = Schemas["StatementRecipient"];
 /** An amount, exactly and in cents. */
 export type Stated = Schemas["StatedAmount"];
 
+export type Months = Schemas["PeriodList"];
+export type Month = Schemas["PeriodItem"];
+export type ClosingPreview = Schemas["ClosingPreview"];
+export type Blocker = Schemas["Blocker"];
+export type PostedGrouping = Schemas["PostedGrouping"];
+export type Adjustment = Schemas["AdjustmentItem"];
+export type Invoice = Schemas["InvoiceItem"];
+
 export type Row = Schemas["ChargebackRow"];
 export type TopicRow = Schemas["TopicRow"];
 /** Why an identity, or a topic, has an amount of a billing line. */

@@ -6,7 +6,7 @@ import { useTenant, useTenants } from "../api/questions";
 import { inOneLine } from "../format/rights";
 import { CostsPage } from "../pages/costs";
 import { Bone, Empty, Loading, Missing } from "../ui/states";
-import { HOME, href } from "../url/link";
+import { HOME, href, MONTH_END } from "../url/link";
 import { Boundary } from "./errors";
 import { SignedIn } from "./me";
 import { hasFigures, isWhole } from "./pages";
@@ -19,6 +19,7 @@ const LAZY: Record<string, ComponentType> = {
   bill: lazy(() => import("../pages/bill").then((all) => ({ default: all.BillPage }))),
   item: lazy(() => import("../pages/item").then((all) => ({ default: all.ItemPage }))),
   statement: lazy(() => import("../pages/statement").then((all) => ({ default: all.StatementPage }))),
+  [MONTH_END]: lazy(() => import("../pages/monthend").then((all) => ({ default: all.MonthEndPage }))),
   rows: lazy(() => import("../pages/rows").then((all) => ({ default: all.RowsPage }))),
   unowned: lazy(() => import("../pages/unowned").then((all) => ({ default: all.UnownedPage }))),
   days: lazy(() => import("../pages/days").then((all) => ({ default: all.DaysPage }))),

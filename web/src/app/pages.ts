@@ -1,6 +1,6 @@
 import type { Access } from "../api/me";
 import type { IconName } from "../ui/icons";
-import { CATEGORIES, HOME } from "../url/link";
+import { CATEGORIES, HOME, MONTH_END } from "../url/link";
 
 export interface PageInfo {
   page: string;
@@ -61,6 +61,7 @@ export const PLACES: readonly Place[] = [
     pages: [
       { page: "bill", title: "Months", key: "b" },
       { page: "statement", title: "Statements", key: "s" },
+      { page: MONTH_END, title: "Month end", key: "e", whole: true },
     ],
   },
   {

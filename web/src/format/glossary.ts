@@ -42,6 +42,10 @@ export const GLOSSARY = {
   ],
   finding: ["Finding", "Something that costs money and was measured to be unused, and what deleting it would save."],
   statement: ["Statement", "What one team, cost centre or identity has to book for a month, in cents that add up."],
+  closed: [
+    "Closed month",
+    "What was booked of it never changes. What is learned of it later is posted to the first open month, as a correction.",
+  ],
 } as const satisfies Record<string, readonly [name: string, meaning: string]>;
 
 export type Term = keyof typeof GLOSSARY;

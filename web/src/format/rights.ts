@@ -2,19 +2,21 @@
 import type { Right, Scope } from "../api/shapes";
 import { dimension, label } from "./names";
 
-/** Every right in the order of the list, and what it allows. Closing months has no page yet. */
+/** Every right in the order of the list, and what it allows. */
 export const RIGHTS: readonly [Right, string][] = [
   ["read", "see costs and their reasons"],
   ["export", "download files"],
   ["tag", "change tags"],
   ["run", "start runs"],
-  ["admin", "change cost categories"],
+  ["close", "close months"],
+  ["admin", "change cost categories, and reopen months"],
 ];
 
 const REFUSED: Partial<Record<Right, string>> = {
   export: "You may not download files",
   tag: "You may not change tags",
   run: "You may not start runs",
+  close: "You may not close months",
   admin: "You may not change cost categories",
 };
 

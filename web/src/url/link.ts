@@ -22,12 +22,14 @@ export interface Place {
 }
 
 export const HOME = "costs";
-/** The page whose address may have a part behind its name. */
 export const CATEGORIES = "categories";
+export const MONTH_END = "month-end";
+/** The pages whose addresses may have a part behind their names: a cost category, a month. */
+const PARTED = [CATEGORIES, MONTH_END];
 
 export function readPlace(pathname: string): Place {
   const [tenant = "", page = "", part = "", ...more] = pathname.slice(ROOT.length).split("/").map(decodeURIComponent);
-  const known = !more.some(Boolean) && (!part || page === CATEGORIES);
+  const known = !more.some(Boolean) && (!part || PARTED.includes(page));
   return { tenant: tenant || null, page: known ? page || HOME : "?", part: (known && part) || null };
 }
 

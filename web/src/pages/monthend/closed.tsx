@@ -1,0 +1,192 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { address, send } from "../../api/client";
+import { useAccess } from "../../api/me";
+import { useOf } from "../../api/questions";
+import type { Aggregate, Month, Months } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { instant } from "../../format/days";
+import { Amount, Card, Exact } from "../../ui/card";
+import { Drawer } from "../../ui/drawer";
+import { Fact } from "../../ui/fact";
+import { texts } from "../../ui/form";
+import { Refusal } from "../../ui/refusal";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { API } from "../../url/link";
+import { during } from "../../url/view";
+import { monthOf } from "./index";
+
+interface Props {
+  tenant: string;
+  month: Month;
+  months: Months;
+  mayAdmin: boolean;
+}
+
+type Act = "reopen" | "seal";
+
+const WORDS: Record<Act, readonly [title: string, meaning: string]> = {
+  reopen: ["Reopen", "Its receipt and its documents stay; the next closing takes their place."],
+  seal: ["Seal", "It cannot be reopened any more, and what is learned of it later is not posted."],
+};
+
+/** A month as it was booked: its receipt, its documents, and what was learned of it since. */
+export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
+  const here = useHere();
+  const { may } = useAccess(tenant);
+  const [act, setAct] = useState<Act | null>(null);
+  const { totals, period_id: period } = month;
+  const { currency } = months;
+  const latest = months.items.find((each) => each.state === "closed" || each.state === "sealed");
+  const acts: Act[] = month.state === "sealed" ? [] : latest?.period_id === period ? ["reopen", "seal"] : ["seal"];
+  const statements = { ...during(here.view, month.start, month.end), filters: [] };
+  return (
+    <>
+      <Card
+        title={`${monthOf(period)} is ${month.state}`}
+        note={month.times_closed > 1 ? `closed ${month.times_closed} times` : undefined}
+        action={
+          mayAdmin &&
+          acts.map((each) => (
+            <button key={each} type="button" className="button" onClick={() => setAct(each)}>
+              {WORDS[each][0]}
+            </button>
+          ))
+        }
+      >
+        <dl className="facts-list">
+          <Fact name="Booked">
+            <Exact amount={totals.posted} currency={currency} />
+          </Fact>
+          <Fact name="Own costs">
+            <Exact amount={totals.regular} currency={currency} />
+          </Fact>
+          <Fact name="Corrections of earlier months">
+            <Exact amount={totals.corrections} currency={currency} />
+          </Fact>
+          <Fact name="Adjustments">
+            <Exact amount={totals.adjustments} currency={currency} />
+          </Fact>
+          {month.closed_at && (
+            <Fact name="Closed">
+              {instant(month.closed_at)} by {month.closed_by}
+            </Fact>
+          )}
+          {month.sealed_at && <Fact name="Sealed">{instant(month.sealed_at)}</Fact>}
+          <Fact name="Digest of the amounts">
+            <code className="small">{month.digest}</code>
+          </Fact>
+        </dl>
+        <p className="tools">
+          <a className="more" href={here.to(statements, "statement")}>
+            Statements
+          </a>
+          {may("export") && (
+            <a
+              className="more"
+              href={address(tenant, "/periods/{period}/journal", { at: { period }, query: { format: "csv" } })}
+              download={`${tenant}-${period}-journal.csv`}
+            >
+              Journal as CSV
+            </a>
+          )}
+          <a
+            className="more"
+            href={`${API}tenants/${encodeURIComponent(tenant)}/closings.jsonl`}
+            download={`${tenant}-closings.jsonl`}
+          >
+            All receipts
+          </a>
+        </p>
+      </Card>
+      <Since tenant={tenant} month={month} months={months} />
+      {act && <ActDialog tenant={tenant} period={period} act={act} onClose={() => setAct(null)} />}
+    </>
+  );
+}
+
+/** What was posted about a month since it was closed: by the month it was posted to. */
+export function learned(found: Pick<Aggregate, "buckets">, period: string): { posted: string; amount: string }[] {
+  return found.buckets.flatMap(({ dimensions, total_amount: amount }) => {
+    const { posted_period: posted, charge_class, charge_period } = dimensions;
+    return charge_class === "correction" && charge_period === period && posted ? [{ posted, amount }] : [];
+  });
+}
+
+function Since({ tenant, month, months }: Pick<Props, "tenant" | "month" | "months">) {
+  const [newest] = months.items;
+  const found = useOf(tenant, "/chargebacks/aggregate", {
+    query: {
+      start_date: `${months.books_begin}-01`,
+      end_date: newest?.end ?? month.end,
+      basis: "posted",
+      time_bucket: "all",
+    },
+  });
+  return (
+    <Card title="Learned since" note="posted to the month that was open then">
+      <Answered answer={found} skeleton={<Bone height={6} />}>
+        {(answer) => {
+          const corrections = learned(answer, month.period_id);
+          return corrections.length === 0 ? (
+            <p className="note">Nothing: what is known of the month is what was booked.</p>
+          ) : (
+            <Table label="Table of corrections" heads={["Posted to", { name: "Correction", end: true }]}>
+              {corrections.map((each) => (
+                <tr key={each.posted}>
+                  <th scope="row">{monthOf(each.posted)}</th>
+                  <td className="end">
+                    <Amount amount={each.amount} currency={months.currency} />
+                  </td>
+                </tr>
+              ))}
+            </Table>
+          );
+        }}
+      </Answered>
+    </Card>
+  );
+}
+
+function ActDialog({
+  tenant,
+  period,
+  act,
+  onClose,
+}: {
+  tenant: string;
+  period: string;
+  act: Act;
+  onClose: () => void;
+}) {
+  const client = useQueryClient();
+  const [title, meaning] = WORDS[act];
+  const change = useMutation({
+    mutationFn: (reason: string) =>
+      send("post", tenant, `/periods/{period}/${act}`, { at: { period }, body: { reason } }),
+    onSuccess: () => {
+      void client.invalidateQueries();
+      onClose();
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    change.mutate(texts(event.currentTarget, "reason").reason);
+  };
+  return (
+    <Drawer title={`${title} ${monthOf(period)}`} onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <p>{meaning}</p>
+        <label>
+          Why
+          <input className="field" name="reason" required maxLength={255} autoComplete="off" />
+        </label>
+        <button type="submit" className="button primary" disabled={change.isPending}>
+          {title}
+        </button>
+        <Refusal of={change} />
+      </form>
+    </Drawer>
+  );
+}

@@ -1,0 +1,45 @@
+/** A month is closed and opened again on the page, and the service has done it. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { ClosingPreview, Month, Months } from "../../src/api/shapes";
+import { ask } from "./service.ts";
+import { close, findings, leave, visit } from "./world.ts";
+
+const PERIODS = "tenants/acme/periods";
+
+after(close);
+
+test("a month is closed with what is in the way accepted, shows its receipt, and is opened again", async () => {
+  const before = await ask<Months>(PERIODS);
+  const chosen = before.items.find((each) => each.state !== "accruing");
+  assert.ok(chosen, "a month is over");
+  const period = chosen.period_id;
+  const preview = await ask<ClosingPreview>(`${PERIODS}/${period}/closing-preview`);
+  const found = await visit(`acme/month-end/${period}`);
+  const { page } = found;
+  const button = page.getByRole("button", { name: /^Close / });
+  const says = (await button.textContent()) ?? "";
+  const written = new Intl.NumberFormat("en-US", { style: "currency", currency: preview.currency });
+  assert.ok(says.includes(written.format(preview.totals.posted as `${number}`)), says);
+  assert.equal(await button.isDisabled(), preview.blockers.length > 0);
+  const kinds = new Set(preview.blockers.map((each) => each.kind));
+  const boxes = page.getByRole("checkbox", { name: "close it all the same" });
+  assert.equal(await boxes.count(), kinds.size);
+  for (const box of await boxes.all()) await box.check();
+  await page.getByRole("textbox", { name: "Note for the receipt" }).fill("Closed on the page");
+  await page.getByRole("textbox", { name: "Why this is accepted" }).fill("A short month");
+  assert.deepEqual(await findings(page, "all"), []);
+  await button.click();
+  await page.getByRole("heading", { name: /is closed$/ }).waitFor();
+  const closed = await ask<Month>(`${PERIODS}/${period}`);
+  assert.deepEqual([closed.state, closed.digest], ["closed", preview.digest]);
+  await page.getByText(preview.digest).waitFor();
+  await page.getByText("Nothing: what is known of the month is what was booked.").waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await page.getByRole("button", { name: "Reopen" }).click();
+  await page.getByRole("textbox", { name: "Why" }).fill("The walk is over");
+  await page.getByRole("dialog").getByRole("button", { name: "Reopen" }).click();
+  await button.waitFor();
+  assert.notEqual((await ask<Month>(`${PERIODS}/${period}`)).state, "closed");
+  await leave(found);
+});
