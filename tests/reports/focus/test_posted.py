@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from chargeback.ecosystems.focus import FocusProfile
+from chargeback.errors import StorageError
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.inventory import Identity, Resource
+from chargeback.reports.focus import file as file_of_focus
 from chargeback.reports.focus.columns import FocusLayout
-from chargeback.reports.focus.file import FocusSource, focus_batches, focus_csv
-from chargeback.reports.focus.lookups import FocusTenant
+from chargeback.reports.focus.file import FocusSource, focus_batches, focus_csv, focus_lookups
+from chargeback.reports.focus.lookups import FocusTenant, Lookups
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.selection import Selection
@@ -141,3 +143,17 @@ def test_some_columns_are_those_of_all(tenant: Months) -> None:
         {"BilledCost": Decimal(7), "ChargeClass": "Correction"},
     ]
     assert len(found) == len(rows(tenant, SEPTEMBER))
+
+
+def test_a_line_whose_product_is_not_known_is_an_error(tenant: Months, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row is left out of a file without a word."""
+    monkeypatch.setattr(file_of_focus, "kept_lookups", lambda *_: {**_lookups(tenant), "products": []})
+    tenant.close(AUGUST)
+    with pytest.raises(StorageError, match="the bill of 2026-08-01 changed while it was read"):
+        rows(tenant, AUGUST)
+
+
+def _lookups(tenant: Months) -> Lookups:
+    with tenant.books() as reader:
+        source = FocusSource(reader, tenant.store.control, FocusTenant("acme", "acme-id", PROFILE))
+        return focus_lookups(source, AUGUST)

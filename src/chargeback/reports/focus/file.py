@@ -415,13 +415,7 @@ def _corrections(
 #: What tells apart the rows of one line, or of two lines that are alike but for their amounts.
 _OF_LINES: Final = frozenset(
     {
-        *(
-            "AllocatedMethodDetails",
-            "AllocatedMethodId",
-            "x_AllocatedMethodId",
-            "x_AllocationDetail",
-            "x_ChainPosition",
-        ),
+        *("AllocatedMethodDetails", "AllocatedMethodId", "x_AllocatedMethodId", "x_AllocationDetail"),
         *("BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "x_OriginCost", "x_OriginalAmount"),
         *("ChargeDescription", "ChargePeriodStart", "ChargePeriodEnd", "ContractedUnitPrice", "ListUnitPrice"),
         *("ConsumedQuantity", "ConsumedUnit", "PricingQuantity", "PricingUnit", "x_IdentityUsage", "x_TotalUsage"),
@@ -567,7 +561,7 @@ def _load(
     names begin with ``prefix``.
 
     Raises:
-        StorageError: the shares of a line do not sum to its cost.
+        StorageError: the shares of a line do not sum to its cost, or nothing is known of its product.
     """
     cursor = source.reader.cursor
     days = DayRange(piece[0].tracking_date, piece[-1].tracking_date + ONE_DAY)
@@ -588,7 +582,11 @@ def _load(
         )
     wrong = cursor.rows(
         f"""SELECT date FROM (SELECT line_id, sum(amount) AS charged FROM {shares} GROUP BY line_id)
-           FULL JOIN {lines} USING (line_id) WHERE charged IS DISTINCT FROM total_cost LIMIT 1"""
+            FULL JOIN {lines} USING (line_id) WHERE charged IS DISTINCT FROM total_cost
+            UNION ALL
+            SELECT date FROM {lines} AS line ANTI JOIN {prefix}_products AS product ON product.bill = bill_name
+                AND product.category = product_category AND product.type = product_type
+            LIMIT 1"""
     )
     if wrong:
         raise StorageError(f"the bill of {wrong[0][0] or days.start} changed while it was read; export it again")
