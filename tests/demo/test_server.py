@@ -14,6 +14,7 @@ import pytest
 from chargeback.demo.config import ServerInfo
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.server import DemoServer
+from chargeback.model.days import ONE_DAY
 from tests.demo.conftest import TODAY
 
 
@@ -60,13 +61,15 @@ def test_requests_are_counted_and_logged(server: DemoServer, client: httpx.Clien
 
 @pytest.mark.usefixtures("process")
 def test_a_process_of_its_own_serves_the_same(organisation: Organisation) -> None:
-    """Started as a module it prints where it serves, serves the same rows, and ends on SIGTERM with status 0."""
+    """Started as a module it prints where it serves, serves the same rows, and ends on SIGTERM with status 0. The bill
+    of a day that is sent to it grows."""
     spec = organisation.spec
     command = [sys.executable, "-W", "error", "-m", "chargeback.demo.server", "--size", "small"]
     command += ["--days", str(spec.days), "--today", TODAY.isoformat(), "--seed", str(spec.seed)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     try:
-        assert process.stdout is not None
+        assert process.stdin is not None and process.stdout is not None
         info = ServerInfo.from_json(process.stdout.readline())
         window = {"start_date": spec.first_day.isoformat(), "end_date": spec.last_cost_day.isoformat()}
         answer = httpx.get(f"{info.url}/billing/v1/costs", params=window, auth=(info.key, info.secret), timeout=30)
@@ -75,6 +78,13 @@ def test_a_process_of_its_own_serves_the_same(organisation: Organisation) -> Non
             here = httpx.get(f"{server.url}/billing/v1/costs", params=window, auth=auth, timeout=30)
         assert answer.json()["data"] == here.json()["data"]
         assert (info.days, info.today) == (spec.days, TODAY.isoformat())
+        process.stdin.write(f"{spec.first_day}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == f"{spec.first_day}\n"
+        day = {"start_date": str(spec.first_day), "end_date": str(spec.first_day + ONE_DAY)}
+        later = httpx.get(f"{info.url}/billing/v1/costs", params=day, auth=(info.key, info.secret), timeout=30)
+        added = [each for each in later.json()["data"] if each not in answer.json()["data"]]
+        assert [each["description"] for each in added] == ["Usage that was reported late"]
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=30)

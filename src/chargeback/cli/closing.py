@@ -17,7 +17,8 @@ from chargeback.model.accounting import AccountingPeriod, periods_within
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
-    from chargeback.reports.closing.close import ClosingOrder
+    from chargeback.model.days import Clock
+    from chargeback.reports.closing.close import Closed, ClosingOrder
     from chargeback.reports.closing.preview import ClosingPreview
     from chargeback.reports.tenant_view import TenantView
     from chargeback.store.queries.posted import PostedReader
@@ -94,32 +95,41 @@ def close(  # noqa: PLR0913, PLR0917 - the options of a command
 def _close(tenant: Tenant, order: ClosingOrder) -> None:
     """Close one month, or end with an error."""
     from chargeback.model.days import utc_now
-    from chargeback.reports.closing.close import close as close_month
+
+    try:
+        done = close_month(tenant, order, utc_now)
+    except PeriodBlocked as error:
+        typer.echo(f"error: {error.message}", err=True)
+        for each in error.blockers:
+            typer.echo(f"  {each['id']}: {each['detail']} {each['remedy']}", err=True)
+        raise typer.Exit(BLOCKED) from None
+    except PreviewStale as error:
+        typer.echo(f"error: {error.message}", err=True)
+        raise typer.Exit(STALE) from None
+    if done.closing is None:
+        typer.echo(f"{order.period.id}: a second person has to confirm the closing")
+        return
+    typer.echo(f"{order.period.id} is closed: entry {done.closing.n}, receipt {done.closing.digest}")
+
+
+def close_month(tenant: Tenant, order: ClosingOrder, now: Clock) -> Closed:
+    """Close one month of a tenant.
+
+    Raises:
+        PeriodBlocked: something is in the way that is not accepted.
+        PeriodRefused: it is not the month to close next, or is closed already.
+        PreviewStale: it would book something else than was looked at.
+        StorageError: the tenant's storage cannot be read or written.
+    """
+    from chargeback.reports.closing.close import close as close_in
+
+    @contextmanager
+    def _again() -> Iterator[PostedReader]:
+        with opened(tenant) as (_, _, posted):
+            yield posted
 
     with opened(tenant) as (view, _, _):
-        try:
-            done = close_month(
-                view, partial(_again, tenant), partial(view.store.control.write, durable=True), order, utc_now
-            )
-        except PeriodBlocked as error:
-            typer.echo(f"error: {error.message}", err=True)
-            for each in error.blockers:
-                typer.echo(f"  {each['id']}: {each['detail']} {each['remedy']}", err=True)
-            raise typer.Exit(BLOCKED) from None
-        except PreviewStale as error:
-            typer.echo(f"error: {error.message}", err=True)
-            raise typer.Exit(STALE) from None
-        if done.closing is None:
-            typer.echo(f"{order.period.id}: a second person has to confirm the closing")
-            return
-        typer.echo(f"{order.period.id} is closed: entry {done.closing.n}, receipt {done.closing.digest}")
-
-
-@contextmanager
-def _again(tenant: Tenant) -> Iterator[PostedReader]:
-    """Open a reader of what was posted, as of now."""
-    with opened(tenant) as (_, _, posted):
-        yield posted
+        return close_in(view, _again, partial(view.store.control.write, durable=True), order, now)
 
 
 def reopen(tenant: OneTenant, period: _Period, reason: _Reason, config: ConfigOption = DEFAULT_CONFIG) -> None:

@@ -9,20 +9,22 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from chargeback.cli.exit_codes import FAILED
 
 if TYPE_CHECKING:
-    from chargeback.config import Configuration
+    from chargeback.config import Configuration, Tenant
     from chargeback.demo.config import ServerInfo
     from chargeback.demo.organisation import DemoSpec
+    from chargeback.model.run_request import RunRequest
 
 #: The timeout for generating the organisation, in seconds.
 START_SECONDS = 60
@@ -34,6 +36,7 @@ _BURST_BEFORE = timedelta(days=14)
 #: From this number of days on, one of them may be pending.
 _SPARE_DAYS = 7
 _HOST = "127.0.0.1"
+_MARKER = "began.json"
 _QUESTION = "/api/v1/tenants/acme/chargebacks/aggregate?group_by=tag:team&time_bucket=month"
 # The bill has a product without a policy, as a real bill may have; the note below explains this instead of a warning.
 # So are errors of the run, which the table of results lists, and the late metrics, which are announced.
@@ -109,10 +112,11 @@ def demo(
     from chargeback.cli.serve import Mode, serve_until_stopped
     from chargeback.cli.summary import print_summary
     from chargeback.config import load_configuration
-    from chargeback.demo.config import CUTOFF_DAYS, demo_configuration
+    from chargeback.demo.config import CUTOFF_DAYS
     from chargeback.demo.organisation import DemoSpec
     from chargeback.logs import configure_logging
     from chargeback.model.days import utc_today
+    from chargeback.model.run_request import RunRequest
     from chargeback.reports.summary import summarise
 
     leaving = threading.Event()
@@ -128,16 +132,12 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     typer.echo(f"Generating an organisation ({size.value}, {days} days, seed {seed}) in {folder} ...", err=True)
     today = utc_today()
-    began = _began(folder, today)
+    began, late_bill = _recorded(folder, today)
     late = _late_day(folder, days, today)
     spec = DemoSpec(today, seed, size.value, days + (today - began).days, began - _BURST_BEFORE)
-    with _provider(spec, late) as info:
+    with _provider(spec, late, late_bill) as provider:
         file = folder / "chargeback.yaml"
-        if bill is Bill.FOCUS:
-            written = _focus_bill(info, folder, spec, port)
-        else:
-            written = demo_configuration(info, folder, port=port)
-        file.write_text(_LOGGING + written, encoding="utf-8")
+        file.write_text(_LOGGING + _configuration(bill, provider.info, folder, spec, port), encoding="utf-8")
         configuration = load_configuration(file)
         configure_logging(configuration.logging, configuration.secrets())
         typer.echo(
@@ -151,11 +151,13 @@ def demo(
                 "is pending until the next run (page Days).",
                 err=True,
             )
-        _allocate(configuration)
+        _allocate(configuration, RunRequest())
         for tenant in configuration.tenants.values():
             tag_teams(tenant, seed, with_principals=bill is Bill.FOCUS)
             if bill is Bill.CONFLUENT:
                 apply_demo_categories(tenant, seed)
+                if late_bill is None:
+                    _close_months(configuration, tenant, provider, folder, began)
             print_summary(summarise(tenant))
         typer.echo(_NOTE if bill is Bill.CONFLUENT else _NOTE_OF_FOCUS)
         typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")
@@ -167,14 +169,43 @@ def demo(
         serve_until_stopped(configuration, Mode.BOTH)
 
 
-def _began(folder: Path, today: date) -> date:
-    """Return the day on which the demo in this folder was created; it is the same organisation on later days."""
-    marker = folder / "began.json"
+def _recorded(folder: Path, today: date) -> tuple[date, date | None]:
+    """Return the day on which the demo in this folder was created, and the day whose bill grew after its month was
+    closed (None while there is none); it is the same organisation on later days."""
     try:
-        return date.fromisoformat(json.loads(marker.read_text(encoding="utf-8"))["began"])
+        known = json.loads((folder / _MARKER).read_text(encoding="utf-8"))
+        late_bill = known.get("late_bill")
+        return date.fromisoformat(known["began"]), None if late_bill is None else date.fromisoformat(late_bill)
     except (OSError, ValueError, KeyError):
-        marker.write_text(json.dumps({"began": today.isoformat()}) + "\n", encoding="utf-8")
-        return today
+        _record(folder, today, None)
+        return today, None
+
+
+def _record(folder: Path, began: date, late_bill: date | None) -> None:
+    days = {"began": began, "late_bill": late_bill}
+    known = {name: day.isoformat() for name, day in days.items() if day is not None}
+    (folder / _MARKER).write_text(json.dumps(known) + "\n", encoding="utf-8")
+
+
+def _close_months(configuration: Configuration, tenant: Tenant, provider: _Provider, folder: Path, began: date) -> None:
+    """Close the months that are complete; then let the bill of one of them grow, which a run posts to the open one."""
+    from chargeback.cli.demo_closings import close_demo_months, dispute_and_adjust
+    from chargeback.model.days import utc_now
+    from chargeback.model.run_request import RunRequest
+
+    closed = close_demo_months(tenant, utc_now)
+    if closed is None:
+        return
+    day, months = closed.late_bill, closed.periods
+    typer.echo(
+        f"Closed {' and '.join(each.name for each in months)}. On purpose, the bill of {day} grows after that: the "
+        f"correction is posted to {months[-1].next.name} (page Month end).",
+        err=True,
+    )
+    provider.bill_late(day)
+    _record(folder, began, day)
+    _allocate(configuration, RunRequest(start=day, end=day))
+    dispute_and_adjust(tenant, months[-1], utc_now)
 
 
 def _late_day(folder: Path, days: int, today: date) -> date | None:
@@ -186,34 +217,53 @@ def _late_day(folder: Path, days: int, today: date) -> date | None:
     return today - timedelta(days=CUTOFF_DAYS + 1) if is_new and days - CUTOFF_DAYS >= _SPARE_DAYS else None
 
 
-def _focus_bill(info: ServerInfo, folder: Path, spec: DemoSpec, port: int) -> str:
-    """Write the bill in FOCUS; return the configuration that reads it."""
+def _configuration(bill: Bill, info: ServerInfo, folder: Path, spec: DemoSpec, port: int) -> str:
+    """Return the configuration that reads the bill; one in FOCUS is written to files before."""
+    from chargeback.demo.config import demo_configuration
     from chargeback.demo.focus_bill import focus_configuration, write_bill
     from chargeback.demo.organisation import Organisation
 
+    if bill is Bill.CONFLUENT:
+        return demo_configuration(info, folder, port=port)
     organisation = Organisation.generate(spec)
     write_bill(organisation, folder / "bill")
     return focus_configuration(info, organisation, folder, folder / "bill", port=port)
 
 
+@dataclass(frozen=True)
+class _Provider:
+    """The process that serves the organisation, with its pipes."""
+
+    info: ServerInfo
+    stdin: IO[str]
+    stdout: IO[str]
+
+    def bill_late(self, day: date) -> None:
+        """Let the bill of a day grow."""
+        self.stdin.write(f"{day}\n")
+        self.stdin.flush()
+        self.stdout.readline()
+
+
 @contextmanager
-def _provider(spec: DemoSpec, late: date | None) -> Iterator[ServerInfo]:
-    """Serve the organisation from a separate process, with the provider's API."""
+def _provider(spec: DemoSpec, late: date | None, late_bill: date | None) -> Iterator[_Provider]:
+    """Serve the organisation from a separate process, with the provider's API. The metrics of the day ``late`` come
+    late, and the bill of the day ``late_bill`` has grown."""
     from chargeback.demo.config import ServerInfo
     from chargeback.errors import SourceUnavailable
 
     options = {"--size": spec.size, "--seed": spec.seed, "--days": spec.days, "--today": spec.today.isoformat()}
     options["--burst"] = str(spec.burst)
-    if late is not None:
-        options["--late"] = late.isoformat()
+    days = {"--late": late, "--late-bill": late_bill}
+    options |= {name: day.isoformat() for name, day in days.items() if day is not None}
     arguments = [str(word) for pair in options.items() for word in pair]
     command = [sys.executable, "-m", "chargeback.demo.server", *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    stdin, stdout = process.stdin, process.stdout
     try:
-        line = process.stdout.readline() if process.stdout else ""
-        if not line:
+        if stdin is None or stdout is None or not (line := stdout.readline()):
             raise SourceUnavailable("the demo organisation could not be served", source="demo")
-        yield ServerInfo.from_json(line)
+        yield _Provider(ServerInfo.from_json(line), stdin, stdout)
     finally:
         process.terminate()
         try:
@@ -223,13 +273,12 @@ def _provider(spec: DemoSpec, late: date | None) -> Iterator[ServerInfo]:
             process.wait()
 
 
-def _allocate(configuration: Configuration) -> None:
+def _allocate(configuration: Configuration, request: RunRequest) -> None:
     from chargeback.cli.display import print_results
     from chargeback.cli.run import run_in_foreground
-    from chargeback.model.run_request import RunRequest
     from chargeback.pipeline.run_messages import RunOutcome
 
-    results = run_in_foreground(configuration, list(configuration.tenants), RunRequest())
+    results = run_in_foreground(configuration, list(configuration.tenants), request)
     print_results(results)
     if any(result.outcome in {RunOutcome.FAILED, RunOutcome.TIMED_OUT} for result in results):
         raise typer.Exit(FAILED)

@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable
 from datetime import date
 
-from chargeback.demo.bills import legacy_cost
+from chargeback.demo.bills import cost, legacy_cost
+from chargeback.demo.lines import late_line
 from chargeback.demo.organisation import Organisation
+from chargeback.demo.randomness import token
 from chargeback.demo.shapes import Json
 from chargeback.demo.wire import dumps
 
@@ -47,6 +49,12 @@ class Changes:
     def add_cost(self, day: date, row: Json) -> None:
         """Add a late line to a day."""
         self.edit_costs(day, lambda rows: [*rows, row])
+
+    def bill_late(self, day: date) -> None:
+        """Add a line that is billed late, always the same one, to a day."""
+        organisation = self._organisation
+        row_id = "cost-" + token(12, organisation.spec.seed, day, "late")
+        self.add_cost(day, cost(late_line(organisation.traffic), day, row_id))
 
     def drop_costs(self, day: date) -> None:
         """Serve no line for a day."""

@@ -79,6 +79,16 @@ def lines_of_day(traffic: Traffic, day: date) -> list[Line]:
     return lines
 
 
+def late_line(traffic: Traffic) -> Line:
+    """Return the line by which the bill of a day can grow long after it was complete: data that was written to the
+    first cluster, and that the provider had not counted."""
+    cluster = traffic.inventory.clusters[0]
+    resource = BilledResource(cluster.id, cluster.name, cluster.environment)
+    price, quantity = Decimal("0.0275"), Decimal("9081.25")
+    note = "Usage that was reported late"
+    return Line("KAFKA", "KAFKA_NETWORK_WRITE", resource, "GB", price, quantity, description=note)
+
+
 # Prices per kind: base per hour, partition-hour, storage per GB-hour, write and read per GB.
 _KAFKA_PRICES: dict[str, tuple[str, str, str, str, str]] = {
     "Basic": ("0", "0.0040", "0.0001095890", "0.0500", "0.0500"),

@@ -1,12 +1,14 @@
 """Serves a generated organisation, on 127.0.0.1 by default, in a thread or as a process of its own.
 
 ``python -m chargeback.demo.server --size usual`` prints one JSON line (:class:`~chargeback.demo.config.ServerInfo`)
-and serves until it is asked to stop.
+and serves until it is asked to stop. To the bill of each day that it reads from standard input, a line each, it adds a
+late line, and prints the day again when that is done.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
 import sys
@@ -33,6 +35,7 @@ __all__ = ["DemoServer", "Fault", "ServerOptions"]
 
 HOST = "127.0.0.1"
 _START_SECONDS = 30
+_LINE = 64
 
 
 class DemoServer:
@@ -181,6 +184,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--days", type=int, default=60)
     parser.add_argument("--today", type=date.fromisoformat, default=datetime.now(UTC).date())
     parser.add_argument("--late", type=date.fromisoformat, help="the day whose metrics come some minutes late")
+    parser.add_argument("--late-bill", type=date.fromisoformat, help="the day whose bill has its late line already")
     parser.add_argument("--burst", type=date.fromisoformat, help="from when on a consumer reads far more, for six days")
     parser.add_argument("--host", default=HOST, help="the IPv4 address to listen on, which clients use, too")
     parser.add_argument("--port", type=int, default=0)
@@ -192,10 +196,26 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     options = ServerOptions(latency=parsed.latency, late_day=parsed.late)
     with DemoServer(Organisation.generate(spec), host=parsed.host, port=parsed.port, options=options) as server:
-        sys.stdout.write(server.info.to_json() + "\n")
-        sys.stdout.flush()
+        if parsed.late_bill is not None:
+            server.changes.bill_late(parsed.late_bill)
+        _print(server.info.to_json())
+        threading.Thread(target=_bill_late, args=(server.changes,), name="late-bills", daemon=True).start()
         stop.wait()
     return 0
+
+
+def _bill_late(changes: Changes) -> None:
+    """Bill late what standard input names. It is read without a buffer, whose lock would disturb the end of the
+    process."""
+    while line := os.read(sys.stdin.fileno(), _LINE):
+        day = line.decode().strip()
+        changes.bill_late(date.fromisoformat(day))
+        _print(day)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
