@@ -329,11 +329,14 @@ class AdjustmentInvalid(ChargebackError):
 
 
 class ReachesIntoClosed(PeriodRefused):
-    """A change would move amounts of closed months: ``moved``, by month and value, as the API shows them."""
+    """A change would move amounts of closed months: ``moved``, by month and value, as the API shows them, in a
+    ``currency``. One that begins on the day ``begins`` would not."""
 
-    def __init__(self, message: str, moved: Sequence[object]) -> None:
+    def __init__(self, message: str, moved: Sequence[object], *, currency: str, begins: date) -> None:
         super().__init__(message)
         self.moved = tuple(moved)
+        self.currency = currency
+        self.begins = begins
 
 
 class QueryTimeout(ChargebackError):

@@ -305,7 +305,12 @@ def _period_refused(error: PeriodRefused) -> Response:
         case PreviewStale():
             kind, more = "preview-stale", {"digest": error.digest}
         case ReachesIntoClosed():
-            kind, more = "reaches-into-closed", {"moved": error.moved[:_MOST_MOVED]}
+            kind = "reaches-into-closed"
+            more = {
+                "moved": error.moved[:_MOST_MOVED],
+                "currency": error.currency,
+                "begins": error.begins.isoformat(),
+            }
     return problem(409, kind, sentence(error.message), **more)
 
 

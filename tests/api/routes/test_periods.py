@@ -72,6 +72,15 @@ def test_a_month_is_closed_and_its_documents_stay(tenant: Months, client: httpx.
     one = asked | {"value": "payments"}
     done = client.post(f"{AUGUST}/close", json=CLOSE | {"expected_digest": preview["digest"]})
     assert (done.status_code, done.json()["n"], done.json()["digest"]) == (200, 1, preview["digest"])
+    assert client.get(AUGUST).json()["receipt"] == {
+        "n": 1,
+        "receipt_digest": done.json()["receipt_digest"],
+        "previous": None,
+        "note": CLOSE.get("note"),
+        "accepted": sorted(each["id"] for each in preview["blockers"]),
+        "reason": CLOSE["reason"],
+    }
+    assert client.get(SEPTEMBER).json()["receipt"] is None
     paths = [("statements", asked), ("statement", one), ("statement.html", one), ("statement.csv", one)]
     paths += [("periods/2026-08/journal", {"by": "category:units", "format": "csv"})]
     before = [client.get(f"{ACME}/{path}", params=params).content for path, params in paths]
@@ -104,7 +113,9 @@ def test_a_change_that_moves_closed_amounts_is_refused_or_posted(tenant: Months,
     etag = client.get(UNITS).headers["ETag"]
     other = {"rules": [{"match": {"identity": ["sa-1", "sa-2"]}, "assign": "payments"}]}
     refused = client.put(UNITS, json={"document": other}, headers={"If-Match": etag})
-    moved = problem(refused, 409, "reaches-into-closed")["moved"]
+    said = problem(refused, 409, "reaches-into-closed")
+    assert (said["currency"], said["begins"]) == ("USD", "2026-09-01")
+    moved = said["moved"]
     assert isinstance(moved, list)
     assert [(each["period_id"], each["by"], each["value"], each["delta"]) for each in moved] == [
         ("2026-08", "category:units", "payments", "8.00"),

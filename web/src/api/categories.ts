@@ -85,26 +85,37 @@ export function useDryRun(tenant: string, category_key: string, document: Catego
   });
 }
 
+/** Why a category is changed; `restates`: although that moves amounts of closed months. */
+export interface Because {
+  reason: string;
+  restates?: boolean;
+}
+
 /** Write a category; `etag` is that of the version that it replaces, null if there is none. */
 export const saveCategory = (
   tenant: string,
   category_key: string,
   document: CategoryDocument,
-  reason: string,
+  { reason, restates = false }: Because,
   etag: string | null,
 ) =>
   send("put", tenant, CATEGORY, {
     at: { category_key },
-    body: { document: { ...document }, reason: reason || null },
+    body: { document: { ...document }, reason: reason || null, restate_closed: restates },
     headers: etag === null ? { "If-None-Match": "*" } : { "If-Match": etag },
   });
 
 /** Remove the version of a category that `etag` is of. Its history stays. */
-export const removeCategory = (tenant: string, category_key: string, reason: string, etag: string | null) =>
+export const removeCategory = (
+  tenant: string,
+  category_key: string,
+  { reason, restates = false }: Because,
+  etag: string | null,
+) =>
   remove(
     address<typeof CATEGORY, "delete">(tenant, CATEGORY, {
       at: { category_key },
-      query: { ...(reason && { reason }) },
+      query: { ...(reason && { reason }), ...(restates && { restate_closed: true }) },
     }),
     etag === null ? {} : { "If-Match": etag },
   );

@@ -106,6 +106,11 @@ export async function remove(url: string, headers: Readonly<Record<string, strin
   await answerOf("DELETE", url, { body: "{}", headers });
 }
 
+/** The same address for a change that is meant to move amounts of closed months. */
+export function restating(url: string, reason: string): string {
+  return `${url}${url.includes("?") ? "&" : "?"}${new URLSearchParams({ restate_closed: "true", reason })}`;
+}
+
 async function answerOf(method: string, url: string, { headers, ...more }: RequestInit): Promise<Response> {
   const json = method === "GET" ? {} : { "Content-Type": "application/json" };
   let answer: Response;

@@ -22,6 +22,16 @@ test("a problem says what the service says", async () => {
   });
 });
 
+test("a change that reaches into closed months says what would move, and when it may begin", async () => {
+  const moved = [
+    { period_id: "2026-10", by: "category:cost_center", value: "a", before: "1.00", after: "0.00", delta: "-1.00" },
+  ];
+  const body = JSON.stringify({ title: "Closed months would change", moved, currency: "USD", begins: "2026-11-01" });
+  const found = await problemOf(new Response(body, { status: 409 }));
+  expect(found.reaching).toMatchObject({ moved, currency: "USD", begins: "2026-11-01" });
+  expect((await problemOf(new Response("{}", { status: 409 }))).reaching).toBeNull();
+});
+
 test("a proxy's page of HTML becomes a sentence", async () => {
   const found = await problemOf(new Response("<html>no</html>", { status: 403 }));
   expect(found.title).toBe("You may not see this");

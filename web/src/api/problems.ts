@@ -4,6 +4,15 @@ export interface Mistake {
   message: string;
 }
 
+/** What a change would move in closed months, by month and value, and from which day on it would not. */
+export interface Reaching {
+  moved: readonly Readonly<
+    Record<"period_id" | "by" | "before" | "after" | "delta", string> & { value: string | null }
+  >[];
+  currency: string;
+  begins: string;
+}
+
 /** An answer that is not a success (RFC 9457), or none at all (status 0). */
 export class Problem extends Error {
   /** What is wrong with which part of the request, where the service says so. */
@@ -11,13 +20,22 @@ export class Problem extends Error {
   readonly status: number;
   readonly title: string;
   readonly detail: string;
+  /** Of a change that is refused because it would move amounts of closed months: which. */
+  readonly reaching: Reaching | null;
 
-  constructor(status: number, title: string, detail: string, errors: readonly Mistake[] = []) {
+  constructor(
+    status: number,
+    title: string,
+    detail: string,
+    errors: readonly Mistake[] = [],
+    reaching: Reaching | null = null,
+  ) {
     super(`${title}: ${detail}`);
     this.status = status;
     this.title = title;
     this.detail = detail;
     this.errors = errors;
+    this.reaching = reaching;
   }
 
   /** Whether another try can help: a request that is wrong stays wrong. */
@@ -56,7 +74,8 @@ export async function problemOf(answer: Response): Promise<Problem> {
     const body = await answer.json();
     const errors: Mistake[] = Array.isArray(body.errors) ? body.errors : [];
     const named = status === 401 ? title : String(body.title ?? title);
-    return new Problem(status, named, String(body.detail ?? answer.statusText), errors);
+    const reaching: Reaching | null = Array.isArray(body.moved) ? body : null;
+    return new Problem(status, named, String(body.detail ?? answer.statusText), errors, reaching);
   } catch {
     return new Problem(status, title, DETAILS[status] ?? answer.statusText);
   }

@@ -6409,6 +6409,8 @@ export interface components {
              * @description That of the content that was booked.
              */
             digest: string | null;
+            /** @description That of the closing; null while it is open. */
+            receipt: components["schemas"]["PeriodReceipt"] | null;
         };
         /**
          * PeriodList
@@ -6432,6 +6434,43 @@ export interface components {
              * @description The only month that can be closed next; null if any can.
              */
             next_to_close: string | null;
+        };
+        /**
+         * PeriodReceipt
+         * @description What was recorded when a month was closed.
+         */
+        PeriodReceipt: {
+            /**
+             * N
+             * @description Its number among all receipts.
+             * @example 1
+             */
+            n: number;
+            /**
+             * Receipt Digest
+             * @description Its SHA-256.
+             */
+            receipt_digest: string;
+            /**
+             * Previous
+             * @description The SHA-256 of the receipt before it; null for the first one.
+             */
+            previous: string | null;
+            /** Note */
+            note: string | null;
+            /**
+             * Accepted
+             * @description What was in the way and accepted, by id.
+             * @example [
+             *       "day-missing:2026-10-31"
+             *     ]
+             */
+            accepted: string[];
+            /**
+             * Reason
+             * @description Why it was.
+             */
+            reason: string | null;
         };
         /**
          * PeriodTotals

@@ -1,23 +1,32 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { remove as send } from "../api/client";
+import { restating, remove as send } from "../api/client";
 import { asProblem } from "../api/problems";
+import { ReachesClosed } from "./closed";
+import { Drawer } from "./drawer";
 
 /** Removes something of the API after asking once more; `what` is for readers who do not see the row. */
 export function RemoveButton({ href, what }: { href: string; what: string }) {
   const client = useQueryClient();
   const [sure, setSure] = useState(false);
   const remove = useMutation({
-    mutationFn: () => send(href),
+    mutationFn: (reason: string | null) => send(reason === null ? href : restating(href, reason)),
     onSuccess: () => client.invalidateQueries(),
   });
-  if (remove.isError) return <span className="bad small">{asProblem(remove.error).detail}</span>;
+  const problem = remove.isError ? asProblem(remove.error) : null;
+  if (problem?.reaching)
+    return (
+      <Drawer title={`Remove ${what}`} onClose={() => remove.reset()}>
+        <ReachesClosed of={problem.reaching} onRestate={remove.mutate} isPending={remove.isPending} />
+      </Drawer>
+    );
+  if (problem) return <span className="bad small">{problem.detail}</span>;
   return (
     <button
       type="button"
       className="more"
       disabled={remove.isPending}
-      onClick={() => (sure ? remove.mutate() : setSure(true))}
+      onClick={() => (sure ? remove.mutate(null) : setSure(true))}
       onBlur={() => setSure(false)}
     >
       {sure ? "Really remove?" : "Remove"}

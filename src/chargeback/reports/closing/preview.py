@@ -80,6 +80,19 @@ class PeriodTotals(ResponseModel):
     posted: Sum = Field(description="All of this but `billed`: what is booked.")
 
 
+class PeriodReceipt(ResponseModel):
+    """What was recorded when a month was closed."""
+
+    n: int = Field(description="Its number among all receipts.", examples=[1])
+    receipt_digest: str = Field(description="Its SHA-256.")
+    previous: str | None = Field(description="The SHA-256 of the receipt before it; null for the first one.")
+    note: str | None
+    accepted: list[str] = Field(
+        description="What was in the way and accepted, by id.", examples=[["day-missing:2026-10-31"]]
+    )
+    reason: str | None = Field(description="Why it was.")
+
+
 class PeriodItem(ResponseModel):
     """A month."""
 
@@ -97,6 +110,7 @@ class PeriodItem(ResponseModel):
     sealed_at: Instant | None
     times_closed: int = Field(description="How often it was closed.")
     digest: str | None = Field(description="That of the content that was booked.")
+    receipt: PeriodReceipt | None = Field(description="That of the closing; null while it is open.")
 
 
 class PeriodList(ResponseModel):
@@ -309,6 +323,12 @@ def _item(
         sealed_at=None if closed is None else closed.sealed_at,
         times_closed=0 if closed is None else closed.times,
         digest=None if receipt is None else receipt["digest"],
+        receipt=None
+        if closed is None or receipt is None
+        else PeriodReceipt(
+            receipt_digest=closed.closing.digest,
+            **{name: receipt[name] for name in ("n", "previous", "note", "accepted", "reason")},
+        ),
     )
 
 

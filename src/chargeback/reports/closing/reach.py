@@ -69,11 +69,13 @@ def check_reach(moved: Sequence[MovedAmount], books: Books, currency: str) -> No
         return
     largest = max(moved, key=lambda each: each.delta.copy_abs())
     amount = money_text(largest.delta, currency)
-    begins = books.first_open.start if books.first_open is not None else ""
+    begins = books.closed[-1].period.next.start
     raise ReachesIntoClosed(
         f"the change moves amounts of closed months, such as {amount} of {largest.value} in {largest.period_id}: let "
         f"it begin on {begins} (valid_from), or send restate_closed with a reason, and it is posted as a correction",
         [each.model_dump(mode="json") for each in moved],
+        currency=currency,
+        begins=begins,
     )
 
 

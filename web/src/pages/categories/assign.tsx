@@ -1,14 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { missing, TRIAL } from "../../api/answer";
-import { documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
+import { type Because, documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
 import type { Versioned } from "../../api/client";
 import type { Category } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { dimension, label, NOBODY } from "../../format/names";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
-import { type Match, nameIn, type Rule, valuesOf, withRule } from "./document";
+import { begun, type Match, nameIn, type Rule, valuesOf, withRule } from "./document";
 import { Failed, Refused } from "./editor";
 import { EffectOf } from "./effect";
 
@@ -150,10 +150,12 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
   const name = here.tenant ?? "";
   const client = useQueryClient();
   const [base, setBase] = useState(found);
-  const document = chosen.rules.reduceRight(withRule, documentOf(base.body));
+  const [begins, setBegins] = useState<string | null>(null);
+  const rules = begins === null ? chosen.rules : chosen.rules.flatMap((each) => begun(each, begins));
+  const document = rules.reduceRight(withRule, documentOf(base.body));
   const trial = useDryRun(name, chosen.key, document, here.view);
   const save = useMutation({
-    mutationFn: () => saveCategory(name, chosen.key, document, chosen.reason, base.etag),
+    mutationFn: (because: Because) => saveCategory(name, chosen.key, document, because, base.etag),
     onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
   });
   const theirs = useMutation({
@@ -177,11 +179,26 @@ function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category>
         <>
           <EffectOf effect={effect} document={document} />
           <p className="tools">
-            <button type="button" className="button primary" disabled={save.isPending} onClick={() => save.mutate()}>
+            <button
+              type="button"
+              className="button primary"
+              disabled={save.isPending}
+              onClick={() => save.mutate(chosen)}
+            >
               Save
             </button>
           </p>
-          {save.isError && <Failed error={save.error} onTheirs={() => theirs.mutate()} />}
+          {save.isError && (
+            <Failed
+              error={save.error}
+              onTheirs={() => theirs.mutate()}
+              onBegin={(day) => {
+                save.reset();
+                setBegins(day);
+              }}
+              onRestate={(reason) => save.mutate({ reason, restates: true })}
+            />
+          )}
         </>
       )}
     </Answered>

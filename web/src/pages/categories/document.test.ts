@@ -4,6 +4,7 @@ import { isShaped } from "../../api/categories";
 import { read, sum } from "../../money/money";
 import {
   assignWords,
+  beginningOn,
   type CategoryDocument,
   canonical,
   depthOf,
@@ -216,4 +217,70 @@ test("a tag's key becomes one of a category", () => {
     "st_unit",
     "cost_center",
   ]);
+});
+
+describe("an edit that begins on a day", () => {
+  const rule = (who: string, assign: string, more: Partial<Rule> = {}): Rule => ({
+    match: { identity: [who] },
+    assign,
+    ...more,
+  });
+  const day = "2026-11-01";
+
+  test("a changed rule ends on the day, and the new one begins on it and keeps its id", () => {
+    const first = rule("sa-0", "search");
+    const last = rule("sa-9", "search");
+    const base = { rules: [first, rule("sa-1", "payments", { id: "r1" }), last] };
+    const next = { rules: [first, rule("sa-1", "orders", { id: "r1" }), last] };
+    expect(beginningOn(day, base, next)?.rules).toEqual([
+      first,
+      rule("sa-1", "orders", { id: "r1", valid_from: day }),
+      rule("sa-1", "payments", { valid_to: day }),
+      last,
+    ]);
+  });
+
+  test("rules that hold on one side of the day only stand on that side only", () => {
+    const over = rule("sa-1", "payments", { valid_to: "2026-10-01" });
+    const later = rule("sa-1", "orders", { valid_from: "2026-12-01" });
+    expect(beginningOn(day, { rules: [over] }, { rules: [later] })?.rules).toEqual([later, over]);
+    expect(beginningOn(day, { rules: [later] }, { rules: [over] })?.rules).toEqual([]);
+  });
+
+  test("values that the past needs stay registered, and what has no dates cannot begin", () => {
+    const base = { values: { old: {} }, rules: [rule("sa-1", "old")] };
+    const next = { values: { new: {} }, rules: [rule("sa-1", "new")] };
+    expect(beginningOn(day, base, next)?.values).toEqual({ old: {}, new: {} });
+    expect(beginningOn(day, base, { ...next, default: "new" })).toBeNull();
+    expect(beginningOn(day, base, { ...next, share: [{ from: "new" }] })).toBeNull();
+  });
+
+  test("before the day the first rule that matches is as it was, and from then on as it was edited", () => {
+    const days = ["2026-09-15", "2026-10-31", day, "2026-12-24"];
+    const dated = fc.record(
+      { from: fc.constantFrom(undefined, ...days), to: fc.constantFrom(undefined, ...days) },
+      { requiredKeys: ["from", "to"] },
+    );
+    const rules = fc.array(
+      fc
+        .tuple(fc.constantFrom("sa-1", "sa-2"), fc.constantFrom("a", "b", "c"), dated)
+        .map(([who, value, { from, to }]) =>
+          rule(who, value, { ...(from && { valid_from: from }), ...(to && { valid_to: to }) }),
+        ),
+      { maxLength: 6 },
+    );
+    const decided = (document: CategoryDocument | null, who: string, on: string) =>
+      document?.rules?.find(
+        ({ match, valid_from, valid_to }) =>
+          String(match.identity) === who && (!valid_from || valid_from <= on) && (!valid_to || on < valid_to),
+      )?.assign;
+    fc.assert(
+      fc.property(rules, rules, (before, after) => {
+        const found = beginningOn(day, { rules: before }, { rules: after });
+        for (const who of ["sa-1", "sa-2"])
+          for (const on of days)
+            expect(decided(found, who, on)).toBe(decided({ rules: on < day ? before : after }, who, on));
+      }),
+    );
+  });
 });

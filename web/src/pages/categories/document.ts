@@ -231,6 +231,43 @@ export function withRule(document: CategoryDocument, rule: Rule): CategoryDocume
   return { ...document, rules: [rule, ...rules] };
 }
 
+/** A rule from a day on; nothing if it has ended by then. */
+export function begun(rule: Rule, day: Day): Rule[] {
+  if (rule.valid_to !== undefined && rule.valid_to <= day) return [];
+  return [rule.valid_from !== undefined && rule.valid_from > day ? rule : { ...rule, valid_from: day }];
+}
+
+/** A rule up to a day; nothing if it begins later. */
+function ended(rule: Rule, day: Day): Rule[] {
+  if (rule.valid_from !== undefined && rule.valid_from >= day) return [];
+  return [rule.valid_to !== undefined && rule.valid_to < day ? rule : { ...rule, valid_to: day }];
+}
+
+/** The document `next` from a day on, and the document `base` before it. Null where they differ in more than rules and
+ * values: the rest has no dates. */
+export function beginningOn(day: Day, base: CategoryDocument, next: CategoryDocument): CategoryDocument | null {
+  const { rules: old = [], values: formerly = {}, ...undated } = base;
+  const { rules = [], values = {}, ...others } = next;
+  if (canonical(undated) !== canonical(others)) return null;
+  const same = (a: number, b: number) => canonical(old.at(a)) === canonical(rules.at(b));
+  const most = Math.min(old.length, rules.length);
+  let [first, last] = [0, 0];
+  while (first < most && same(first, first)) first += 1;
+  while (last < most - first && same(-1 - last, -1 - last)) last += 1;
+  const now = rules.slice(first, rules.length - last).flatMap((each) => begun(each, day));
+  const ids = new Set([...rules.slice(0, first), ...now, ...rules.slice(rules.length - last)].map((each) => each.id));
+  // Ids are unique: the rule that goes on has it.
+  const before = old
+    .slice(first, old.length - last)
+    .flatMap((each) => ended(each, day))
+    .map(({ id, ...each }) => (id === undefined || ids.has(id) ? each : { id, ...each }));
+  return {
+    ...next,
+    ...((base.values ?? next.values) && { values: { ...formerly, ...values } }),
+    rules: [...rules.slice(0, first), ...now, ...before, ...rules.slice(rules.length - last)],
+  };
+}
+
 /** The most levels above a value of a register. */
 export function depthOf(values: CategoryDocument["values"] = {}): number {
   const depth = (value: string, seen: readonly string[]): number => {

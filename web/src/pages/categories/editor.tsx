@@ -1,18 +1,20 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef, useState } from "react";
 import { missing, TRIAL } from "../../api/answer";
-import { readCategory, saveCategory, useDryRun } from "../../api/categories";
+import { type Because, readCategory, saveCategory, useDryRun } from "../../api/categories";
 import { asProblem, type Mistake } from "../../api/problems";
 import { go, useHere, useLeaving } from "../../app/router";
 import { inTime } from "../../format/days";
 import { dimension } from "../../format/names";
 import { Card } from "../../ui/card";
+import { ReachesClosed } from "../../ui/closed";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
 import {
   assignWords,
+  beginningOn,
   type CategoryDocument,
   formOf,
   matchWords,
@@ -47,10 +49,10 @@ export function Editor({ start, onDone }: Props) {
   const mistakes = (previewed && missing(trial)?.problem?.errors) || [];
   const failed = (error: unknown) => dispatch({ type: "failed", error });
 
-  const save = async (reason: string) => {
+  const save = async (because: Because) => {
     dispatch({ type: "save" });
     try {
-      await saveCategory(name, key, document, reason, base.etag);
+      await saveCategory(name, key, document, because, base.etag);
     } catch (error) {
       return failed(error);
     }
@@ -61,6 +63,12 @@ export function Editor({ start, onDone }: Props) {
   const loadTheirs = () => {
     dispatch({ type: "load" });
     readCategory(name, key).then((found) => dispatch({ type: "loaded", theirs: startOf(found) }), failed);
+  };
+  const reaching = refusal === null ? null : asProblem(refusal).reaching;
+  const later = reaching && beginningOn(reaching.begins, base.document, document);
+  const postpone = (document: CategoryDocument) => {
+    dispatch({ type: "change", document });
+    dispatch({ type: "preview" });
   };
   const busy = open !== null && text === null;
 
@@ -175,6 +183,8 @@ export function Editor({ start, onDone }: Props) {
           <Failed
             error={refusal}
             onTheirs={base.etag !== null || asProblem(refusal).status === 412 ? loadTheirs : null}
+            onBegin={later ? () => postpone(later) : undefined}
+            onRestate={(reason) => save({ reason, restates: true })}
           />
         )}
         {lost !== null && (
@@ -196,9 +206,17 @@ function useFocusOnMain(): void {
   }, []);
 }
 
+interface FailedProps {
+  error: unknown;
+  onTheirs: (() => void) | null;
+  onBegin: ((day: string) => void) | undefined;
+  onRestate: (reason: string) => void;
+}
+
 /** Why it was not saved; where somebody else was faster, a way to see theirs and keep one's own. */
-export function Failed({ error, onTheirs }: { error: unknown; onTheirs: (() => void) | null }) {
-  const { status, title, detail } = asProblem(error);
+export function Failed({ error, onTheirs, onBegin, onRestate }: FailedProps) {
+  const { status, title, detail, reaching } = asProblem(error);
+  if (reaching) return <ReachesClosed of={reaching} onBegin={onBegin} onRestate={onRestate} isPending={false} />;
   return (
     <div className="banner bad" role="alert">
       <span>
@@ -230,13 +248,13 @@ export function Refused({ mistakes }: { mistakes: readonly Mistake[] }) {
   );
 }
 
-function Save({ isSaving, onSave }: { isSaving: boolean; onSave: (reason: string) => void }) {
+function Save({ isSaving, onSave }: { isSaving: boolean; onSave: (because: Because) => void }) {
   return (
     <form
       className="form"
       onSubmit={(event) => {
         event.preventDefault();
-        onSave(texts(event.currentTarget, "reason").reason);
+        onSave(texts(event.currentTarget, "reason"));
       }}
     >
       <label>

@@ -1,9 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { removeCategory } from "../../api/categories";
+import { type Because, removeCategory } from "../../api/categories";
 import type { Versioned } from "../../api/client";
+import { asProblem } from "../../api/problems";
 import type { Category } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
 import { dimension } from "../../format/names";
+import { ReachesClosed } from "../../ui/closed";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
 import { Refusal } from "../../ui/refusal";
@@ -16,20 +18,21 @@ export function Removal({ found, onClose }: { found: Versioned<Category>; onClos
   const { key, version } = found.body;
   const title = dimension(`category:${key}`);
   const remove = useMutation({
-    mutationFn: (reason: string) => removeCategory(here.tenant ?? "", key, reason, found.etag),
+    mutationFn: (because: Because) => removeCategory(here.tenant ?? "", key, because, found.etag),
     onSuccess: async () => {
       onClose();
       go(here.to({ ...here.view, extra: {} }, CATEGORIES));
       await client.invalidateQueries();
     },
   });
+  const reaching = remove.isError ? asProblem(remove.error).reaching : null;
   return (
     <Drawer title={`Remove ${title}`} onClose={onClose}>
       <form
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          remove.mutate(texts(event.currentTarget, "reason").reason);
+          remove.mutate(texts(event.currentTarget, "reason"));
         }}
       >
         <p className="note">
@@ -44,8 +47,15 @@ export function Removal({ found, onClose }: { found: Versioned<Category>; onClos
         <button type="submit" className="button primary" disabled={remove.isPending}>
           Remove {title}
         </button>
-        <Refusal of={remove} />
+        {reaching === null && <Refusal of={remove} />}
       </form>
+      {reaching && (
+        <ReachesClosed
+          of={reaching}
+          onRestate={(reason) => remove.mutate({ reason, restates: true })}
+          isPending={remove.isPending}
+        />
+      )}
     </Drawer>
   );
 }

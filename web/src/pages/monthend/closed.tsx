@@ -5,7 +5,7 @@ import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";
 import type { Aggregate, Month, Months } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { instant } from "../../format/days";
+import { count, instant } from "../../format/days";
 import { Amount, Card, Exact } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { Fact } from "../../ui/fact";
@@ -16,6 +16,7 @@ import { Table } from "../../ui/table";
 import { API } from "../../url/link";
 import { during } from "../../url/view";
 import { monthOf } from "./index";
+import { inWords } from "./open";
 
 interface Props {
   tenant: string;
@@ -77,6 +78,7 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
           <Fact name="Digest of the amounts">
             <code className="small">{month.digest}</code>
           </Fact>
+          {month.receipt && <Receipt of={month.receipt} />}
         </dl>
         <p className="tools">
           <a className="more" href={here.to(statements, "statement")}>
@@ -102,6 +104,32 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
       </Card>
       <Since tenant={tenant} month={month} months={months} />
       {act && <ActDialog tenant={tenant} period={period} act={act} onClose={() => setAct(null)} />}
+    </>
+  );
+}
+
+/** What the receipt of a closing says, and the one that it follows. */
+function Receipt({
+  of: { n, receipt_digest, previous, note, accepted, reason },
+}: {
+  of: NonNullable<Month["receipt"]>;
+}) {
+  const kinds = [...Map.groupBy(accepted, (each) => each.split(":")[0] ?? each)];
+  return (
+    <>
+      <Fact name="Receipt">
+        number {n}, <code className="small">{receipt_digest}</code>
+      </Fact>
+      <Fact name="Receipt before it">
+        {previous === null ? "none: it is the first" : <code className="small">{previous}</code>}
+      </Fact>
+      {note && <Fact name="Note">{note}</Fact>}
+      {kinds.length > 0 && (
+        <Fact name="Accepted">
+          {kinds.map(([kind, all]) => `${inWords(kind)}: ${count(all.length, "time")}`).join(", ")}
+          {reason && `. ${reason}`}
+        </Fact>
+      )}
     </>
   );
 }

@@ -16,6 +16,7 @@ import { texts } from "../../ui/form";
 import { Refusal } from "../../ui/refusal";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { CATEGORIES } from "../../url/link";
 import { during } from "../../url/view";
 import { Adjustments, Invoices } from "./entries";
 import { monthOf } from "./index";
@@ -102,6 +103,7 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
             {found.map((each) => (
               <Way
                 key={each.kind}
+                preview={preview}
                 obstacle={each}
                 isTaken={taken.includes(each.kind)}
                 onTake={mayClose ? () => toggle(each.kind) : undefined}
@@ -114,7 +116,9 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
             <h3>Look at this first</h3>
             <ul>
               {preview.warnings.map((each) => (
-                <li key={`${each.kind} ${each.detail}`}>{each.detail}</li>
+                <li key={`${each.kind} ${each.detail}`}>
+                  {each.detail} <Where kind={each.kind} preview={preview} />
+                </li>
               ))}
             </ul>
           </>
@@ -161,16 +165,39 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
 const MOST = 3;
 
 /** `Day missing` for `day-missing`. */
-function inWords(kind: string): string {
+export function inWords(kind: string): string {
   const words = kind.replaceAll("-", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Where something is looked at and mended, by its kind: a page, and what it is called. */
+const WHERE: Readonly<Record<string, readonly [page: string, words: string]>> = {
+  "run-in-progress": ["days", "Runs in Health"],
+  "measured-in-part": ["days", "Days in Health"],
+  unallocated: ["unowned", "What has no owner"],
+  unassigned: [CATEGORIES, "Cost categories"],
+  dispute: ["statement", "Statements"],
+};
+
+/** Leads to where something is mended, in the month that it is about. */
+function Where({ kind, preview: { start, end } }: { kind: string; preview: Pick<ClosingPreview, "start" | "end"> }) {
+  const here = useHere();
+  const found = WHERE[kind];
+  if (!found) return null;
+  return (
+    <a className="more" href={here.to({ ...during(here.view, start, end), filters: [] }, found[0])}>
+      {found[1]}
+    </a>
+  );
+}
+
 function Way({
+  preview,
   obstacle: { kind, all, canBeAccepted },
   isTaken,
   onTake,
 }: {
+  preview: ClosingPreview;
   obstacle: Obstacle;
   isTaken: boolean;
   onTake: (() => void) | undefined;
@@ -191,6 +218,7 @@ function Way({
       </div>
       <div className="quiet small">{one?.remedy}</div>
       <p className="tools">
+        {one && <Where kind={one.kind} preview={preview} />}
         {first && last && (
           <a className="more" href={here.to(during(here.view, first, last), "days")}>
             {first === last ? full(first) : `${full(first)} to ${full(last)}`} in Health

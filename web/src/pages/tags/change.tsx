@@ -1,10 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { TRIAL, useAnswer } from "../../api/answer";
 import { send as change } from "../../api/client";
 import { asProblem } from "../../api/problems";
 import type { Effect, Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, inTime } from "../../format/days";
+import { count, full, inTime } from "../../format/days";
+import { ReachesClosed } from "../../ui/closed";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 
@@ -34,32 +36,50 @@ export interface Change {
   author: string;
 }
 
-/** Change tags, or only ask what that would do. */
-function send(tenant: string, { mode, items, author }: Change, dry_run: boolean): Promise<Effect> {
+/** How a change is sent: only to ask what it would do; or, with a reason, although it moves amounts of closed months. */
+interface Sending {
+  dry_run?: true;
+  restate_closed?: true;
+  reason?: string;
+}
+
+function send(tenant: string, { mode, items, author }: Change, how: Sending): Promise<Effect> {
   if (mode !== "remove") {
-    const body = { items, created_by: author, override_existing: mode === "change", dry_run };
+    const body = { items, created_by: author, override_existing: mode === "change", ...how };
     return change("post", tenant, "/tags/bulk", { body });
   }
   const places = items.map(({ entity_type, entity_id, tag_key }) => ({ entity_type, entity_id, tag_key }));
-  return change("post", tenant, "/tags/bulk-delete", { body: { items: places, dry_run } });
+  return change("post", tenant, "/tags/bulk-delete", { body: { items: places, ...how } });
+}
+
+/** The same change from a day on; values that begin later stay as they are. */
+export function beginningOn(day: string, { items, ...change }: Change): Change {
+  const begun = items.filter(({ valid_to }) => valid_to === undefined || valid_to > day);
+  return {
+    ...change,
+    items: begun.map((each) => (each.valid_from && each.valid_from > day ? each : { ...each, valid_from: day })),
+  };
 }
 
 /** What a change would do, as the service says, and the button that does it. */
-export function Preview({ change }: { change: Change }) {
+export function Preview({ change: meant }: { change: Change }) {
   const { tenant } = useHere();
+  const [begins, setBegins] = useState<string | null>(null);
+  const change = begins === null ? meant : beginningOn(begins, meant);
   const name = tenant ?? "";
   const client = useQueryClient();
   const trial = useAnswer({
     key: [TRIAL, name, change],
     of: change,
-    ask: () => send(name, change, true),
+    ask: () => send(name, change, { dry_run: true }),
     alone: true,
     again: "once",
   });
   const write = useMutation({
-    mutationFn: () => send(name, change, false),
+    mutationFn: (how: Sending) => send(name, change, how),
     onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
   });
+  const problem = write.isError ? asProblem(write.error) : null;
   if (write.isSuccess) return <p className="banner good">{inWords(write.data, "did")}</p>;
   return (
     <Answered answer={trial} skeleton={<Bone height={6} />}>
@@ -72,15 +92,32 @@ export function Preview({ change }: { change: Change }) {
               type="button"
               className="button primary"
               disabled={write.isPending || changes(effect) === 0}
-              onClick={() => write.mutate()}
+              onClick={() => write.mutate({})}
             >
               {change.mode === "remove" ? "Remove" : "Write"}
             </button>
           </p>
-          {write.isError && (
-            <p role="alert" className="bad">
-              {asProblem(write.error).detail}
-            </p>
+          {begins !== null && <p className="note">From {full(begins)} on; what was before stays as it is.</p>}
+          {problem?.reaching ? (
+            <ReachesClosed
+              of={problem.reaching}
+              onBegin={
+                change.mode === "remove"
+                  ? undefined
+                  : (day) => {
+                      write.reset();
+                      setBegins(day);
+                    }
+              }
+              onRestate={(reason) => write.mutate({ restate_closed: true, reason })}
+              isPending={write.isPending}
+            />
+          ) : (
+            problem && (
+              <p role="alert" className="bad">
+                {problem.detail}
+              </p>
+            )
           )}
           <Entities effect={effect} change={change} />
         </>

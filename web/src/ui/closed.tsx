@@ -1,0 +1,91 @@
+import { type KeyboardEvent, useId, useState } from "react";
+import type { Reaching } from "../api/problems";
+import { firstOfMonth, full, month } from "../format/days";
+import { signed } from "../format/money";
+import { dimension, label } from "../format/names";
+import { read } from "../money/money";
+import { Amount } from "./card";
+import { Table } from "./table";
+
+interface Props {
+  of: Reaching;
+  /** Lets the change begin on a day; without it, it cannot have one. */
+  onBegin?: ((day: string) => void) | undefined;
+  /** Makes the change all the same, for a reason. */
+  onRestate: (reason: string) => void;
+  isPending: boolean;
+}
+
+/** What a change would move in closed months, and two ways on: to let it begin in an open month, or to post a correction.
+ * It may stand within a form, which it neither changes nor sends. */
+export function ReachesClosed({ of: { moved, currency, begins }, onBegin, onRestate, isPending }: Props) {
+  const [reason, setReason] = useState("");
+  const title = useId();
+  const restate = () => reason.trim() && onRestate(reason.trim());
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    restate();
+  };
+  return (
+    <section className="stack" aria-labelledby={title} onChange={(event) => event.stopPropagation()}>
+      <p className="banner bad" role="alert" id={title}>
+        <b>This moves amounts of closed months. Nothing was changed.</b>
+      </p>
+      <Table
+        className="tall"
+        label="What would move in closed months"
+        heads={[
+          "Month",
+          "Value",
+          { name: "Booked", end: true },
+          { name: "With the change", end: true },
+          { name: "Difference", end: true },
+        ]}
+      >
+        {moved.map((each) => (
+          <tr key={`${each.period_id} ${each.by} ${each.value}`}>
+            <th scope="row">{month(firstOfMonth(`${each.period_id}-01`))}</th>
+            <td>
+              {label(each.by, each.value).name} <span className="quiet small">{dimension(each.by)}</span>
+            </td>
+            <td className="end">
+              <Amount amount={each.before} currency={currency} />
+            </td>
+            <td className="end">
+              <Amount amount={each.after} currency={currency} />
+            </td>
+            <td className="end num">{signed(read(each.delta), currency)}</td>
+          </tr>
+        ))}
+      </Table>
+      {onBegin && (
+        <p className="tools">
+          <button type="button" className="button primary" disabled={isPending} onClick={() => onBegin(begins)}>
+            Let it begin on {full(begins)}
+          </button>
+          <span className="note">The first day that is open. Closed months stay as they were booked.</span>
+        </p>
+      )}
+      <div className="form">
+        <label>
+          Why the past was wrong
+          <input
+            className="field"
+            maxLength={255}
+            autoComplete="off"
+            value={reason}
+            onKeyDown={onKeyDown}
+            onChange={(event) => setReason(event.target.value)}
+          />
+        </label>
+        <button type="button" className="button" disabled={isPending || !reason.trim()} onClick={restate}>
+          Post it to {month(begins)}
+        </button>
+      </div>
+      <p className="note">
+        Then the closed months are right as well: {month(begins)} has the difference as a correction.
+      </p>
+    </section>
+  );
+}
