@@ -101,7 +101,7 @@ export const saveCategory = (
 ) =>
   send("put", tenant, CATEGORY, {
     at: { category_key },
-    body: { document: { ...document }, reason: reason || null, restate_closed: restates },
+    body: { document: { ...document }, reason: reason || null, ...(restates && { restate_closed: true }) },
     headers: etag === null ? { "If-None-Match": "*" } : { "If-Match": etag },
   });
 
