@@ -6425,6 +6425,14 @@ export interface components {
              */
             currency: string;
             /**
+             * By
+             * @description By what statements are kept.
+             * @example [
+             *       "category:cost_center"
+             *     ]
+             */
+            by: string[];
+            /**
              * Books Begin
              * @description The first month that was closed; null while none is.
              */

@@ -85,9 +85,9 @@ export function range(start: Day, end: Day): string {
   return `${start.slice(0, 4) === end.slice(0, 4) ? brief(start) : full(start)} – ${full(end)}`;
 }
 
-/** `November 2026` */
+/** `November 2026`, of a day or of the id of a month, `2026-11` */
 export function month(day: Day): string {
-  return `${LONG[utc(day).getUTCMonth()]} ${day.slice(0, 4)}`;
+  return `${LONG[utc(firstOfMonth(day)).getUTCMonth()]} ${day.slice(0, 4)}`;
 }
 
 /** `October – November 2026` */

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useId, useState } from "react";
 import type { Reaching } from "../api/problems";
-import { firstOfMonth, full, month } from "../format/days";
+import { full, month } from "../format/days";
 import { signed } from "../format/money";
 import { dimension, label } from "../format/names";
 import { read } from "../money/money";
@@ -45,7 +45,7 @@ export function ReachesClosed({ of: { moved, currency, begins }, onBegin, onRest
       >
         {moved.map((each) => (
           <tr key={`${each.period_id} ${each.by} ${each.value}`}>
-            <th scope="row">{month(firstOfMonth(`${each.period_id}-01`))}</th>
+            <th scope="row">{month(each.period_id)}</th>
             <td>
               {label(each.by, each.value).name} <span className="quiet small">{dimension(each.by)}</span>
             </td>

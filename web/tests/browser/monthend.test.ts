@@ -2,14 +2,25 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { ClosingPreview, Month, Months } from "../../src/api/shapes";
-import { ask } from "./service.ts";
-import { close, findings, leave, visit } from "./world.ts";
+import { read } from "../../src/money/money.ts";
+import { ask, exact } from "./service.ts";
+import { BASE, close, findings, leave, visit } from "./world.ts";
 
 const PERIODS = "tenants/acme/periods";
 
 after(close);
 
+/** Makes, changes or removes the cost category by which statements are kept. */
+async function write(method: "PUT" | "DELETE", body?: object): Promise<void> {
+  const address = new URL("../api/v1/tenants/acme/cost-categories/cost_center", BASE);
+  const etag = (await fetch(address)).headers.get("ETag");
+  const headers = { "Content-Type": "application/json", ...(etag && { "If-Match": etag }) };
+  const found = await fetch(address, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  assert.ok(found.ok, await found.text());
+}
+
 test("a month is closed with what is in the way accepted, shows its receipt, and is opened again", async () => {
+  await write("PUT", { document: { default: "payments" } });
   const before = await ask<Months>(PERIODS);
   const chosen = before.items.find((each) => each.state !== "accruing");
   assert.ok(chosen, "a month is over");
@@ -36,10 +47,25 @@ test("a month is closed with what is in the way accepted, shows its receipt, and
   await page.getByText(preview.digest).waitFor();
   await page.getByText("Nothing: what is known of the month is what was booked.").waitFor();
   assert.deepEqual(await findings(page, "all"), []);
+
+  const document = { default: "research" };
+  await write("PUT", { document, restate_closed: true, reason: "Payments was the wrong one" });
+  await page.reload();
+  const moved = page.getByRole("region", { name: "Table of corrections" }).locator("tbody tr");
+  await moved.first().waitFor();
+  const shown = await moved.evaluateAll((rows) =>
+    rows.map((row) => [row.querySelector("td")?.textContent, row.querySelector(".num")?.getAttribute("title")]),
+  );
+  const booked = read(closed.totals.regular);
+  assert.deepEqual(shown, [
+    ["payments", exact(-booked)],
+    ["research", exact(booked)],
+  ]);
   await page.getByRole("button", { name: "Reopen" }).click();
   await page.getByRole("textbox", { name: "Why" }).fill("The walk is over");
   await page.getByRole("dialog").getByRole("button", { name: "Reopen" }).click();
   await button.waitFor();
   assert.notEqual((await ask<Month>(`${PERIODS}/${period}`)).state, "closed");
+  await write("DELETE");
   await leave(found);
 });

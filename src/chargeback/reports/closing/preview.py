@@ -118,6 +118,7 @@ class PeriodList(ResponseModel):
 
     items: list[PeriodItem]
     currency: str = Field(examples=["USD"])
+    by: list[str] = Field(description="By what statements are kept.", examples=[["category:cost_center"]])
     books_begin: str | None = Field(description="The first month that was closed; null while none is.")
     next_to_close: str | None = Field(description="The only month that can be closed next; null if any can.")
 
@@ -287,6 +288,7 @@ def list_periods(tenant: TenantView, reader: PostedReader, now: datetime) -> Per
     return PeriodList(
         items=items,
         currency=tenant.currency,
+        by=groupings(tenant, reader),
         books_begin=None if books.start is None else books.start.id,
         next_to_close=None if books.first_open is None else books.first_open.id,
     )

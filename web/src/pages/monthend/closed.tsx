@@ -5,7 +5,8 @@ import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";
 import type { Aggregate, Month, Months } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant } from "../../format/days";
+import { count, instant, month as monthName } from "../../format/days";
+import { dimension, label } from "../../format/names";
 import { Amount, Card, Exact } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { Fact } from "../../ui/fact";
@@ -15,7 +16,6 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { API } from "../../url/link";
 import { during } from "../../url/view";
-import { monthOf } from "./index";
 import { inWords } from "./open";
 
 interface Props {
@@ -45,7 +45,7 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
   return (
     <>
       <Card
-        title={`${monthOf(period)} is ${month.state}`}
+        title={`${monthName(period)} is ${month.state}`}
         note={month.times_closed > 1 ? `closed ${month.times_closed} times` : undefined}
         action={
           mayAdmin &&
@@ -134,38 +134,53 @@ function Receipt({
   );
 }
 
-/** What was posted about a month since it was closed: by the month it was posted to. */
-export function learned(found: Pick<Aggregate, "buckets">, period: string): { posted: string; amount: string }[] {
-  return found.buckets.flatMap(({ dimensions, total_amount: amount }) => {
+interface Learned {
+  posted: string;
+  value: string | null;
+  amount: string;
+}
+
+/** What was posted about a month since it was closed, by the month that it was posted to and the value of `by`. */
+export function learned({ buckets }: Pick<Aggregate, "buckets">, period: string, by: string): Learned[] {
+  return buckets.flatMap(({ dimensions, total_amount: amount }) => {
     const { posted_period: posted, charge_class, charge_period } = dimensions;
-    return charge_class === "correction" && charge_period === period && posted ? [{ posted, amount }] : [];
+    const isOfMonth = charge_class === "correction" && charge_period === period && posted;
+    return isOfMonth ? [{ posted, value: dimensions[by] ?? null, amount }] : [];
   });
 }
 
 function Since({ tenant, month, months }: Pick<Props, "tenant" | "month" | "months">) {
   const [newest] = months.items;
+  const [by = "identity_id"] = months.by;
   const found = useOf(tenant, "/chargebacks/aggregate", {
     query: {
       start_date: `${months.books_begin}-01`,
       end_date: newest?.end ?? month.end,
       basis: "posted",
+      group_by: [by],
       time_bucket: "all",
+      names: true,
     },
   });
   return (
     <Card title="Learned since" note="posted to the month that was open then">
       <Answered answer={found} skeleton={<Bone height={6} />}>
         {(answer) => {
-          const corrections = learned(answer, month.period_id);
+          const corrections = learned(answer, month.period_id, by);
           return corrections.length === 0 ? (
             <p className="note">Nothing: what is known of the month is what was booked.</p>
           ) : (
-            <Table label="Table of corrections" heads={["Posted to", { name: "Correction", end: true }]}>
-              {corrections.map((each) => (
-                <tr key={each.posted}>
-                  <th scope="row">{monthOf(each.posted)}</th>
+            <Table
+              className="tall"
+              label="Table of corrections"
+              heads={["Posted to", dimension(by), { name: "Correction", end: true }]}
+            >
+              {corrections.map(({ posted, value, amount }) => (
+                <tr key={`${posted} ${value}`}>
+                  <th scope="row">{monthName(posted)}</th>
+                  <td>{label(by, value, value && answer.names?.[by]?.[value]).name}</td>
                   <td className="end">
-                    <Amount amount={each.amount} currency={months.currency} />
+                    <Amount amount={amount} currency={months.currency} />
                   </td>
                 </tr>
               ))}
@@ -203,7 +218,7 @@ function ActDialog({
     change.mutate(texts(event.currentTarget, "reason").reason);
   };
   return (
-    <Drawer title={`${title} ${monthOf(period)}`} onClose={onClose}>
+    <Drawer title={`${title} ${monthName(period)}`} onClose={onClose}>
       <form className="form" onSubmit={submit}>
         <p>{meaning}</p>
         <label>

@@ -2,7 +2,7 @@ import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";
 import type { Month, Months } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { firstOfMonth, month as monthName } from "../../format/days";
+import { month as monthName } from "../../format/days";
 import { Amount, Card } from "../../ui/card";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -49,7 +49,7 @@ function Listed({ tenant, months }: { tenant: string; months: Months }) {
     <>
       <Card
         title="Months"
-        note={months.books_begin ? `booked from ${monthOf(months.books_begin)} on` : "no month was closed yet"}
+        note={months.books_begin ? `booked from ${monthName(months.books_begin)} on` : "no month was closed yet"}
       >
         <Table
           label="Table of months"
@@ -98,6 +98,3 @@ function Listed({ tenant, months }: { tenant: string; months: Months }) {
     </>
   );
 }
-
-/** The name of the month with an id, such as `2026-10`. */
-export const monthOf = (id: string): string => monthName(firstOfMonth(`${id}-01`));

@@ -41,9 +41,9 @@ test("the month to begin with is the one to close next, else the last that is ov
   expect(usualMonth({ items: [], next_to_close: null })).toBeUndefined();
 });
 
-test("what was learned of a month is its corrections, by the month that they were posted to", () => {
+test("what was learned of a month is its corrections, by the month that they were posted to and by value", () => {
   const bucket = (posted_period: string, charge_class: string, charge_period: string, total_amount: string) => ({
-    dimensions: { posted_period, charge_class, charge_period },
+    dimensions: { posted_period, charge_class, charge_period, "tag:team": "payments" },
     total_amount,
     time_bucket: "all",
     row_count: 1,
@@ -52,8 +52,10 @@ test("what was learned of a month is its corrections, by the month that they wer
     bucket("2026-10", "regular", "2026-10", "20.00"),
     bucket("2026-11", "correction", "2026-10", "1.50"),
     bucket("2026-11", "correction", "2026-09", "7.00"),
+    bucket("2026-12", "correction", "2026-10", "-0.25"),
   ];
-  expect(learned({ buckets } as unknown as Parameters<typeof learned>[0], "2026-10")).toEqual([
-    { posted: "2026-11", amount: "1.50" },
+  expect(learned({ buckets } as unknown as Parameters<typeof learned>[0], "2026-10", "tag:team")).toEqual([
+    { posted: "2026-11", value: "payments", amount: "1.50" },
+    { posted: "2026-12", value: "payments", amount: "-0.25" },
   ]);
 });

@@ -5,7 +5,7 @@ import { send } from "../../api/client";
 import { question } from "../../api/questions";
 import type { Blocker, ClosingPreview, Month, PostedGrouping } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, full, instant } from "../../format/days";
+import { count, full, instant, month as monthName } from "../../format/days";
 import { money } from "../../format/money";
 import { dimension, label, NOBODY } from "../../format/names";
 import { refused } from "../../format/rights";
@@ -19,7 +19,6 @@ import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
 import { during } from "../../url/view";
 import { Adjustments, Invoices } from "./entries";
-import { monthOf } from "./index";
 
 interface Props {
   tenant: string;
@@ -63,14 +62,13 @@ export function obstacles(blockers: readonly Blocker[]): Obstacle[] {
 /** What the button will do, in its own words. */
 export function willDo(preview: Pick<ClosingPreview, "period_id" | "currency" | "totals" | "by">): string {
   const statements = preview.by[0]?.values.length ?? 0;
-  return `Close ${monthOf(preview.period_id)}: ${money(preview.totals.posted, preview.currency)}, ${count(statements, "statement")}`;
+  return `Close ${monthName(preview.period_id)}: ${money(preview.totals.posted, preview.currency)}, ${count(statements, "statement")}`;
 }
 
 function Close({ tenant, preview, mayClose }: { tenant: string; preview: ClosingPreview; mayClose: boolean }) {
   const client = useQueryClient();
   const [accepted, setAccepted] = useState<readonly string[]>([]);
   const found = obstacles(preview.blockers);
-  const left = found.filter((each) => !accepted.includes(each.kind));
   const taken = found.filter((each) => accepted.includes(each.kind)).map((each) => each.kind);
   const close = useMutation({
     mutationFn: (said: Record<"note" | "reason", string>) =>
@@ -94,7 +92,7 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
     setAccepted(accepted.includes(kind) ? accepted.filter((each) => each !== kind) : [...accepted, kind]);
   return (
     <Card
-      title={`Close ${monthOf(preview.period_id)}`}
+      title={`Close ${monthName(preview.period_id)}`}
       note={found.length ? `${count(preview.blockers.length, "thing")} in the way` : "nothing is in the way"}
     >
       <form className="stack" onSubmit={submit}>
@@ -143,7 +141,11 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
               )}
             </div>
             <p className="tools">
-              <button type="submit" className="button primary" disabled={close.isPending || left.length > 0}>
+              <button
+                type="submit"
+                className="button primary"
+                disabled={close.isPending || taken.length < found.length}
+              >
                 {willDo(preview)}
               </button>
             </p>
@@ -238,7 +240,7 @@ function Sums({ preview: { totals, corrections, opening, currency, invoices } }:
   const amounts: readonly (readonly [string, string])[] = [
     ["Billed by the provider", totals.billed],
     ["Own costs of the month", totals.regular],
-    ...corrections.map((each) => [`Correction of ${monthOf(each.period_id)}`, each.amount] as const),
+    ...corrections.map((each) => [`Correction of ${monthName(each.period_id)}`, each.amount] as const),
     ["Adjustments", totals.adjustments],
     ["Booked", totals.posted],
   ];
@@ -258,7 +260,7 @@ function Sums({ preview: { totals, corrections, opening, currency, invoices } }:
       </dl>
       {opening.length > 0 && (
         <p className="note">
-          It would be the first month of the books. What is learned of {monthOf(opening[0]?.period_id ?? "")} and what
+          It would be the first month of the books. What is learned of {monthName(opening[0]?.period_id ?? "")} and what
           follows it is then visible, and not posted.
         </p>
       )}
