@@ -39,23 +39,12 @@ def create_app_from(
     """
     api = configuration.api
     tenants = {
-        name: TenantView(
-            tenant_name=name,
-            tenant_id=tenant.settings.tenant_id,
-            ecosystem=tenant.settings.ecosystem,
-            lookback_days=tenant.settings.lookback_days,
-            store=open_store(tenant, limits=_interactive(api.request_timeout_seconds)),
+        name: TenantView.of(
+            tenant,
+            open_store(tenant, limits=_interactive(api.request_timeout_seconds)),
+            _rules(tenant),
             pipeline=pipeline,
-            topic_attribution_status=tenant.topic_status.value,
-            topic_attribution_error=tenant.topic_error,
             exposition=_exposition(tenant),
-            currency=tenant.settings.currency,
-            currencies=tenant.settings.rates,
-            rules=_rules(tenant),
-            focus=tenant.focus,
-            journal=tenant.journal,
-            closing=tenant.closing,
-            issuer=tenant.settings.statements.issuer,
         )
         for name, tenant in configuration.tenants.items()
     }

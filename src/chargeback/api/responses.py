@@ -41,7 +41,11 @@ def table_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return answers as a CSV file called ``name``, see :func:`~chargeback.reports.csv_text.table_text`."""
-    text = table_text(columns, items)
+    return csv_file(name, table_text(columns, items), headers=headers)
+
+
+def csv_file(name: str, text: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the text of a CSV file called ``name``."""
     return Response(text, media_type=CSV_TYPE, headers=attachment(name) | dict(headers or {}))
 
 
@@ -129,8 +133,4 @@ def csv_response(
 
     ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
     """
-    return Response(
-        csv_text(columns, items, numbers=numbers),
-        media_type=CSV_TYPE,
-        headers=attachment(name) | dict(headers or {}),
-    )
+    return csv_file(name, csv_text(columns, items, numbers=numbers), headers=headers)

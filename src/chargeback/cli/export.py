@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -25,7 +24,7 @@ from chargeback.cli.options import (
     one_tenant,
     to_day,
 )
-from chargeback.cli.statements import to_basis
+from chargeback.cli.statements import opened, to_basis
 from chargeback.cli.storage import TenantName
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from chargeback.store.queries.datasets import Dataset
     from chargeback.store.queries.export import ExportFormat
     from chargeback.store.queries.reader import TenantReader
-    from chargeback.store.tenant import TenantStore
 
 MONTH_FORMATS = ["%Y-%m"]
 
@@ -208,7 +206,7 @@ def _written(tenant: Tenant, wanted: _Wanted) -> Iterator[str]:
     from chargeback.store.queries.selection import Selection
 
     dataset = _dataset(tenant, wanted.rows)
-    with _opened(tenant, wanted.as_of) as (_, reader):
+    with opened(tenant, wanted.as_of) as (_, reader, _):
         first, last = wanted.period
         days = [day for day in reader.dates(dataset) if first <= day <= last]
         if not days:
@@ -228,14 +226,12 @@ def _focus(
     tenant: Tenant, to: Path, layout: FocusLayout, period: tuple[date, date], basis: Basis | None
 ) -> Iterator[str]:
     """Write the bill in FOCUS; yield a line about each file."""
-    from chargeback.cli.statements import opened
     from chargeback.reports.focus.file import FocusSource, in_the_books
-    from chargeback.reports.focus.lookups import FocusTenant
 
     if to.exists() and not to.is_dir():
         raise typer.BadParameter("should be a folder", param_hint="--to")
     with opened(tenant) as (view, reader, posted):
-        source = FocusSource(reader, view.store.control, FocusTenant.of(tenant))
+        source = FocusSource.of(view, reader)
         if not billed_days(source, period):
             raise _failed(f"tenant {tenant.name}: there is no bill of these days")
 
@@ -249,26 +245,6 @@ def _focus(
             yield from write_focus(source, to, layout, period, _of_month)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--basis") from None
-
-
-@contextmanager
-def _opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[TenantStore, TenantReader]]:
-    """Open the storage of a tenant and a reader of it, or end with an error if there is none yet."""
-    from chargeback.store.queries.cancellation import CancellationToken
-    from chargeback.store.queries.engine import QueryEngine
-    from chargeback.store.queries.lookups import LookupCaches
-    from chargeback.store.queries.reader import open_reader
-    from chargeback.store.tenant import open_store
-
-    database = tenant.storage.database_file
-    if database is not None and not database.exists():
-        raise _failed(f"tenant {tenant.name}: no data has been gathered yet")
-    with (
-        closing(open_store(tenant)) as store,
-        closing(QueryEngine()) as engine,
-        open_reader(engine, store, CancellationToken(), LookupCaches(), as_of=as_of) as reader,
-    ):
-        yield store, reader
 
 
 def _dataset(tenant: Tenant, rows: Rows) -> Dataset:

@@ -132,21 +132,7 @@ def opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[Tena
         raise typer.Exit(FAILED)
     token, caches = CancellationToken(), LookupCaches()
     with closing(open_store(tenant)) as store, QueryEngine() as engine:
-        view = TenantView(
-            tenant.name,
-            tenant.settings.tenant_id,
-            tenant.settings.ecosystem,
-            tenant.settings.lookback_days,
-            store,
-            topic_attribution_status=tenant.topic_status.value,
-            currency=tenant.settings.currency,
-            currencies=tenant.settings.rates,
-            rules=AllocationRules.of(tenant),
-            journal=tenant.journal,
-            closing=tenant.closing,
-            issuer=tenant.settings.statements.issuer,
-            focus=tenant.focus,
-        )
+        view = TenantView.of(tenant, store, AllocationRules.of(tenant))
         with open_reader(engine, store, token, caches, as_of=as_of) as reader:
             yield view, reader, open_posted(reader, store, token, caches, as_of)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from chargeback.model.days import ONE_DAY, DayRange, InstantRange, month_of, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, month_of
 
 #: How the id of a period looks.
 PERIOD_ID: Final = r"^20[0-9]{2}-(0[1-9]|1[0-2])$"
@@ -64,7 +64,7 @@ class AccountingPeriod:
     @property
     def window(self) -> InstantRange:
         """Its instants."""
-        return InstantRange(start_of_day(self.days.start), start_of_day(self.days.end))
+        return self.days.window
 
     @property
     def next(self) -> AccountingPeriod:

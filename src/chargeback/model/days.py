@@ -35,6 +35,11 @@ class DayRange:
     def __contains__(self, day: object) -> bool:
         return isinstance(day, date) and self.start <= day < self.end
 
+    @property
+    def window(self) -> InstantRange:
+        """The instants of the days."""
+        return InstantRange(start_of_day(self.start), start_of_day(self.end))
+
     def windows(self, days: int) -> Iterator[DayRange]:
         """Yield the range in consecutive pieces of at most ``days`` days."""
         start = self.start

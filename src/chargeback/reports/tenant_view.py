@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, NoReturn, Protocol, cast
+from typing import Any, Final, NoReturn, Protocol, Self, cast
 
+from chargeback.config import Tenant
 from chargeback.config.closing import ClosingProfile
 from chargeback.config.journal import JournalProfile
 from chargeback.ecosystems.focus import FocusProfile
@@ -57,6 +58,37 @@ class TenantView:
     journal: JournalProfile = field(default_factory=JournalProfile)
     closing: ClosingProfile = field(default_factory=ClosingProfile)
     issuer: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        tenant: Tenant,
+        store: TenantStore,
+        rules: AllocationRules,
+        *,
+        pipeline: PipelinePort | None = None,
+        exposition: Exposition | None = None,
+    ) -> Self:
+        """Return a configured tenant, whose storage is open, and whose days are calculated by ``rules``."""
+        settings = tenant.settings
+        return cls(
+            tenant_name=tenant.name,
+            tenant_id=settings.tenant_id,
+            ecosystem=settings.ecosystem,
+            lookback_days=settings.lookback_days,
+            store=store,
+            pipeline=pipeline,
+            topic_attribution_status=tenant.topic_status.value,
+            topic_attribution_error=tenant.topic_error,
+            exposition=exposition,
+            currency=settings.currency,
+            currencies=settings.rates,
+            rules=rules,
+            focus=tenant.focus,
+            journal=tenant.journal,
+            closing=tenant.closing,
+            issuer=settings.statements.issuer,
+        )
 
     @property
     def whole_store(self) -> TenantStore:

@@ -156,4 +156,4 @@ def test_a_line_whose_product_is_not_known_is_an_error(tenant: Months, monkeypat
 def _lookups(tenant: Months) -> Lookups:
     with tenant.books() as reader:
         source = FocusSource(reader, tenant.store.control, FocusTenant("acme", "acme-id", PROFILE))
-        return focus_lookups(source, AUGUST)
+        return focus_lookups(source, reader, AUGUST)

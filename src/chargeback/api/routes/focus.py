@@ -11,7 +11,6 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.export_files import MEDIA_TYPES, rows_file
 from chargeback.api.parameters import (
-    CSV_TYPE,
     AsOf,
     DateRangeParameters,
     FactsParameters,
@@ -19,7 +18,7 @@ from chargeback.api.parameters import (
     StrictModel,
 )
 from chargeback.api.problems import InvalidParameter, InvalidRequest
-from chargeback.api.responses import attachment
+from chargeback.api.responses import csv_file
 from chargeback.api.routes.statements import By
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.selecting import Basis
@@ -34,7 +33,7 @@ from chargeback.api.tenant_requests import (
     check_posted,
 )
 from chargeback.model.accounting import AccountingPeriod
-from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import VERSIONS
 from chargeback.reports.answers import ResponseModel
 from chargeback.reports.closing.focus_invoices import (
@@ -47,7 +46,6 @@ from chargeback.reports.closing.focus_invoices import (
 from chargeback.reports.closing.preview import groupings
 from chargeback.reports.focus.columns import FocusLayout, all_columns
 from chargeback.reports.focus.file import FocusFormat, FocusSource, focus_file
-from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.focus.metadata import FocusMetadata, focus_metadata
 from chargeback.store.queries.reader import TenantReader
 
@@ -229,7 +227,7 @@ def list_focus_billing_periods(
     posted = request.context.posted(request.tenant, request.reader, params.as_of)
     found = billing_periods(request.tenant, posted)
     if request.wants_csv:
-        return _csv("focus-billing-periods", focus_csv_text(found, FocusBillingPeriod))
+        return csv_file("focus-billing-periods.csv", focus_csv_text(found, FocusBillingPeriod))
     return FocusBillingPeriods(items=found)
 
 
@@ -252,12 +250,8 @@ def list_focus_invoice_details(
     month = None if params.period is None else AccountingPeriod.named(params.period)
     found = invoice_details(request.tenant, posted, by, month)
     if request.wants_csv:
-        return _csv("focus-invoice-details", focus_csv_text(found, FocusInvoiceDetail))
+        return csv_file("focus-invoice-details.csv", focus_csv_text(found, FocusInvoiceDetail))
     return FocusInvoiceDetails(items=found)
-
-
-def _csv(name: str, text: str) -> Response:
-    return Response(text, media_type=CSV_TYPE, headers=attachment(f"{name}.csv"))
 
 
 def _source(
@@ -274,8 +268,8 @@ def _source(
     tenant = request.tenant
     if params.basis == "posted":
         reader = request.context.posted(tenant, reader, params.as_of)
-        check_posted(reader, InstantRange(start_of_day(days.start), start_of_day(days.end)))
-    source = FocusSource(reader, tenant.store.control, FocusTenant(tenant.tenant_name, tenant.tenant_id, tenant.focus))
+        check_posted(reader, days.window)
+    source = FocusSource.of(tenant, reader)
     try:
         source.columns(params.layout)
     except ValueError as mistake:

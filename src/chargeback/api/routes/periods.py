@@ -13,7 +13,7 @@ from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import AmountText, Day, FactsParameters, Note, PeriodId, StrictModel, Text
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
-from chargeback.api.responses import json_response
+from chargeback.api.responses import csv_response, json_response
 from chargeback.api.routes.journal import Month
 from chargeback.api.routes.statements import By, Value
 from chargeback.api.routes.tenants import TenantsQuery
@@ -32,7 +32,6 @@ from chargeback.reports.closing.preview import (
     list_periods,
     prepare,
 )
-from chargeback.reports.csv_text import csv_text
 from chargeback.store.control.adjustments import Adjustment, AdjustmentKind, adjustments_of, read_adjustments
 from chargeback.store.control.adjustments import NewAdjustment as NewOne
 from chargeback.store.control.catalogue import touch
@@ -251,10 +250,7 @@ def show_periods(request: Facts, params: Annotated[PeriodQuery, Query()]) -> Per
         rows = [each.model_dump() | each.totals.model_dump() for each in found.items]
         amounts = tuple(PeriodTotals.model_fields)
         columns = ("period_id", "start", "end", "state", *amounts, "closed_at", "digest")
-        text = csv_text(columns, rows, numbers=amounts)
-        return Response(
-            text, media_type="text/csv", headers={"Content-Disposition": "attachment; filename=periods.csv"}
-        )
+        return csv_response("periods.csv", columns, rows, numbers=amounts)
     return found
 
 

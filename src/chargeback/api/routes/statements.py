@@ -12,7 +12,6 @@ from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import (
     CATEGORY_PARAMETER,
-    CSV_TYPE,
     TAG_PARAMETER,
     FactsParameters,
     Id,
@@ -22,7 +21,7 @@ from chargeback.api.parameters import (
     Text,
 )
 from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, NotFound
-from chargeback.api.responses import attachment
+from chargeback.api.responses import csv_file
 from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import (
@@ -178,7 +177,8 @@ _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`
 def _replied(request: FactsRequest, params: StatementsQuery) -> list[Any]:
     """Return what else decides statements: the policies, and the last reply to one of them."""
     with request.reading() as connection:
-        return [request.tenant.rules.catalogue.hash, last_reply(connection, params.period, params.by)]
+        request.extra = [request.tenant.rules.catalogue.hash, last_reply(connection, params.period, params.by)]
+    return [*request.extra]
 
 
 def _form(media_type: str, description: str) -> dict[int, Any]:
@@ -205,7 +205,7 @@ def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()])
 
     found = _compiled(request, params)
     if request.wants_csv:
-        return _csv(f"statements-{found.heading.period}", statements_csv(found))
+        return csv_file(f"statements-{found.heading.period}.csv", statements_csv(found))
     return found.listed()
 
 
@@ -224,7 +224,7 @@ def show_statement(request: Facts, params: Annotated[StatementQuery, Query()]) -
 
     _, statement = _found(request, params)
     if request.wants_csv:
-        return _csv(statement.number, statement_csv(statement))
+        return csv_file(f"{statement.number}.csv", statement_csv(statement))
     return statement
 
 
@@ -339,7 +339,7 @@ def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
     with before_the_books("basis"):
         return request.executor.statements.get(
             f"{tenant.tenant_name} {reader.scope_digest} {params.period} {params.by} {params.basis}",
-            (request.version.digest, params.as_of, *_replied(request, params)),
+            (request.version.digest, params.as_of, *request.extra),
             _compile,
         )
 
@@ -355,10 +355,6 @@ def _found(request: FactsRequest, params: StatementQuery) -> tuple[Statements, S
     if statement is None:
         raise _missing(params, found)
     return found, statement
-
-
-def _csv(name: str, text: str) -> Response:
-    return Response(text, media_type=CSV_TYPE, headers=attachment(f"{name}.csv"))
 
 
 def _named(name: str) -> dict[str, str]:

@@ -22,7 +22,6 @@ from chargeback.recompute.verify import verify
 from chargeback.reports.closing.documents import Document, documents_of, names_of_everything
 from chargeback.reports.closing.preview import Blocker, ClosingPreview, Prepared, prepare
 from chargeback.reports.focus.file import FocusSource, focus_lookups
-from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.statements.posted import as_closed
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.audit import (
@@ -112,9 +111,8 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
             names = names_of_everything(connection)
         with open_posted() as reader:
             prepared = prepare(tenant, reader, order.period, now())
-            bill = FocusTenant(tenant.tenant_name, tenant.tenant_id, tenant.focus)
-            lookups = focus_lookups(FocusSource(reader, tenant.store.control, bill), order.period)
-        _check(tenant, prepared.answer, order)
+            _check(tenant, prepared.answer, order)
+            lookups = focus_lookups(FocusSource.of(tenant, reader), reader, order.period)
         with _documents(tenant) as documents, writing() as connection:
             lock_tenant(connection)
             if (known := _same_order(connection, order)) is not None:

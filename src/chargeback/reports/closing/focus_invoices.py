@@ -158,8 +158,8 @@ def _entries(tenant: TenantView, reader: PostedReader) -> list[Closing]:
 
 def _issued(tenant: TenantView, reader: PostedReader, by: str, only: AccountingPeriod | None) -> Iterator[_Issued]:
     entries, times = _entries(tenant, reader), dict[AccountingPeriod, int]()
-    account = FocusTenant(tenant.tenant_name, tenant.tenant_id, tenant.focus)
     with tenant.store.control.read() as connection:
+        account_id = billed_account(connection, FocusTenant.of_view(tenant))["id"]
         for number, entry in enumerate(entries):
             if entry.kind != CLOSED:
                 continue
@@ -175,12 +175,11 @@ def _issued(tenant: TenantView, reader: PostedReader, by: str, only: AccountingP
                 entry.period,
                 found,
                 "Issued" if reopened is None else "Voided",
-                billed_account(connection, account)["id"] if lookups is None else lookups["account"][0]["id"],
+                account_id if lookups is None else lookups["account"][0]["id"],
                 entry.at,
                 entry.at if reopened is None else reopened.at,
             )
         open_month = reader.books.first_open
-        account_id = billed_account(connection, account)["id"]
     if open_month is not None and only in {None, open_month}:
         found = compile_posted(tenant, reader, open_month, by)
         at = found.heading.issued_at or open_month.window.start

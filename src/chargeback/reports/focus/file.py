@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from chargeback.ecosystems.focus import PROGRAMME
 from chargeback.errors import StorageError
 from chargeback.model.accounting import AccountingPeriod, periods_of
 from chargeback.model.billing import BILL_NAME_SQL
-from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import IDENTITIES, TOPICS, UNITS
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import BYTES_RATIO, RETAINED_BYTES_RATIO, TOPIC_RESOURCE_SQL, UNATTRIBUTED
@@ -47,6 +47,7 @@ from chargeback.reports.focus.lookups import (
     tag_table,
 )
 from chargeback.reports.reconciliation import states_seen
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
@@ -220,6 +221,11 @@ class FocusSource:
     control: ControlDatabase
     tenant: FocusTenant
 
+    @classmethod
+    def of(cls, tenant: TenantView, reader: TenantReader) -> Self:
+        """Return it of a tenant."""
+        return cls(reader, tenant.store.control, FocusTenant.of_view(tenant))
+
     @cached_property
     def categories(self) -> list[str]:
         """The keys of the tenant's cost categories, in their order."""
@@ -260,7 +266,7 @@ class FocusSource:
         if not isinstance(self.reader, PostedReader):
             yield self, days, None
             return
-        for posted in periods_of(InstantRange(start_of_day(days.start), start_of_day(days.end))):
+        for posted in periods_of(days.window):
             at = self.reader.books.regular(posted).at
             yield self.seen_by(self.reader.known(at)), posted.days, at
 
@@ -336,15 +342,20 @@ def focus_file(source: FocusSource, layout: FocusLayout, days: DayRange, form: F
     return parquet_file(focus_schema(source.columns(layout)), focus_batches(source, layout, days))
 
 
-def focus_lookups(source: FocusSource, posted: AccountingPeriod) -> Lookups:
+def focus_lookups(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Lookups:
     """Return what is known now of what occurs in the rows of a month and of its corrections, to be kept when it is
-    closed.
+    closed; ``reader`` is that of the source.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the storage cannot be read.
     """
-    return _lookups(source, _occurring_in(source, posted))
+    found = Occurring.nothing()
+    for seen, within, _ in source.regular(posted.days):
+        found |= _occurring(seen, within)
+    for part in _sides(source, reader, posted):
+        found |= _occurring(part.source, part.days)
+    return _lookups(source, found)
 
 
 def in_the_books(source: FocusSource, posted: PostedReader, month: AccountingPeriod) -> FocusSource:
@@ -364,14 +375,14 @@ def _fields(columns: Sequence[FocusColumn]) -> str:
 
 def _read(source: FocusSource, layout: FocusLayout, days: DayRange, render: _Render) -> Iterator[pa.RecordBatch]:
     reader, fields = source.reader, render(source.columns(layout))
+    if not isinstance(reader, PostedReader):
+        yield from _rows(source, layout, _Part(source, days), fields, _lookups(source, _occurring(source, days)))
+        return
     for seen, within, _ in source.regular(days):
-        if not isinstance(reader, PostedReader):
-            yield from _rows(source, layout, _Part(source, days), fields, _lookups(source, _occurring(source, days)))
-            continue
         posted = AccountingPeriod.of(within.start)
-        lookups = _kept_lookups(source, reader, posted) or focus_lookups(source, posted)
+        lookups = _kept_lookups(source, reader, posted) or focus_lookups(source, reader, posted)
         yield from _rows(source, layout, _Part(seen, within, Posting(posted)), fields, lookups)
-        yield from _corrections(source, layout, posted, render, lookups)
+        yield from _corrections(source, layout, list(_sides(source, reader, posted)), render, lookups)
 
 
 def _rows(
@@ -383,13 +394,12 @@ def _rows(
 
 
 def _corrections(
-    source: FocusSource, layout: FocusLayout, posted: AccountingPeriod, render: _Render, lookups: Lookups
+    source: FocusSource, layout: FocusLayout, parts: Sequence[_Part], render: _Render, lookups: Lookups
 ) -> Iterator[pa.RecordBatch]:
     """Yield both sides of what was learned of earlier months, where they differ: what only has other ids, or is divided
     into other lines, is not shown."""
     cursor, every = source.reader.cursor, replace(layout, columns=())
     columns = source.columns(every)
-    parts = list(_sides(source, posted))
     if not parts:
         return
     table = cursor.new_name("focus_corrections")
@@ -442,11 +452,8 @@ class _Part:
     only: Collection[date] | None = None
 
 
-def _sides(source: FocusSource, posted: AccountingPeriod) -> Iterator[_Part]:
+def _sides(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Iterator[_Part]:
     """Yield what was known of the changed days of earlier months, and what is known of them instead."""
-    reader = source.reader
-    if not isinstance(reader, PostedReader):
-        raise TypeError("only what was posted has corrections")
     for after, before in reader.books.corrections(posted):
         days = reader.changed_days(None, after, before)
         if days:
@@ -454,16 +461,6 @@ def _sides(source: FocusSource, posted: AccountingPeriod) -> Iterator[_Part]:
                 posting = Posting(posted, _CORRECTION, is_reversal=known is before)
                 side = source.seen_by(reader.known(known.at))
                 yield _Part(side, DayRange.spanning(sorted(days)), posting, days)
-
-
-def _occurring_in(source: FocusSource, posted: AccountingPeriod) -> Occurring:
-    """Return what occurs in the rows of a month and of its corrections."""
-    found = Occurring.nothing()
-    for seen, within, _ in source.regular(posted.days):
-        found |= _occurring(seen, within)
-    for part in _sides(source, posted):
-        found |= _occurring(part.source, part.days)
-    return found
 
 
 def _lookups(source: FocusSource, found: Occurring) -> Lookups:

@@ -16,6 +16,7 @@ from chargeback.config import Tenant
 from chargeback.ecosystems.focus import PROGRAMME, FocusProfile
 from chargeback.model.dated import DatedValue
 from chargeback.model.focus import focus_unit
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import ClosedPeriod
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, InventoryFilter, listed
 from chargeback.store.control.lineage import Lineage, read_lineages
@@ -68,6 +69,11 @@ class FocusTenant:
     def of(cls, tenant: Tenant) -> Self:
         """Return that of a configured tenant."""
         return cls(tenant.name, tenant.settings.tenant_id, tenant.focus)
+
+    @classmethod
+    def of_view(cls, tenant: TenantView) -> Self:
+        """Return that of a tenant that is shown."""
+        return cls(tenant.tenant_name, tenant.tenant_id, tenant.focus)
 
 
 @dataclass(frozen=True)

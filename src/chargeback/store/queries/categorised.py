@@ -27,7 +27,7 @@ from chargeback.categories.handover import WHOLE, Receiver, composed, day_steps
 from chargeback.categories.resolve import resolve, used_columns
 from chargeback.categories.weights import Outcome, parts
 from chargeback.errors import StorageError
-from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.model.days import DayRange
 from chargeback.model.money import to_units
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
@@ -398,7 +398,7 @@ def _kept_parts(query: CategoryQuery, into: _Sums) -> tuple[str, Condition] | No
 
     def _make(files: Sequence[DayFile]) -> pa.Table:
         days = DayRange.spanning([file.day for file in files if file.day is not None])
-        scan = Scan(InstantRange(start_of_day(days.start), start_of_day(days.end)), tuple(files))
+        scan = Scan(days.window, tuple(files))
         sql, condition = _parts_of_rows(query, scan, keys, into.joins, [(used, into.joined[0])])
         return query.cursor.table(f"SELECT * FROM ({sql}) ORDER BY date", condition.parameters)
 

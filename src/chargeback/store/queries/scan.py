@@ -76,7 +76,7 @@ class Scan:
         """Return the whole days of some of its files and all between them, which partial aggregates fit; without its
         filter."""
         days = DayRange.spanning([file.day for file in files if file.day is not None])
-        whole = InstantRange(start_of_day(days.start), start_of_day(days.end))
+        whole = days.window
         return Scan(whole, tuple(file for file in self.files if file.day is not None and file.day in days))
 
     def pieces(self, rows: int) -> Iterator[Scan]:

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import and_
 
 from chargeback.model.dated import FOREVER, Period
-from chargeback.model.days import DayRange, InstantRange, start_of_day
+from chargeback.model.days import DayRange, InstantRange
 from chargeback.model.inventory import UNTAGGED
 from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.datasets import Dataset
@@ -73,7 +73,7 @@ class Selection:
     @classmethod
     def of_days(cls, days: DayRange) -> Selection:
         """Return the selection of all rows of some UTC days."""
-        return cls(InstantRange(start_of_day(days.start), start_of_day(days.end)))
+        return cls(days.window)
 
     def condition(
         self,
