@@ -313,11 +313,14 @@ class PeriodBlocked(PeriodRefused):
 
 
 class PreviewStale(PeriodRefused):
-    """Closing would book something else than was looked at: ``digest`` is that of what it would book."""
+    """Closing would book something else than was looked at: ``digest`` is that of what it would book, and ``moved`` is
+    what has changed since, by month and value, as the API shows it, in a ``currency``."""
 
-    def __init__(self, message: str, digest: str) -> None:
+    def __init__(self, message: str, digest: str, moved: Sequence[Mapping[str, Any]] = (), currency: str = "") -> None:
         super().__init__(message)
         self.digest = digest
+        self.moved = tuple(moved)
+        self.currency = currency
 
 
 class AdjustmentInvalid(ChargebackError):

@@ -41,6 +41,8 @@ def test_a_month_from_preview_to_seal(chargeback: Run, calculated: Demo) -> None
     assert (code, f"{LAST.id} is closed: entry 1" in said) == (0, True)
     code, said = run("adjust", *adjustment, "--kind", "fee")
     assert (code, f"{LAST.id} is closed" in said) == (FAILED, True)
+    code, said = run("run", "--recalculate", "--from", f"{LAST.start}", "--through", f"{LAST.start}")
+    assert (code, "--restate-closed and --reason" in said) == (BLOCKED, True)
     code, said = run("verify", "--closings")
     assert (code, "1 closed months are what their receipts say" in said) == (0, True)
     assert run("reopen", "--period", LAST.id, "--reason", "Again")[0] == 0

@@ -312,7 +312,7 @@ ENDPOINTS = (
     Endpoint(
         "POST",
         f"{TENANT}/pipeline/run",
-        body=frozenset({"start_date", "end_date", "recalculate", "accept_less"}),
+        body=_RESTATING | {"start_date", "end_date", "recalculate", "accept_less"},
         success=202,
     ),
     _get(f"{TENANT}/pipeline/status"),
@@ -363,7 +363,7 @@ ENDPOINTS = (
     Endpoint(
         "POST",
         f"{TENANT}/periods/{{period}}/close",
-        body=frozenset({"note", "expected_digest", "accept", "reason", "idempotency_key"}),
+        body=frozenset({"note", "expected_digest", "looked_at", "accept", "reason", "idempotency_key"}),
         other_success=202,
         specified=False,
     ),

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -101,7 +102,7 @@ class Months:
         with self.store.control.write() as connection:
             tags.write_many(connection, self.store.tenant_id, [write], created_by="test", override=True)
 
-    def close(self, period: AccountingPeriod, **more: str) -> Closed:
+    def close(self, period: AccountingPeriod, **more: Any) -> Closed:
         """Close a month; days without a bill are accepted."""
         order = ClosingOrder(period, "ann", accept=["day-missing"], reason="A short month", **more)
         return close(self.view, self.books, partial(self.store.control.write, durable=True), order, self.clock)

@@ -303,15 +303,15 @@ def _period_refused(error: PeriodRefused) -> Response:
         case PeriodBlocked():
             kind, more = "period-blocked", {"blockers": error.blockers}
         case PreviewStale():
-            kind, more = "preview-stale", {"digest": error.digest}
+            kind, more = "preview-stale", {"digest": error.digest, **_moved(error.moved, error.currency)}
         case ReachesIntoClosed():
             kind = "reaches-into-closed"
-            more = {
-                "moved": error.moved[:_MOST_MOVED],
-                "currency": error.currency,
-                "begins": error.begins.isoformat(),
-            }
+            more = {**_moved(error.moved, error.currency), "begins": error.begins.isoformat()}
     return problem(409, kind, sentence(error.message), **more)
+
+
+def _moved(moved: Sequence[object], currency: str) -> dict[str, Any]:
+    return {"moved": moved[:_MOST_MOVED], "moved_count": len(moved), "currency": currency}
 
 
 def sentence(text: str) -> str:

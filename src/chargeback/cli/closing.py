@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chargeback.cli.exit_codes import BLOCKED, FAILED, STALE
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
 from chargeback.cli.statements import opened, to_grouping, to_month
 from chargeback.errors import AdjustmentInvalid, PeriodBlocked, PreviewStale
 from chargeback.model.accounting import AccountingPeriod, periods_within
@@ -70,6 +71,14 @@ def close(  # noqa: PLR0913, PLR0917 - the options of a command
     digest: Annotated[
         str | None, typer.Option(metavar="DIGEST", help="That of the preview that was looked at.")
     ] = None,
+    looked_at: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar=INSTANT,
+            formats=INSTANT_FORMATS,
+            help="When it was, in UTC; then it says what has changed since.",
+        ),
+    ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Close a month. What is booked never changes; exit with 2 if something is in the way, with 3 if the month has
@@ -87,8 +96,9 @@ def close(  # noqa: PLR0913, PLR0917 - the options of a command
         if preview:
             _show(_preview(view, posted, first))
             return
+    instant = None if looked_at is None else looked_at.replace(tzinfo=UTC)
     for each in periods_within(first, last):
-        order = ClosingOrder(each, COMMAND_LINE, note, digest, tuple(accept or ()), reason)
+        order = ClosingOrder(each, COMMAND_LINE, note, digest, instant, tuple(accept or ()), reason)
         _close(chosen, order)
 
 
@@ -105,6 +115,9 @@ def _close(tenant: Tenant, order: ClosingOrder) -> None:
         raise typer.Exit(BLOCKED) from None
     except PreviewStale as error:
         typer.echo(f"error: {error.message}", err=True)
+        for each in error.moved:
+            amounts = f"{each['after']} instead of {each['before']} {error.currency}"
+            typer.echo(f"  {each['by']} {each['value']}: {amounts}", err=True)
         raise typer.Exit(STALE) from None
     if done.closing is None:
         typer.echo(f"{order.period.id}: a second person has to confirm the closing")
@@ -214,6 +227,7 @@ def _preview(view: TenantView, posted: PostedReader, period: AccountingPeriod) -
 def _show(preview: ClosingPreview) -> None:
     """Print what a closing would book."""
     from chargeback.cli.display import aligned, money_table, print_table
+    from chargeback.model.days import render_instant
 
     totals = preview.totals
     amounts = [("billed", totals.billed), ("regular", totals.regular), ("corrections", totals.corrections)]
@@ -234,3 +248,4 @@ def _show(preview: ClosingPreview) -> None:
     for warning in preview.warnings:
         typer.echo(f"warning: {warning.detail}")
     typer.echo(f"digest {preview.digest}")
+    typer.echo(f"looked at {render_instant(preview.as_of)}")

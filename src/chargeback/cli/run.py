@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED, INTERRUPTED
+from chargeback.cli.exit_codes import BLOCKED, FAILED, INTERRUPTED
 from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, to_day
 from chargeback.cli.shutdown import ShutdownHandler
 
 _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from chargeback.config import Configuration
+    from chargeback.config import Configuration, Tenant
     from chargeback.model.run_request import RunRequest
     from chargeback.pipeline.run_messages import RunResult
 
@@ -42,6 +43,16 @@ def run(
             help="With --recalculate: also accept bills and usage that are smaller than the stored ones.",
         ),
     ] = False,
+    restate_closed: Annotated[
+        bool,
+        typer.Option(
+            "--restate-closed",
+            help="With --recalculate: also days of closed months; what moves is posted to the first open one.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why; needed with --restate-closed, kept in the audit log.")
+    ] = None,
 ) -> None:
     """Run the pipeline once. Gather and calculate what is due, and show the progress."""
     from chargeback.cli.display import print_results
@@ -56,18 +67,43 @@ def run(
         raise typer.BadParameter("--from is after --through")
     if accept_less and not recalculate:
         raise typer.BadParameter("--accept-less requires --recalculate")
+    if restate_closed and not (recalculate and reason):
+        raise typer.BadParameter("--restate-closed requires --recalculate and --reason")
     configuration = load_configuration(config)
-    names = [each.name for each in chosen_tenants(configuration, tenant)]
+    chosen = chosen_tenants(configuration, tenant)
     configure_logging(configuration.logging, configuration.secrets())
     for sentence in advice_about(configuration):
         _log.warning("%s", sentence)
     # A plain run does what a scheduled one does.
     requested_by = COMMAND_LINE if recalculate else None
-    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less, requested_by)
-    results = run_in_foreground(configuration, names, request)
+    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less, requested_by, reason)
+    if recalculate and not restate_closed:
+        for each in chosen:
+            _check_reach(each, request)
+    results = run_in_foreground(configuration, [each.name for each in chosen], request)
     print_results(results)
     if any(result.outcome is not RunOutcome.COMPLETED for result in results):
         raise typer.Exit(FAILED)
+
+
+def _check_reach(tenant: Tenant, request: RunRequest) -> None:
+    """Check that no day of a closed month is calculated again, or end with an error."""
+    from chargeback.errors import ReachesIntoClosed
+    from chargeback.reports.closing.reach import check_recalculation
+    from chargeback.store.control.closings import read_books
+    from chargeback.store.tenant import open_store
+
+    database = tenant.storage.database_file
+    if database is not None and not database.exists():
+        return
+    with closing(open_store(tenant)) as store, store.control.read() as connection:
+        books = read_books(connection)
+    try:
+        check_recalculation(books, request, tenant.settings.currency)
+    except ReachesIntoClosed as error:
+        text = error.message.replace("send restate_closed with a reason", "say --restate-closed and --reason")
+        typer.echo(f"error: tenant {tenant.name}: {text}", err=True)
+        raise typer.Exit(BLOCKED) from None
 
 
 def run_in_foreground(configuration: Configuration, names: Sequence[str], request: RunRequest) -> list[RunResult]:

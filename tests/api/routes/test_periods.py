@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from chargeback.config.closing import ClosingProfile
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.run_request import RunRequest
 from tests.api.conftest import ACME
 from tests.support.clock import FixedClock
 from tests.support.months import Months, months
@@ -144,6 +146,51 @@ def test_a_change_that_moves_closed_amounts_is_refused_or_posted(tenant: Months,
         ("correction", "payments"): "8.00",
         ("correction", "search"): "-8.00",
     }
+
+
+def test_a_stale_preview_says_what_has_moved(tenant: Months, client: httpx.Client) -> None:
+    """409 has the new digest, and what has changed since it was looked at."""
+    preview = client.get(f"{AUGUST}/closing-preview").json()
+    tenant.charge(tenant.days[0], sa_1="7.25", sa_2="4")
+    body = CLOSE | {"expected_digest": preview["digest"], "looked_at": preview["as_of"]}
+    said = problem(client.post(f"{AUGUST}/close", json=body), 409, "preview-stale")
+    moved = said["moved"]
+    assert isinstance(moved, list)
+    assert (len(moved), said["currency"]) == (said["moved_count"], "USD")
+    assert {(each["by"], each["value"]): each["delta"] for each in moved if each["by"] != "totals"} == {
+        ("category:units", "payments"): "1.25",
+        ("identity_id", "sa-1"): "1.25",
+    }
+    body = CLOSE | {"expected_digest": said["digest"]}
+    assert client.post(f"{AUGUST}/close", json=body).status_code == 200
+
+
+class Started:
+    """Runs no pipelines, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.requests: list[RunRequest] = []
+
+    def trigger(self, _tenant: str, request: RunRequest, begin: Callable[[], object]) -> None:
+        """Remember a request."""
+        begin()
+        self.requests.append(request)
+
+
+def test_a_recalculation_of_closed_days_has_to_be_meant(tenant: Months) -> None:
+    """Without `restate_closed` it is refused, and no run begins."""
+    started = Started()
+    services = services_for(tenant.store, clock=FixedClock(datetime(2026, 11, 10, tzinfo=UTC)), pipeline=started)
+    tenant.close(AccountingPeriod.named("2026-08"))
+    days = {"start_date": "2026-08-01", "end_date": "2026-08-02", "recalculate": True}
+    with client_of(services) as client:
+        said = problem(client.post(f"{ACME}/pipeline/run", json=days), 409, "reaches-into-closed")
+        assert (said["begins"], said["moved"], started.requests) == ("2026-09-01", [], [])
+        no_reason = client.post(f"{ACME}/pipeline/run", json=days | {"restate_closed": True})
+        assert no_reason.status_code == 400
+        meant = days | {"restate_closed": True, "reason": "The policy was wrong"}
+        assert client.post(f"{ACME}/pipeline/run", json=meant).status_code == 202
+    assert [each.reason for each in started.requests] == ["The policy was wrong"]
 
 
 def test_a_tag_that_no_statement_is_made_by_may_change(tenant: Months, client: httpx.Client) -> None:

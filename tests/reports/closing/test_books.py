@@ -6,22 +6,29 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from chargeback.errors import PeriodBlocked, PeriodRefused, PreviewStale
+from chargeback.errors import PeriodBlocked, PeriodRefused, PreviewStale, ReachesIntoClosed
 from chargeback.model.accounting import AccountingPeriod, periods_within
-from chargeback.model.days import DayRange
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.run_request import RunRequest
+from chargeback.reports.closing.adjusting import adjust
 from chargeback.reports.closing.check import check_closings
 from chargeback.reports.closing.close import ClosingOrder, close
 from chargeback.reports.closing.documents import kept_statements
 from chargeback.reports.closing.preview import prepare
+from chargeback.reports.closing.reach import check_recalculation
 from chargeback.reports.statements.compile import compile_statements
 from chargeback.reports.statements.posted import compile_posted
-from chargeback.store.control.closings import read_receipts
+from chargeback.store.control.adjustments import NewAdjustment
+from chargeback.store.control.closings import read_books, read_receipts
+from chargeback.store.control.invoices import Invoice, save_invoice
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.keys import CHARGE_PERIOD, POSTED_PERIOD
 from chargeback.store.queries.paging import Page
@@ -30,7 +37,8 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues, sums_by
 from tests.support.months import AUGUST, OCTOBER, SEPTEMBER, Months, amounts, months
 
-EVERYTHING = Selection.of_days(DayRange(AUGUST.start, OCTOBER.days.end))
+#: Also the first month that is open when all three are closed: corrections are posted to it.
+EVERYTHING = Selection.of_days(DayRange(AUGUST.start, OCTOBER.next.days.end))
 TEN = Decimal(10)
 
 
@@ -181,13 +189,61 @@ def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> No
 def test_a_stale_preview_books_nothing(tenant: Months) -> None:
     """The digest is that of the amounts; the same amounts again have the same."""
     with tenant.books() as reader:
-        before = prepare(tenant.view, reader, AUGUST, tenant.now).answer.digest
+        seen = prepare(tenant.view, reader, AUGUST, tenant.now).answer
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
-    with pytest.raises(PreviewStale):
-        tenant.close(AUGUST, expected_digest=before)
+    with pytest.raises(PreviewStale) as stale:
+        tenant.close(AUGUST, expected_digest=seen.digest)
+    assert stale.value.moved == ()
+    with pytest.raises(PreviewStale, match=r"such as 13\.00 instead of 12\.00 of sa-1; look") as stale:
+        tenant.close(AUGUST, expected_digest=seen.digest, looked_at=seen.as_of)
+    assert [(each["by"], each["value"], each["before"], each["after"]) for each in stale.value.moved] == [
+        ("totals", "billed", "20.00", "21.00"),
+        ("totals", "posted", "20.00", "21.00"),
+        ("totals", "regular", "20.00", "21.00"),
+        ("identity_id", "sa-1", "12.00", "13.00"),
+    ]
     tenant.charge(tenant.days[0], sa_1="6", sa_2="4")
-    closed = tenant.close(AUGUST, expected_digest=before).closing
+    closed = tenant.close(AUGUST, expected_digest=seen.digest, looked_at=seen.as_of).closing
     assert closed is not None
+
+
+def test_a_stale_preview_tells_invoices_and_adjustments_apart(tenant: Months) -> None:
+    """Both change the digest; an adjustment moves a value, an invoice none."""
+    with tenant.books() as reader:
+        seen = prepare(tenant.view, reader, AUGUST, tenant.now).answer
+    invoice = Invoice(AUGUST, "INV-1", {"kind": "invoice", "status": "issued", "total": "20"}, "ann", tenant.now)
+    with tenant.store.control.write() as connection:
+        save_invoice(connection, invoice)
+    with pytest.raises(PreviewStale, match="its invoices or adjustments have changed") as stale:
+        tenant.close(AUGUST, expected_digest=seen.digest, looked_at=seen.as_of)
+    assert stale.value.moved == ()
+    new = NewAdjustment(AUGUST, AUGUST, "identity_id", "sa-1", None, Decimal(5), "fee", None, "Care", None)
+    adjust(partial(tenant.store.control.write, durable=True), new, "ann", tenant.clock)
+    with pytest.raises(PreviewStale, match=r"such as 17\.00 instead of 12\.00 of sa-1"):
+        tenant.close(AUGUST, expected_digest=seen.digest, looked_at=seen.as_of)
+
+
+def test_days_of_closed_months_are_calculated_again_only_if_it_is_meant(tenant: Months) -> None:
+    """The refusal names the months and the first day that is free; sealed months have no say, because nothing of them
+    is posted."""
+
+    def check(request: RunRequest) -> None:
+        with tenant.store.control.read() as connection:
+            check_recalculation(read_books(connection), request, "USD")
+
+    everything = RunRequest(recalculate=True)
+    check(everything)
+    tenant.close(AUGUST)
+    tenant.close(SEPTEMBER)
+    with pytest.raises(ReachesIntoClosed, match=r"\(2026-08, 2026-09\).* begin on 2026-10-01"):
+        check(everything)
+    with pytest.raises(ReachesIntoClosed, match=r"\(2026-09\)"):
+        check(replace(everything, start=SEPTEMBER.last_day))
+    check(replace(everything, start=OCTOBER.start))
+    check(replace(everything, end=AUGUST.start - ONE_DAY))
+    check(RunRequest())
+    tenant.seal(AUGUST)
+    check(replace(everything, end=AUGUST.last_day))
 
 
 def test_closing_again_without_a_change_gives_the_same_digest(tenant: Months) -> None:

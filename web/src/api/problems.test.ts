@@ -26,10 +26,28 @@ test("a change that reaches into closed months says what would move, and when it
   const moved = [
     { period_id: "2026-10", by: "category:cost_center", value: "a", before: "1.00", after: "0.00", delta: "-1.00" },
   ];
-  const body = JSON.stringify({ title: "Closed months would change", moved, currency: "USD", begins: "2026-11-01" });
+  const body = JSON.stringify({
+    title: "Closed months would change",
+    moved,
+    moved_count: 1,
+    currency: "USD",
+    begins: "2026-11-01",
+  });
   const found = await problemOf(new Response(body, { status: 409 }));
   expect(found.reaching).toMatchObject({ moved, currency: "USD", begins: "2026-11-01" });
   expect((await problemOf(new Response("{}", { status: 409 }))).reaching).toBeNull();
+});
+
+test("a closing of what was not looked at says what has moved since", async () => {
+  const moved = [
+    { period_id: "2026-10", by: "category:cost_center", value: "a", before: "1.00", after: "2.00", delta: "1.00" },
+  ];
+  const found = await problemOf(
+    new Response(JSON.stringify({ moved, moved_count: 1, currency: "USD" }), { status: 409 }),
+  );
+  expect([found.stale, found.reaching]).toEqual([{ moved, moved_count: 1, currency: "USD" }, null]);
+  const other = JSON.stringify({ moved: [], moved_count: 0, currency: "USD" });
+  expect((await problemOf(new Response(other, { status: 409 }))).stale).toBeNull();
 });
 
 test("a proxy's page of HTML becomes a sentence", async () => {

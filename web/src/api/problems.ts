@@ -4,12 +4,17 @@ export interface Mistake {
   message: string;
 }
 
-/** What a change would move in closed months, by month and value, and from which day on it would not. */
-export interface Reaching {
+/** What has moved, or would, by month and value: the first so many. */
+export interface Moved {
   moved: readonly Readonly<
     Record<"period_id" | "by" | "before" | "after" | "delta", string> & { value: string | null }
   >[];
+  moved_count: number;
   currency: string;
+}
+
+/** What a change would move in closed months, and from which day on it would not. */
+export interface Reaching extends Moved {
   begins: string;
 }
 
@@ -22,20 +27,23 @@ export class Problem extends Error {
   readonly detail: string;
   /** Of a change that is refused because it would move amounts of closed months: which. */
   readonly reaching: Reaching | null;
+  /** Of a closing that is refused because it would book something else than was looked at: what. */
+  readonly stale: Moved | null;
 
   constructor(
     status: number,
     title: string,
     detail: string,
     errors: readonly Mistake[] = [],
-    reaching: Reaching | null = null,
+    moved: Moved | Reaching | null = null,
   ) {
     super(`${title}: ${detail}`);
     this.status = status;
     this.title = title;
     this.detail = detail;
     this.errors = errors;
-    this.reaching = reaching;
+    this.reaching = moved && "begins" in moved ? moved : null;
+    this.stale = moved && !("begins" in moved) && moved.moved.length > 0 ? moved : null;
   }
 
   /** Whether another try can help: a request that is wrong stays wrong. */
@@ -74,8 +82,8 @@ export async function problemOf(answer: Response): Promise<Problem> {
     const body = await answer.json();
     const errors: Mistake[] = Array.isArray(body.errors) ? body.errors : [];
     const named = status === 401 ? title : String(body.title ?? title);
-    const reaching: Reaching | null = Array.isArray(body.moved) ? body : null;
-    return new Problem(status, named, String(body.detail ?? answer.statusText), errors, reaching);
+    const moved: Moved | Reaching | null = Array.isArray(body.moved) ? body : null;
+    return new Problem(status, named, String(body.detail ?? answer.statusText), errors, moved);
   } catch {
     return new Problem(status, title, DETAILS[status] ?? answer.statusText);
   }

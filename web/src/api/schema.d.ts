@@ -995,8 +995,8 @@ export interface paths {
         put?: never;
         /**
          * Run Pipeline
-         * @description Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are
-         *     recalculated.
+         * @description Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are recalculated;
+         *     days of closed months only with `restate_closed`: what moves is then posted to the first open month.
          *
          *     Needs the right `run`.
          */
@@ -3289,6 +3289,13 @@ export interface components {
              * @description That of all amounts: `expected_digest` of the closing.
              */
             digest: string;
+            /**
+             * As Of
+             * Format: date-time
+             * @description The last change that is in it: `looked_at` of the closing, which then says what has changed since.
+             * @example 2026-01-31T00:00:00Z
+             */
+            as_of: string;
             /**
              * Requested By
              * @description Who asked for the closing that a second person has to confirm.
@@ -9605,6 +9612,13 @@ export interface components {
              */
             expected_digest: string | null;
             /**
+             * Looked At
+             * @description The `as_of` of the preview. A refusal then has what has changed since.
+             * @default null
+             * @example 2026-11-03T09:12:00Z
+             */
+            looked_at: string | null;
+            /**
              * Accept
              * @description The blockers that are accepted, by their `id`, or all of one `kind`.
              * @default []
@@ -10442,6 +10456,12 @@ export interface components {
          */
         RunBody: {
             /**
+             * Restate Closed
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @default false
+             */
+            restate_closed: boolean;
+            /**
              * Start Date
              * @description First UTC day to calculate, inclusive.
              * @default null
@@ -10465,6 +10485,13 @@ export interface components {
              * @default false
              */
             accept_less: boolean;
+            /**
+             * Reason
+             * @description Why; needed with `restate_closed`.
+             * @default null
+             * @example null
+             */
+            reason: string | null;
         };
         /**
          * TopicExportRequest
@@ -16328,7 +16355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A run is already in progress, or the tenant is suspended. */
+            /** @description A run is already in progress, the tenant is suspended, or days of closed months would be calculated again (`reaches-into-closed`). */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20261,7 +20288,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something is in the way (`period-blocked`, with `blockers`), it would book other amounts than were looked at (`preview-stale`), or it is not the month to close next. */
+            /** @description Something is in the way (`period-blocked`, with `blockers`), it would book other amounts than were looked at (`preview-stale`, with what has `moved` since `looked_at`), or it is not the month to close next. */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useId, useState } from "react";
-import type { Reaching } from "../api/problems";
-import { full, month } from "../format/days";
+import type { Moved, Reaching } from "../api/problems";
+import { count, full, month } from "../format/days";
 import { signed } from "../format/money";
 import { dimension, label } from "../format/names";
 import { read } from "../money/money";
@@ -18,7 +18,8 @@ interface Props {
 
 /** What a change would move in closed months, and two ways on: to let it begin in an open month, or to post a correction.
  * It may stand within a form, which it neither changes nor sends. */
-export function ReachesClosed({ of: { moved, currency, begins }, onBegin, onRestate, isPending }: Props) {
+export function ReachesClosed({ of, onBegin, onRestate, isPending }: Props) {
+  const { begins } = of;
   const [reason, setReason] = useState("");
   const title = useId();
   const restate = () => reason.trim() && onRestate(reason.trim());
@@ -30,35 +31,15 @@ export function ReachesClosed({ of: { moved, currency, begins }, onBegin, onRest
   return (
     <section className="stack" aria-labelledby={title} onChange={(event) => event.stopPropagation()}>
       <p className="banner bad" role="alert" id={title}>
-        <b>This moves amounts of closed months. Nothing was changed.</b>
+        <b>
+          {of.moved.length > 0
+            ? "This moves amounts of closed months. Nothing was changed."
+            : "This calculates days of closed months again. Nothing was started; what moves is known when it is done."}
+        </b>
       </p>
-      <Table
-        className="tall"
-        label="What would move in closed months"
-        heads={[
-          "Month",
-          "Value",
-          { name: "Booked", end: true },
-          { name: "With the change", end: true },
-          { name: "Difference", end: true },
-        ]}
-      >
-        {moved.map((each) => (
-          <tr key={`${each.period_id} ${each.by} ${each.value}`}>
-            <th scope="row">{month(each.period_id)}</th>
-            <td>
-              {label(each.by, each.value).name} <span className="quiet small">{dimension(each.by)}</span>
-            </td>
-            <td className="end">
-              <Amount amount={each.before} currency={currency} />
-            </td>
-            <td className="end">
-              <Amount amount={each.after} currency={currency} />
-            </td>
-            <td className="end num">{signed(read(each.delta), currency)}</td>
-          </tr>
-        ))}
-      </Table>
+      {of.moved.length > 0 && (
+        <MovedAmounts of={of} label="What would move in closed months" columns={["Booked", "With the change"]} />
+      )}
       {onBegin && (
         <p className="tools">
           <button type="button" className="button primary" disabled={isPending} onClick={() => onBegin(begins)}>
@@ -87,5 +68,49 @@ export function ReachesClosed({ of: { moved, currency, begins }, onBegin, onRest
         Then the closed months are right as well: {month(begins)} has the difference as a correction.
       </p>
     </section>
+  );
+}
+
+/** Amounts by month and value as they were and as they are, and how many more there are. */
+export function MovedAmounts({
+  of: { moved, moved_count: all, currency },
+  label: name,
+  columns: [before, after],
+}: {
+  of: Moved;
+  label: string;
+  columns: readonly [before: string, after: string];
+}) {
+  return (
+    <>
+      <Table
+        className="tall"
+        label={name}
+        heads={[
+          "Month",
+          "Value",
+          { name: before, end: true },
+          { name: after, end: true },
+          { name: "Difference", end: true },
+        ]}
+      >
+        {moved.map((each) => (
+          <tr key={`${each.period_id} ${each.by} ${each.value}`}>
+            <th scope="row">{month(each.period_id)}</th>
+            <td>
+              {label(each.by, each.value).name} <span className="quiet small">{dimension(each.by)}</span>
+            </td>
+            <td className="end">
+              <Amount amount={each.before} currency={currency} />
+            </td>
+            <td className="end">
+              <Amount amount={each.after} currency={currency} />
+            </td>
+            <td className="end num">{signed(read(each.delta), currency)}</td>
+          </tr>
+        ))}
+      </Table>
+      {all > moved.length && <p className="note">And {count(all - moved.length, "more amount")}.</p>}
+    </>
   );
 }

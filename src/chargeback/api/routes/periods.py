@@ -11,7 +11,7 @@ from starlette.responses import Response
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
-from chargeback.api.parameters import AmountText, Day, FactsParameters, Note, PeriodId, StrictModel, Text
+from chargeback.api.parameters import AmountText, Day, FactsParameters, Note, PeriodId, StrictModel, Text, When
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_response, json_response
 from chargeback.api.routes.journal import Month
@@ -48,7 +48,7 @@ Key = Annotated[
 ]
 _NOT_CLOSABLE = {
     409: "Something is in the way (`period-blocked`, with `blockers`), it would book other amounts than were looked at "
-    "(`preview-stale`), or it is not the month to close next.",
+    "(`preview-stale`, with what has `moved` since `looked_at`), or it is not the month to close next.",
 }
 _NO_PERIOD = {404: "There is no such tenant or month."}
 
@@ -71,6 +71,11 @@ class CloseBody(StrictModel):
         default=None,
         description="The `digest` of the preview that was looked at. If other amounts would be booked by now, the "
         "answer is 409.",
+    )
+    looked_at: When | None = Field(
+        default=None,
+        description="The `as_of` of the preview. A refusal then has what has changed since.",
+        examples=["2026-11-03T09:12:00Z"],
     )
     accept: list[Text] = Field(
         default=[], max_length=100, description="The blockers that are accepted, by their `id`, or all of one `kind`."
@@ -300,6 +305,7 @@ def close_period(
         caller.name,
         new.note,
         new.expected_digest,
+        new.looked_at,
         tuple(new.accept),
         new.reason,
         new.idempotency_key,

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.parameters import Day, StrictModel
+from chargeback.api.parameters import Day, Note, Restating
 from chargeback.api.path_prefix import prefix_of
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import json_response
@@ -19,10 +19,12 @@ from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.answers import Instant, ResponseModel
+from chargeback.reports.closing.reach import check_recalculation
+from chargeback.store.control.closings import read_books
 from chargeback.store.control.pipeline_state import pipeline_state
 
 
-class RunBody(StrictModel):
+class RunBody(Restating):
     """What the run shall do; without a body: everything that is due."""
 
     start_date: Day | None = Field(default=None, description="First UTC day to calculate, inclusive.")
@@ -33,16 +35,17 @@ class RunBody(StrictModel):
         strict=True,
         description="With `recalculate`: also accept bills and usage that are smaller than the stored ones.",
     )
+    reason: Note | None = Field(default=None, description="Why; needed with `restate_closed`.", examples=[None])
 
     @classmethod
-    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:  # noqa: ARG003
-        """Check that the start is not after the end."""
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that the start is not after the end, and that there is a reason if one is needed."""
         start, end = raw.get("start_date"), raw.get("end_date")
         if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
             return [InvalidParameter("start_date", f"should not be after the end, {end}")]
         if raw.get("accept_less") is True and raw.get("recalculate") is not True:
             return [InvalidParameter("accept_less", "requires recalculate")]
-        return []
+        return super().cross_checks(raw, now)
 
 
 class RunAccepted(ResponseModel):
@@ -93,7 +96,8 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "URL of t
     answer="The run has started.",
     problems={
         400: "The body is invalid, or the service does not run in mode `both`.",
-        409: "A run is already in progress, or the tenant is suspended.",
+        409: "A run is already in progress, the tenant is suspended, or days of closed months would be calculated "
+        "again (`reaches-into-closed`).",
         503: "`features.max_parallel_tenants` runs are in progress (`Retry-After` says when to try "
         "again), or the storage of the tenant is unavailable.",
     },
@@ -105,12 +109,17 @@ def run_pipeline(
     caller: CallerDep,
     params: Annotated[RunBody, Body(default_factory=RunBody)],
 ) -> Response:
-    """Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are
-    recalculated."""
+    """Start a run for a tenant. With `recalculate`, usage is fetched again and the days of the range are recalculated;
+    days of closed months only with `restate_closed`: what moves is then posted to the first open month."""
     name, pipeline = request.tenant.tenant_name, request.tenant.pipeline
     if pipeline is None:
         raise NoRunner(_NO_RUNNER.format(tenant=name))
-    run_request = RunRequest(params.start_date, params.end_date, params.recalculate, params.accept_less, caller.name)
+    run_request = RunRequest(
+        params.start_date, params.end_date, params.recalculate, params.accept_less, caller.name, params.reason
+    )
+    if params.recalculate and not params.restate_closed:
+        with request.reading() as connection:
+            check_recalculation(read_books(connection), run_request, request.tenant.currency)
     try:
         pipeline.trigger(name, run_request, request.context.token.begin_commit)
     except LeaseHeld:

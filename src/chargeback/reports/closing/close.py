@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from chargeback.errors import PeriodBlocked, PeriodRefused, PreviewStale, StorageError
+from chargeback.errors import HistoryGone, PeriodBlocked, PeriodRefused, PreviewStale, StorageError
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import Clock, render_instant
 from chargeback.model.money import render
 from chargeback.recompute.verify import verify
 from chargeback.reports.closing.documents import Document, documents_of, names_of_everything
-from chargeback.reports.closing.preview import Blocker, ClosingPreview, Prepared, prepare
+from chargeback.reports.closing.preview import Blocker, ClosingPreview, PostedGrouping, Prepared, prepare
+from chargeback.reports.closing.reach import MovedAmount, moved_between
 from chargeback.reports.focus.file import FocusSource, focus_lookups
 from chargeback.reports.statements.posted import as_closed
 from chargeback.reports.tenant_view import TenantView
@@ -71,6 +73,7 @@ class ClosingOrder:
 
     Attributes:
         expected_digest: that of the preview that was looked at; None takes what there is.
+        looked_at: when it was, so that a refusal says what has changed since.
         accept: the blockers that are taken, by their ids or kinds.
         reason: why they are.
         idempotency_key: the same key again gets the same entry.
@@ -80,6 +83,7 @@ class ClosingOrder:
     who: str
     note: str | None = None
     expected_digest: str | None = None
+    looked_at: datetime | None = None
     accept: Sequence[str] = ()
     reason: str | None = None
     idempotency_key: str | None = None
@@ -111,7 +115,7 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
             names = names_of_everything(connection)
         with open_posted() as reader:
             prepared = prepare(tenant, reader, order.period, now())
-            _check(tenant, prepared.answer, order)
+            _check(tenant, reader, prepared.answer, order)
             lookups = focus_lookups(FocusSource.of(tenant, reader), reader, order.period)
         with _documents(tenant) as documents, writing() as connection:
             lock_tenant(connection)
@@ -223,7 +227,7 @@ def check_turn(books: Books, period: AccountingPeriod) -> None:
         raise PeriodRefused(f"months are closed in order: close {books.first_open.id} first")
 
 
-def _check(tenant: TenantView, preview: ClosingPreview, order: ClosingOrder) -> None:
+def _check(tenant: TenantView, reader: PostedReader, preview: ClosingPreview, order: ClosingOrder) -> None:
     """Check that nothing is in the way, and that the month is as it was looked at."""
     damage = [
         Blocker(
@@ -247,11 +251,50 @@ def _check(tenant: TenantView, preview: ClosingPreview, order: ClosingOrder) -> 
     if order.accept and not order.reason:
         raise PeriodRefused("say in `reason` why the blockers are accepted")
     if order.expected_digest not in {None, preview.digest}:
+        moved = [] if order.looked_at is None else _moved_since(tenant, reader, preview, order.looked_at)
         raise PreviewStale(
-            f"{order.period.id} would be booked with other amounts than those that were looked at; look at the preview "
-            "again",
+            f"{order.period.id} would be booked with other amounts than those that were looked at{_such_as(moved)}; "
+            "look at the preview again",
             preview.digest,
+            [each.model_dump(mode="json") for each in moved],
+            preview.currency,
         )
+
+
+#: By what the sums of a whole month are said to have moved.
+TOTALS: Final = "totals"
+_Sums = Mapping[str | None, Decimal]
+
+
+def _moved_since(
+    tenant: TenantView, reader: PostedReader, preview: ClosingPreview, looked_at: datetime
+) -> list[MovedAmount]:
+    """Return what is in a preview, and was not at an earlier instant: sums of the month, and values. Invoices have no
+    past: what they are now, they were then."""
+    period = AccountingPeriod.named(preview.period_id)
+    try:
+        before = prepare(tenant, reader.earlier(looked_at), period, looked_at).answer
+    except HistoryGone:
+        return []
+    sums: list[tuple[str, _Sums, _Sums]] = [(TOTALS, dict(before.totals), dict(preview.totals))]
+    sums += [
+        (new.by, _by_value(old), _by_value(new))
+        for old, new in zip(before.by, preview.by, strict=False)
+        if old.by == new.by
+    ]
+    return [moved for by, old, new in sums for moved in moved_between(period.id, by, old, new)]
+
+
+def _by_value(found: PostedGrouping) -> _Sums:
+    return {each.value: each.amount for each in found.values}
+
+
+def _such_as(moved: Sequence[MovedAmount]) -> str:
+    values = [each for each in moved if each.by != TOTALS]
+    if not values:
+        return "" if moved else ": its invoices or adjustments have changed, or the statements are others"
+    largest = max(values, key=lambda each: each.delta.copy_abs())
+    return f", such as {render(largest.after)} instead of {render(largest.before)} of {largest.value}"
 
 
 def _request(

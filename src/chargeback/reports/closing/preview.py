@@ -21,6 +21,7 @@ from chargeback.reports.statements.content import Cents, Statements
 from chargeback.reports.statements.posted import compile_posted
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.adjustments import Adjustment, adjustments_of, read_adjustments
+from chargeback.store.control.catalogue import last_change
 from chargeback.store.control.closings import Books, canonical, digest_of, read_receipt
 from chargeback.store.control.days import DayState
 from chargeback.store.control.invoices import Invoice, read_invoices
@@ -175,6 +176,9 @@ class ClosingPreview(ResponseModel):
     blockers: list[Blocker]
     warnings: list[PeriodWarning]
     digest: str = Field(description="That of all amounts: `expected_digest` of the closing.")
+    as_of: Instant = Field(
+        description="The last change that is in it: `looked_at` of the closing, which then says what has changed since."
+    )
     requested_by: str | None = left_out("Who asked for the closing that a second person has to confirm.")
 
 
@@ -212,6 +216,7 @@ def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, 
         invoices = read_invoices(connection, period)
         totals = _totals(days, corrections.values(), made)
         tie_out = _invoices(invoices, totals.billed, known, period)
+        as_of = books.at or last_change(connection) or now
         blockers = list(_blockers(tenant, connection, period, days, now))
         warnings = list(_warnings(tenant, connection, period, statements[0], states, tie_out))
     opening = {} if books.start is not None else _opening(tenant, known, period)
@@ -246,6 +251,7 @@ def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, 
         blockers=blockers,
         warnings=warnings,
         digest=digest,
+        as_of=as_of,
     )
     return Prepared(answer, statements)
 

@@ -1,4 +1,4 @@
-"""What a change of tags or cost categories would move in closed months.
+"""What a change of tags, cost categories or policies would move in closed months.
 
 What is learned of a closed month is posted later, as a correction. An edit that would do so is refused unless it says
 that it is meant: usually the new value should begin in an open month.
@@ -6,7 +6,8 @@ that it is meant: usually the new value should begin in an open month.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 
 from pydantic import Field
@@ -15,6 +16,7 @@ from sqlalchemy import Connection
 from chargeback.errors import ReachesIntoClosed, UnknownCategory
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.money import difference
+from chargeback.model.run_request import RunRequest
 from chargeback.reports.answers import ResponseModel, Sum
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.wording import money_text
@@ -30,7 +32,7 @@ _ZERO = Decimal(0)
 
 
 class MovedAmount(ResponseModel):
-    """What a value of a closed month would have instead."""
+    """What a value of a month has instead of what it had."""
 
     period_id: str = Field(examples=["2026-10"])
     by: str = Field(examples=["category:cost_center"])
@@ -38,6 +40,17 @@ class MovedAmount(ResponseModel):
     before: Sum
     after: Sum
     delta: Sum
+
+
+def moved_between(
+    period_id: str, by: str, before: Mapping[str | None, Decimal], after: Mapping[str | None, Decimal]
+) -> list[MovedAmount]:
+    """Return the values whose amounts of a month differ."""
+    return [
+        MovedAmount(period_id=period_id, by=by, value=value, before=old, after=new, delta=difference(new, old))
+        for value in sorted(before.keys() | after.keys(), key=lambda value: value or "")
+        if (old := before.get(value, _ZERO)) != (new := after.get(value, _ZERO))
+    ]
 
 
 def moved_in_closed(
@@ -79,20 +92,34 @@ def check_reach(moved: Sequence[MovedAmount], books: Books, currency: str) -> No
     )
 
 
+def check_recalculation(books: Books, request: RunRequest, currency: str) -> None:
+    """Refuse to calculate days of closed months again, which would be by the present policies and metrics. What that
+    moves is known when it is done.
+
+    Raises:
+        ReachesIntoClosed: the request does.
+    """
+    first, last = request.start or date.min, request.end or date.max
+    reached = [
+        each.period.id
+        for each in books.closed
+        if each.seal is None and first <= each.period.last_day and each.period.start <= last
+    ]
+    if not request.recalculate or not reached:
+        return
+    begins = books.closed[-1].period.next.start
+    raise ReachesIntoClosed(
+        f"the days of closed months ({', '.join(reached)}) would be calculated by the present policies: let the run "
+        f"begin on {begins}, or send restate_closed with a reason, and what moves is posted as a correction",
+        [],
+        currency=currency,
+        begins=begins,
+    )
+
+
 def _moved(before: TenantReader, after: TenantReader, period: AccountingPeriod, by: str) -> list[MovedAmount]:
     try:
         old, new = (sums_by(each, CHARGEBACKS, Selection(period.window), (by,)) for each in (before, after))
     except UnknownCategory:
         return []  # nothing was booked by a category that was not there, or is no more
-    return [
-        MovedAmount(
-            period_id=period.id,
-            by=by,
-            value=key[0],
-            before=old.get(key, _ZERO),
-            after=new.get(key, _ZERO),
-            delta=difference(new.get(key, _ZERO), old.get(key, _ZERO)),
-        )
-        for key in sorted(old.keys() | new.keys(), key=lambda key: key[0] or "")
-        if old.get(key, _ZERO) != new.get(key, _ZERO)
-    ]
+    return moved_between(period.id, by, *({key: sums[key,] for (key,) in sums} for sums in (old, new)))

@@ -108,9 +108,15 @@ def read_catalogue_state(connection: Connection) -> tuple[int, bool]:
 def instant_of_change(connection: Connection, now: datetime) -> datetime:
     """Return the instant of a change that is made in this transaction, of files or of something else that has a past,
     such as tags: ``now`` or, if the clock was set back, just after the last one."""
-    last = connection.execute(select(tenant.c.facts_changed_at)).scalar()
+    last = last_change(connection)
     at = now if last is None or now >= last else last + _ONE_STEP
     connection.execute(update(tenant).values(facts_changed_at=at))
+    return at
+
+
+def last_change(connection: Connection) -> datetime | None:
+    """Return the instant of the last change of files, or of something else that has a past; None before the first."""
+    at: datetime | None = connection.execute(select(tenant.c.facts_changed_at)).scalar()
     return at
 
 

@@ -131,6 +131,12 @@ class PostedReader(TenantReader):
     def _like_this(self, categories: CategoryLookup, scope: RowScope | None) -> TenantReader:
         return PostedReader(self._base._like_this(categories, scope), self.books, self._control, self._open_past)
 
+    def earlier(self, at: datetime) -> PostedReader:
+        """Return the reader of what was posted as of an earlier instant."""
+        with self._control.read() as connection:
+            books = read_books(connection, at)
+        return PostedReader(self.known(at), books, self._control, self._open_past)
+
     def known(self, at: datetime | None) -> TenantReader:
         """Return the reader of what was known at an instant; None means the end of the books."""
         if at is None or at == self.books.at:

@@ -4,6 +4,7 @@ import { asProblem } from "../../api/problems";
 import { usePipeline } from "../../api/questions";
 import { useRun } from "../../app/run";
 import { count, isDay, length } from "../../format/days";
+import { ReachesClosed } from "../../ui/closed";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
 import type { Dates } from "../../url/period";
@@ -21,16 +22,20 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
   const last = present(usePipeline(tenant))?.last_run ?? null;
   const before = useRef(last);
   const [chosen, setChosen] = useState(dates);
+  const [accept_less, setLess] = useState(false);
   const choose = (event: FormEvent<HTMLFormElement>) => {
     const { from, to } = texts(event.currentTarget, "from", "to");
     if (isDay(from) && isDay(to)) setChosen({ start: from, end: to });
   };
+  const run = (more: Parameters<typeof start.mutate>[0]) => {
+    before.current = last;
+    start.mutate({ start_date: chosen.start, end_date: chosen.end, recalculate: true, accept_less, ...more });
+  };
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    before.current = last;
-    const accept_less = new FormData(event.currentTarget).get("less") !== null;
-    start.mutate({ start_date: chosen.start, end_date: chosen.end, recalculate: true, accept_less });
+    run({});
   };
+  const reaching = start.isError ? asProblem(start.error).reaching : null;
   const days = length(chosen.start, chosen.end);
   return (
     <Drawer title="Recalculate these days" onClose={onClose}>
@@ -53,15 +58,24 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
             </label>
           </div>
           <label className="check">
-            <input type="checkbox" name="less" /> accept bills and usage that are smaller than the stored ones
+            <input type="checkbox" checked={accept_less} onChange={() => setLess(!accept_less)} /> accept bills and
+            usage that are smaller than the stored ones
           </label>
           <p className="note">
             Without this, an answer that has less than what is stored is taken for incomplete, and the stored one stays.
           </p>
-          {start.isError && (
-            <p role="alert" className="bad">
-              {asProblem(start.error).detail}
-            </p>
+          {reaching ? (
+            <ReachesClosed
+              of={reaching}
+              onRestate={(reason) => run({ restate_closed: true, reason })}
+              isPending={start.isPending}
+            />
+          ) : (
+            start.isError && (
+              <p role="alert" className="bad">
+                {asProblem(start.error).detail}
+              </p>
+            )
           )}
           <p className="tools">
             <button type="submit" className="button primary" disabled={start.isPending || days < 1}>

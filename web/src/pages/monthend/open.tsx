@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useAnswer } from "../../api/answer";
 import { send } from "../../api/client";
+import { asProblem } from "../../api/problems";
 import { question } from "../../api/questions";
 import type { Blocker, ClosingPreview, Month, PostedGrouping } from "../../api/shapes";
 import { useHere } from "../../app/router";
@@ -11,6 +12,7 @@ import { dimension, label, NOBODY } from "../../format/names";
 import { refused } from "../../format/rights";
 import { read } from "../../money/money";
 import { Amount, Card, Exact } from "../../ui/card";
+import { MovedAmounts } from "../../ui/closed";
 import { Fact } from "../../ui/fact";
 import { texts } from "../../ui/form";
 import { Refusal } from "../../ui/refusal";
@@ -76,6 +78,7 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
         at: { period: preview.period_id },
         body: {
           expected_digest: preview.digest,
+          looked_at: preview.as_of,
           accept: taken,
           ...(said.note && { note: said.note }),
           ...(said.reason && { reason: said.reason }),
@@ -84,6 +87,7 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
     // What was looked at may not be what is there any more: it is shown again, whatever was answered.
     onSettled: () => client.invalidateQueries(),
   });
+  const stale = close.isError ? asProblem(close.error).stale : null;
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     close.mutate(texts(event.currentTarget, "note", "reason"));
@@ -159,6 +163,9 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
           </p>
         )}
         <Refusal of={close} />
+        {stale && (
+          <MovedAmounts of={stale} label="What has changed since you looked" columns={["You saw", "It is now"]} />
+        )}
       </form>
     </Card>
   );
