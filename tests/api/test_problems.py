@@ -142,7 +142,7 @@ _WITHOUT_SUMS = {
     *("/billing", "/billing.csv", "/chargebacks", "/chargebacks.csv", "/chargebacks/{dimension_id}"),
     *("/chargebacks/dates", "/topic-attributions", "/topic-attributions.csv", "/topic-attributions/dates"),
     *("/chargebacks/explain", "/topic-attributions/explain", "/days/{date}/revisions"),
-    *("/closings.jsonl", "/adjustments", "/periods/{period}/invoices"),
+    *("/closings.jsonl", "/closings/signatures", "/events", "/adjustments", "/periods/{period}/invoices"),
     *(f"/export/focus/{name}{form}" for name in ("billing-periods", "invoice-details") for form in ("", ".csv")),
     *(f"/cost-categories{rest}" for rest in ("", "/{category_key}", "/{category_key}/history")),
     *(f"/cost-categories/{{category_key}}/{rest}" for rest in ("rules.csv", "resolve")),

@@ -372,6 +372,8 @@ ENDPOINTS = (
         for what in ("reopen", "seal")
     ),
     _get(f"{TENANT}/closings.jsonl", specified=False),
+    _get(f"{TENANT}/closings/signatures", specified=False),
+    _get(f"{TENANT}/events", "after", "kind", specified=False),
     _get(f"{TENANT}/adjustments", "period", specified=False),
     Endpoint("POST", f"{TENANT}/adjustments", body=_ADJUSTMENT, success=201, specified=False),
     Endpoint("DELETE", f"{TENANT}/adjustments/{{number}}", success=204, specified=False),

@@ -452,6 +452,8 @@ EXAMPLES = (
         is_shown=False,
     ),
     Example(f"POST {TENANT}/periods/{{period}}/seal", f"{PEOPLE}/periods/{EARLIER}/seal", {"reason": "Audited"}),
+    Example(f"GET {TENANT}/events", f"{PEOPLE}/events?kind=period.closed&page_size=1"),
+    Example(f"GET {TENANT}/closings/signatures", f"{PEOPLE}/closings/signatures"),
     Example(f"GET {TENANT}/export/focus/billing-periods", f"{PEOPLE}/export/focus/billing-periods"),
     Example(
         f"GET {TENANT}/export/focus/billing-periods.csv",

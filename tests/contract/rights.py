@@ -37,6 +37,8 @@ WHOLE = frozenset(
         f"POST {TENANT}/periods/{{period}}/reopen",
         f"POST {TENANT}/periods/{{period}}/seal",
         f"GET {TENANT}/closings.jsonl",
+        f"GET {TENANT}/closings/signatures",
+        f"GET {TENANT}/events",
         f"GET {TENANT}/adjustments",
         f"POST {TENANT}/adjustments",
         f"DELETE {TENANT}/adjustments/{{number}}",

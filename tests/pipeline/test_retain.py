@@ -16,8 +16,9 @@ from chargeback.recompute.verify import PAST_RETENTION, verify
 from chargeback.store.control.audit import KEPT as KEPT_ENTRIES
 from chargeback.store.control.audit import AuditEntry, record
 from chargeback.store.control.catalogue import end_days, instant_of_change
+from chargeback.store.control.events import Event, add_events
 from chargeback.store.control.retention import delete_days
-from chargeback.store.control.schema import audit, grants, topic_failures
+from chargeback.store.control.schema import audit, events, grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from chargeback.store.facts.upkeep import STAMP
 from tests.support.clock import NOW, TODAY, FixedClock
@@ -130,12 +131,14 @@ def test_the_oldest_kept_day() -> None:
     assert oldest_kept(TODAY, KEPT_DAYS) == OLDEST
 
 
-def test_entries_of_the_audit_log_expire(calculated: Deployment) -> None:
+def test_entries_of_the_audit_log_and_events_expire(calculated: Deployment) -> None:
     """The next run deletes those that are too old."""
-    kept, old = (AuditEntry("tag.created", name) for name in ("kept", "old"))
+    ages = {"kept": KEPT_ENTRIES - timedelta(hours=1), "old": KEPT_ENTRIES + timedelta(seconds=1)}
     with calculated.store.control.write() as connection:
-        record(connection, "api", [kept], lambda: NOW - KEPT_ENTRIES + timedelta(hours=1))
-        record(connection, "api", [old], lambda: NOW - KEPT_ENTRIES - timedelta(seconds=1))
+        for name, age in ages.items():
+            record(connection, "api", [AuditEntry("tag.created", name)], FixedClock(NOW - age))
+            add_events(connection, [Event("period.closed", name, {}, name)] * 2, NOW - age)
     calculated.run()
     with calculated.store.control.read() as connection:
-        assert connection.execute(select(audit.c.target)).scalars().all() == ["kept"]
+        for column in (audit.c.target, events.c.subject):
+            assert connection.execute(select(column)).scalars().all() == ["kept"]

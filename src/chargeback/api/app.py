@@ -34,6 +34,7 @@ from chargeback.api.routes import (
     chargebacks,
     cost_categories,
     costs,
+    events,
     explain,
     export,
     external_costs,
@@ -118,6 +119,7 @@ _ROUTERS = (
     category_answers.router,
     cost_categories.router,
     audit.router,
+    events.router,
 )
 
 

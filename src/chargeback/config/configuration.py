@@ -7,6 +7,7 @@ receiver.
 
 from __future__ import annotations
 
+import base64
 import logging
 import os
 import socket
@@ -114,6 +115,7 @@ class Tenant:
     def closing(self) -> ClosingProfile:
         """How its months are closed."""
         its = self.settings
+        key = its.closing.signing_key
         return ClosingProfile(
             tuple(its.closing.by) or (its.journal.by,),
             its.closing.approval == "two_people",
@@ -121,6 +123,7 @@ class Tenant:
             its.cutoff_days,
             its.lookback_days,
             its.retention_days,
+            None if key is None else base64.b64decode(key.get_secret_value()),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -17,8 +17,8 @@ from chargeback.pipeline.run_messages import Stage
 from chargeback.reports.closing.close import Documents, seal_in
 from chargeback.reports.closing.documents import names_of_everything
 from chargeback.reports.closing.preview import RETENTION_MARGIN
+from chargeback.store.control import audit, events
 from chargeback.store.control import days as day_states
-from chargeback.store.control.audit import delete_expired, has_expired
 from chargeback.store.control.catalogue import (
     add,
     end_days,
@@ -75,7 +75,7 @@ def retain(run: RunContext) -> None:
             return
         _delete_expired(run, books)
         _delete_history(run, books)
-        _delete_audit_entries(run)
+        _delete_records(run)
         _upkeep(run)
     except LeaseLost:
         raise
@@ -97,7 +97,16 @@ def _sealed_books(run: RunContext) -> Books:
     for period in settled:
         with run.lease.write(durable=True) as connection:
             documents = Documents(run.store.facts.place)
-            seal_in(connection, documents, period, names, who="worker", reason=_SETTLED, now=run.now())
+            seal_in(
+                connection,
+                documents,
+                period,
+                names,
+                who="worker",
+                reason=_SETTLED,
+                now=run.now(),
+                signing_key=run.tenant.closing.signing_key,
+            )
     run.store.facts.changed()
     with run.store.control.read() as connection:
         return read_books(connection)
@@ -138,12 +147,14 @@ def _delete_history(run: RunContext, books: Books) -> None:
     run.store.facts.changed()
 
 
-def _delete_audit_entries(run: RunContext) -> None:
+def _delete_records(run: RunContext) -> None:
+    """Delete entries of the audit log and events that are too old."""
     with run.store.control.read() as connection:
-        if not has_expired(connection, run.now()):
+        if not any(each.has_expired(connection, run.now()) for each in (audit, events)):
             return
     with run.lease.write() as connection:
-        delete_expired(connection, run.now())
+        for each in (audit, events):
+            each.delete_expired(connection, run.now())
 
 
 def _upkeep(run: RunContext) -> None:

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.exceptions import InvalidSignature
+from sqlalchemy import update
 
 from chargeback.config.closing import ClosingProfile
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.run_request import RunRequest
+from chargeback.reports.closing.check import check_closings
+from chargeback.store.control.schema import closings
 from tests.api.conftest import ACME
 from tests.support.clock import FixedClock
 from tests.support.months import Months, months
@@ -303,6 +307,71 @@ def test_receipts_can_be_checked_by_a_stranger(tenant: Months, client: httpx.Cli
     with pytest.raises(SystemExit, match="receipt 2 is missing"):
         exec(program, {"given": str(file), "print": lambda *_: None})
     assert json.loads(lines[1])["previous"] == hashlib.sha256(lines[0].encode()).hexdigest()
+
+
+def test_signatures_can_be_checked_by_a_stranger(tenant: Months) -> None:
+    """The program in the documentation does it, and refuses a line that is another one; receipts from before there was
+    a key have none."""
+    tenant.close(AccountingPeriod.named("2026-08"))
+    for client in serving(tenant, signing_key=b"a private key that has 32 bytes."):
+        assert client.post(f"{AUGUST}/reopen", json={"reason": "x"}).status_code == 200
+        assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+        assert client.post(f"{AUGUST}/seal", json={"reason": "Audited"}).status_code == 200
+        lines = client.get(f"{ACME}/closings.jsonl").text.splitlines()
+        signatures = client.get(f"{ACME}/closings/signatures").json()["items"]
+    assert [each["n"] for each in signatures] == [2, 3, 4]
+    (public_key,) = {each["public_key"] for each in signatures}
+    documented = (Path(__file__).parents[3] / "docs" / "closing.md").read_text().split("```python\n")[2]
+    program = documented.partition("```")[0].replace("sys.argv[1:]", "given").replace("enumerate(lines, 1)", "chosen")
+    folder = tenant.store.facts.root.parent
+    given = [str(folder / "closings.jsonl"), str(folder / "signatures.json"), public_key]
+    Path(given[0]).write_text("".join(f"{line}\n" for line in lines))
+    Path(given[1]).write_text(json.dumps({"items": signatures}))
+    chosen = list(enumerate(lines, 1))[1:]
+    exec(program, {"given": given, "chosen": chosen})
+    with pytest.raises(InvalidSignature):
+        exec(program, {"given": given, "chosen": [(2, lines[2])]})
+    with tenant.books() as reader:
+        assert list(check_closings(tenant.view, reader)) == []
+    with tenant.store.control.write() as connection:
+        connection.execute(update(closings).where(closings.c.n == 4).values(signature=signatures[0]["signature"]))
+    with tenant.books() as reader:
+        assert list(check_closings(tenant.view, reader)) == ["receipt 4 is not what was signed"]
+
+
+def test_what_happens_to_months_is_in_the_outbox(tenant: Months, client: httpx.Client) -> None:
+    """In order, with what was booked; who goes on behind the last one misses nothing. A closing that was refused, or
+    repeated, tells nothing."""
+    assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
+    assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
+    assert client.post(f"{SEPTEMBER}/close").status_code == 409
+    first = client.get(f"{ACME}/events").json()
+    (closed,) = first["items"]
+    receipt = client.get(AUGUST).json()["receipt"]
+    assert (closed["kind"], closed["subject"]) == ("period.closed", "period/2026-08")
+    assert closed["body"] == {
+        "period_id": "2026-08",
+        "n": 1,
+        "receipt_digest": receipt["receipt_digest"],
+        "posted": "20.00",
+        "currency": "USD",
+    }
+    tenant.charge(tenant.days[0], sa_1="7.25", sa_2="4")
+    assert client.post(f"{SEPTEMBER}/close", json=CLOSE).status_code == 200
+    assert client.post(f"{SEPTEMBER}/reopen", json={"reason": "x"}).status_code == 200
+    assert client.post(f"{AUGUST}/seal", json={"reason": "x"}).status_code == 200
+    later = client.get(f"{ACME}/events", params={"after": first["last"]}).json()
+    assert [(each["kind"], each["subject"]) for each in later["items"]] == [
+        ("period.closed", "period/2026-09"),
+        ("correction.posted", "period/2026-09"),
+        ("period.reopened", "period/2026-09"),
+        ("period.sealed", "period/2026-08"),
+    ]
+    assert later["items"][1]["body"]["charge_period"] == "2026-08"
+    assert later["items"][1]["body"]["amount"] == "1.25"
+    corrected = client.get(f"{ACME}/events", params={"kind": "correction.posted", "page_size": 1}).json()
+    assert [each["id"] for each in corrected["items"]] == [later["items"][1]["id"]] == [corrected["last"]]
+    assert client.get(f"{ACME}/events", params={"after": later["last"]}).json() == {"items": [], "last": later["last"]}
 
 
 def test_what_cannot_be_asked_of_the_books(client: httpx.Client) -> None:

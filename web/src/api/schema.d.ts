@@ -1786,6 +1786,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/closings/signatures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Signatures
+         * @description List the signatures of receipts. Each is that of a line of `closings.jsonl`, without its end, by the private key
+         *     of the tenant (`closing.signing_key`); receipts that were written without one have none.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_signatures_api_v1_tenants__tenant_name__closings_signatures_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/adjustments": {
         parameters: {
             query?: never;
@@ -2090,6 +2113,29 @@ export interface paths {
          *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
         get: operations["list_audit_entries_api_v1_tenants__tenant_name__audit_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Events
+         * @description List what has happened, in order. Each event was recorded together with what it tells: who goes on behind `last`
+         *     misses nothing, and gets nothing twice. Events are kept for 400 days. Dates, `timezone` and `page` are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_events_api_v1_tenants__tenant_name__events_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4168,6 +4214,54 @@ export interface components {
              * @description Entries for which there was no tag.
              */
             missing_count: number;
+        };
+        /**
+         * EventItem
+         * @description Something that has happened.
+         */
+        EventItem: {
+            /**
+             * Id
+             * @description A later one has a larger number.
+             */
+            id: number;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted";
+            /**
+             * Subject
+             * @description What it has happened to.
+             * @example period/2026-10
+             */
+            subject: string;
+            /**
+             * Body
+             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`.
+             */
+            body: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * EventList
+         * @description Events, the first one first.
+         */
+        EventList: {
+            /** Items */
+            items: components["schemas"]["EventItem"][];
+            /**
+             * Last
+             * @description `after` of the next request: the `id` of the last item, or what was sent.
+             */
+            last: number;
         };
         /**
          * ExplainAnswer
@@ -7464,6 +7558,35 @@ export interface components {
              * @description Whether they sum to the line; null if the bill is lost.
              */
             equals_line: boolean | null;
+        };
+        /**
+         * SignatureItem
+         * @description The signature of a receipt (Ed25519, RFC 8032).
+         */
+        SignatureItem: {
+            /**
+             * N
+             * @description The number of the receipt.
+             */
+            n: number;
+            /**
+             * Public Key
+             * @description What it is checked with: 32 bytes, in base64.
+             */
+            public_key: string;
+            /**
+             * Signature
+             * @description 64 bytes, in base64.
+             */
+            signature: string;
+        };
+        /**
+         * SignatureList
+         * @description The signatures of receipts, the first one first.
+         */
+        SignatureList: {
+            /** Items */
+            items: components["schemas"]["SignatureItem"][];
         };
         /**
          * SnoozeItem
@@ -20670,6 +20793,121 @@ export interface operations {
             };
         };
     };
+    list_signatures_api_v1_tenants__tenant_name__closings_signatures_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignatureList"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_adjustments_api_v1_tenants__tenant_name__adjustments_get: {
         parameters: {
             query?: {
@@ -22666,6 +22904,125 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_AuditItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_events_api_v1_tenants__tenant_name__events_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Those behind this `id`. */
+                after?: number;
+                /** @description Only these. */
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted";
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */

@@ -1,6 +1,7 @@
 """Months: what they would book, closing and reopening them, and the receipts of that."""
 
 import decimal
+from dataclasses import asdict
 from datetime import date
 from typing import Annotated, Literal
 
@@ -35,7 +36,7 @@ from chargeback.reports.closing.preview import (
 from chargeback.store.control.adjustments import Adjustment, AdjustmentKind, adjustments_of, read_adjustments
 from chargeback.store.control.adjustments import NewAdjustment as NewOne
 from chargeback.store.control.catalogue import touch
-from chargeback.store.control.closings import read_books, read_receipt, read_receipts
+from chargeback.store.control.closings import read_books, read_receipt, read_receipts, read_signatures
 from chargeback.store.control.invoices import Invoice, read_invoices, remove_invoice, save_invoice
 from chargeback.store.queries.posted import PostedReader
 
@@ -102,6 +103,20 @@ class ClosingReceipt(ResponseModel):
     by: str = Field(examples=["alice"])
     digest: str | None = Field(description="Of the amounts that were booked, or would be.")
     receipt_digest: str | None = Field(description="The SHA-256 of the receipt; null while a request waits.")
+
+
+class SignatureItem(ResponseModel):
+    """The signature of a receipt (Ed25519, RFC 8032)."""
+
+    n: int = Field(description="The number of the receipt.")
+    public_key: str = Field(description="What it is checked with: 32 bytes, in base64.")
+    signature: str = Field(description="64 bytes, in base64.")
+
+
+class SignatureList(ResponseModel):
+    """The signatures of receipts, the first one first."""
+
+    items: list[SignatureItem]
 
 
 class NewAdjustment(StrictModel):
@@ -379,6 +394,14 @@ def show_receipts(request: Control, _params: Annotated[TenantsQuery, Query()]) -
     with `sha256sum`."""
     text = "".join(f"{each}\n" for each in read_receipts(request.connection))
     return Response(text, media_type="application/x-ndjson")
+
+
+@router.get("/closings/signatures", needs=Right.READ, whole=True)
+def list_signatures(request: Control, _params: Annotated[TenantsQuery, Query()]) -> SignatureList:
+    """List the signatures of receipts. Each is that of a line of `closings.jsonl`, without its end, by the private key
+    of the tenant (`closing.signing_key`); receipts that were written without one have none."""
+    found = read_signatures(request.connection).items()
+    return SignatureList(items=[SignatureItem(n=n, **asdict(each)) for n, each in found])
 
 
 @router.get("/adjustments", needs=Right.READ, whole=True)

@@ -12,7 +12,7 @@ from chargeback.errors import HistoryGone, StorageError
 from chargeback.model.money import render
 from chargeback.reports.closing.documents import STATEMENT, STATEMENTS
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.closings import ClosedPeriod, digest_of, read_receipts
+from chargeback.store.control.closings import ClosedPeriod, digest_of, read_receipts, read_signatures
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.pinned import read_document
 from chargeback.store.queries.posted import PostedReader
@@ -28,11 +28,14 @@ def check_closings(tenant: TenantView, reader: PostedReader) -> Iterator[str]:
         StorageError: the control database cannot be read.
     """
     with tenant.store.control.read() as connection:
-        texts = read_receipts(connection)
+        texts, signatures = read_receipts(connection), read_signatures(connection)
     for before, after in pairwise(texts):
         receipt = json.loads(after)
         if receipt["previous"] != digest_of(before):
             yield f"receipt {receipt['n']} does not follow from the one before it"
+    for number, signature in signatures.items():
+        if not signature.is_of(texts[number - 1]):
+            yield f"receipt {number} is not what was signed"
     receipts = {receipt["n"]: receipt for receipt in map(json.loads, texts)}
     for receipt in receipts.values():
         yield from _documents(tenant, receipt)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -26,6 +26,7 @@ from chargeback.reports.closing.reach import MovedAmount, moved_between
 from chargeback.reports.focus.file import FocusSource, focus_lookups
 from chargeback.reports.statements.posted import as_closed
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control import events
 from chargeback.store.control.audit import (
     PERIOD_CLOSED,
     PERIOD_REOPENED,
@@ -51,6 +52,7 @@ from chargeback.store.control.closings import (
     state_of_books,
     times_closed,
 )
+from chargeback.store.control.events import Event, add_events
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.places import Place
 from chargeback.store.queries.pinned import DOCUMENTS, NAMES
@@ -130,8 +132,17 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
             made = documents_of(closed, tenant.journal, names, lookups)
             documents.write(connection, made, at)
             content = _receipt(tenant, prepared, made, order, at)
-            keys = {"names_digest": made[0].sha256, "idempotency_key": order.idempotency_key}
-            closing = add_closing(connection, order.period, CLOSED, at, content, **keys)
+            closing = add_closing(
+                connection,
+                order.period,
+                CLOSED,
+                at,
+                content,
+                names_digest=made[0].sha256,
+                idempotency_key=order.idempotency_key,
+                signing_key=tenant.closing.signing_key,
+            )
+            add_events(connection, _events_of(closing, prepared.answer), at)
             after = {"n": closing.n, "digest": prepared.answer.digest, "note": order.note}
             record(connection, order.who, [AuditEntry(PERIOD_CLOSED, f"period/{order.period.id}", None, after)])
         tenant.whole_store.facts.changed()
@@ -161,7 +172,9 @@ def reopen(
             raise PeriodRefused(f"only the latest closed month can be reopened: reopen {latest} first")
         at = instant_of_closing(connection, now())
         content = {"at": render_instant(at), "by": who, "reason": reason, "digest": None}
-        entry = add_closing(connection, period, REOPENED, at, content)
+        key = tenant.closing.signing_key
+        entry = add_closing(connection, period, REOPENED, at, content, signing_key=key)
+        add_events(connection, [_event_of(events.PERIOD_REOPENED, entry)], at)
         after = {"n": entry.n, "reason": reason}
         record(connection, who, [AuditEntry(PERIOD_REOPENED, f"period/{period.id}", None, after)])
     tenant.whole_store.facts.changed()
@@ -184,7 +197,8 @@ def seal(tenant: TenantView, writing: Writing, period: AccountingPeriod, who: st
             raise PeriodRefused(f"{period.id} is not closed: close it first")
         if found.seal is not None:
             raise PeriodRefused(f"{period.id} is sealed already")
-        entry = seal_in(connection, documents, period, names, who=who, reason=reason, now=now())
+        key = tenant.closing.signing_key
+        entry = seal_in(connection, documents, period, names, who=who, reason=reason, now=now(), signing_key=key)
     tenant.whole_store.facts.changed()
     return entry
 
@@ -198,6 +212,7 @@ def seal_in(
     who: str,
     reason: str,
     now: datetime,
+    signing_key: bytes | None,
 ) -> Closing:
     """Seal a closed month in a transaction; ``names`` are the display names, which the document of the seal has.
 
@@ -208,7 +223,9 @@ def seal_in(
     at = instant_of_closing(connection, now)
     documents.write(connection, [document], at)
     content = {"at": render_instant(at), "by": who, "reason": reason, "documents": document.named(), "digest": None}
-    entry = add_closing(connection, period, SEALED, at, content, names_digest=document.sha256)
+    digest = document.sha256
+    entry = add_closing(connection, period, SEALED, at, content, names_digest=digest, signing_key=signing_key)
+    add_events(connection, [_event_of(events.PERIOD_SEALED, entry)], at)
     record(connection, who, [AuditEntry(PERIOD_SEALED, f"period/{period.id}", None, {"n": entry.n, "reason": reason})])
     return entry
 
@@ -314,6 +331,22 @@ def _request(
     entry = AuditEntry(PERIOD_REQUESTED, f"period/{order.period.id}", None, {"digest": preview.digest})
     record(connection, order.who, [entry])
     return new
+
+
+def _event_of(kind: str, entry: Closing, **more: object) -> Event:
+    subject = f"period/{entry.period.id}"
+    body = {"period_id": entry.period.id, "n": entry.n, "receipt_digest": entry.digest, **more}
+    return Event(kind, subject, body, f"{kind}/{entry.n}")
+
+
+def _events_of(entry: Closing, booked: ClosingPreview) -> Iterator[Event]:
+    """Yield that a month was closed, and which corrections of earlier months are final with it."""
+    amount, currency = render(booked.totals.posted), booked.currency
+    yield _event_of(events.PERIOD_CLOSED, entry, posted=amount, currency=currency)
+    for each in booked.corrections:
+        more = {"charge_period": each.period_id, "amount": render(each.amount), "currency": currency}
+        event = _event_of(events.CORRECTION_POSTED, entry, **more)
+        yield replace(event, dedupe_key=f"{event.dedupe_key}/{each.period_id}")
 
 
 def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:

@@ -21,6 +21,7 @@ from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import DayRange
 from chargeback.store.control.catalogue import instant_of_change, touch
 from chargeback.store.control.schema import closing_requests, closings, tenant
+from chargeback.store.control.signing import Signature, sign
 
 CLOSED: Final = "closed"
 REOPENED: Final = "reopened"
@@ -162,6 +163,13 @@ def read_receipts(connection: Connection) -> list[str]:
     return list(connection.execute(select(closings.c.receipt).order_by(closings.c.n)).scalars())
 
 
+def read_signatures(connection: Connection) -> dict[int, Signature]:
+    """Return the signatures of receipts by their numbers."""
+    its = closings.c
+    rows = connection.execute(select(its.n, its.public_key, its.signature).order_by(its.n))
+    return {row.n: Signature(row.public_key, row.signature) for row in rows if row.signature is not None}
+
+
 def read_receipt(connection: Connection, n: int) -> dict[str, Any]:
     """Return the receipt of an entry.
 
@@ -241,8 +249,10 @@ def add_closing(
     content: Mapping[str, Any],
     names_digest: str | None = None,
     idempotency_key: str | None = None,
+    signing_key: bytes | None = None,
 ) -> Closing:
-    """Add an entry, whose receipt has its number, its month and the digest of the receipt before it as well."""
+    """Add an entry, whose receipt has its number, its month and the digest of the receipt before it as well; it is
+    signed by the private key, if there is one."""
     entries = read_closings(connection)
     last = entries[-1] if entries else None
     number = 1 if last is None else last.n + 1
@@ -258,6 +268,7 @@ def add_closing(
         }
     )
     added = Closing(number, period, kind, at, digest_of(receipt), names_digest)
+    signed = None if signing_key is None else sign(signing_key, receipt)
     connection.execute(
         insert(closings).values(
             n=added.n,
@@ -268,6 +279,8 @@ def add_closing(
             digest=added.digest,
             names_digest=names_digest,
             idempotency_key=idempotency_key,
+            public_key=None if signed is None else signed.public_key,
+            signature=None if signed is None else signed.signature,
         )
     )
     connection.execute(delete(closing_requests).where(closing_requests.c.period == period.id))

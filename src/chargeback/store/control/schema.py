@@ -421,7 +421,8 @@ Index(
 
 #: What was done to months, in order: each was closed, reopened or sealed. Nothing is ever changed. ``receipt`` is the
 #: canonical JSON of a receipt, ``digest`` its SHA-256; ``at`` is when it took effect in the catalogue. The display
-#: names of then are in the document with the digest ``names_digest``.
+#: names of then are in the document with the digest ``names_digest``. ``signature`` is that of the receipt by the
+#: private key of ``public_key``, where the tenant has one.
 closings = Table(
     "closings",
     metadata,
@@ -433,7 +434,24 @@ closings = Table(
     Column("digest", String(64), nullable=False),
     Column("names_digest", String(64)),
     Column("idempotency_key", String(255)),
+    Column("public_key", String(128)),
+    Column("signature", String(128)),
     UniqueConstraint("idempotency_key"),
+)
+
+#: What has happened that somebody may want to be told, in order; ``dedupe_key`` makes it one.
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Instant, nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("subject", String(255), nullable=False),
+    Column("body", JSON, nullable=False),
+    Column("dedupe_key", String(255), nullable=False),
+    UniqueConstraint("dedupe_key"),
+    Index("ix_events_at", "at"),
+    sqlite_autoincrement=True,
 )
 
 #: Requests to close a month that a second person has to confirm; the newest of a month counts.

@@ -1,0 +1,55 @@
+"""The events of a tenant."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Query
+from pydantic import Field
+
+from chargeback.access.rights import Right
+from chargeback.api.parameters import CommonParameters
+from chargeback.api.routing import Routes
+from chargeback.api.tenant_requests import Control
+from chargeback.reports.answers import Instant, ResponseModel
+from chargeback.store.control.events import read_events
+
+EventKind = Literal["period.closed", "period.reopened", "period.sealed", "correction.posted"]
+
+
+class EventsQuery(CommonParameters):
+    """Which events are meant; `page_size` of them at most."""
+
+    after: int = Field(default=0, ge=0, le=2**31 - 1, description="Those behind this `id`.", examples=[17])
+    kind: EventKind | None = Field(default=None, description="Only these.")
+
+
+class EventItem(ResponseModel):
+    """Something that has happened."""
+
+    id: int = Field(description="A later one has a larger number.")
+    at: Instant
+    kind: EventKind
+    subject: str = Field(description="What it has happened to.", examples=["period/2026-10"])
+    body: dict[str, Any] = Field(
+        description="Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the "
+        "receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` "
+        "and `amount`, as decimal texts in `currency`."
+    )
+
+
+class EventList(ResponseModel):
+    """Events, the first one first."""
+
+    items: list[EventItem]
+    last: int = Field(description="`after` of the next request: the `id` of the last item, or what was sent.")
+
+
+router = Routes(prefix="/tenants/{tenant_name}/events", tags=["Events"])
+
+
+@router.get("", needs=Right.READ, whole=True)
+def list_events(request: Control, params: Annotated[EventsQuery, Query()]) -> EventList:
+    """List what has happened, in order. Each event was recorded together with what it tells: who goes on behind `last`
+    misses nothing, and gets nothing twice. Events are kept for 400 days. Dates, `timezone` and `page` are ignored."""
+    rows = read_events(request.connection, after=params.after, kind=params.kind, limit=params.paging.limit)
+    items = [EventItem.model_validate(dict(row)) for row in rows]
+    return EventList(items=items, last=items[-1].id if items else params.after)
