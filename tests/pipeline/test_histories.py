@@ -3,7 +3,8 @@ fail as a seed says.
 
 After every step what is charged is what is billed, nothing that is named is missing, no number goes back, and what was
 answered as of an earlier instant, within runs too, is answered again with the same bytes. What nothing names is gone
-after the grace time, and a run in peace ends with every day calculated.
+after the grace time, and a run in peace ends with every day calculated. In some histories months are closed and opened
+again: no receipt is lost, what was booked stays, and the books are the facts.
 
 ``HISTORIES=sqlite:1234`` in the environment plays the history of a seed alone, and says what happens in it.
 """
@@ -18,10 +19,10 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,8 @@ from sqlalchemy import Connection, event, insert, select, text
 from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.allocation.topics import TopicAttributor
-from chargeback.errors import ChargebackError, HistoryGone, SourceUnavailable, StorageError
+from chargeback.errors import ChargebackError, HistoryGone, PeriodRefused, SourceUnavailable, StorageError
+from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.dated import Period
 from chargeback.model.days import Clock, DayRange
 from chargeback.model.run_request import RunRequest
@@ -42,11 +44,16 @@ from chargeback.pipeline import topics as topic_stage
 from chargeback.pipeline.retain import oldest_kept
 from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute import days as recompute
+from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.verify import verify
+from chargeback.reports.closing.check import check_closings
+from chargeback.reports.closing.close import ClosingOrder, close, reopen
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.backup import back_up, restore
 from chargeback.store.control import lease as leases
 from chargeback.store.control import schema, tags
 from chargeback.store.control.catalogue import files_as_of, present_files
+from chargeback.store.control.closings import read_books, read_receipts
 from chargeback.store.control.cost_categories import CategoryWrite, list_categories, read_category, write_category
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.days import read_days
@@ -61,8 +68,10 @@ from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import sums_by
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW
 from tests.support.databases import KINDS, migrated_database
@@ -71,6 +80,8 @@ from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
 HALF: Final = {"bytes_in": {("lkc-1", "sa-a"): 50, ("lkc-1", "sa-b"): 50}}
 NINE_TO_ONE: Final = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
+#: Soon after the end of the month of the days, while these are still gathered again.
+FEBRUARY: Final = datetime(2026, 2, 1, 1, tzinfo=NOW.tzinfo)
 ACCEPT_LESS: Final = RunRequest(recalculate=True, accept_less=True)
 DAYS: Final = [DAY - timedelta(days=1), DAY]
 #: The shortest retention, and the shortest history: one day more than the window has.
@@ -166,8 +177,11 @@ class FaultyFolder(Folder):
         raise OSError(errno.ENOSPC if self._faults.what == "disk full" else errno.EIO, self._faults.what)
 
     def put(self, path: str, content: bytes) -> None:
-        """Write a file, unless the process is dead."""
-        self._faults.meets()
+        """Write a file, unless the process is dead; a document of a closing may fail, too."""
+        if self._faults.meets(*(("no put", "killed at a put") if path.startswith("closings/") else ())):
+            if self._faults.what == "killed at a put":
+                self._faults.kill()
+            raise OSError(errno.EIO, self._faults.what)
         super().put(path, content)
 
     def copy(self, path: str, target: str) -> None:
@@ -367,6 +381,7 @@ class Known:
     """What a storage has answered, and how far its numbers were; a backup goes with what was known when it was made."""
 
     answers: dict[datetime, Answer] = field(default_factory=dict)
+    receipts: tuple[str, ...] = ()
     numbers: tuple[Any, ...] = ()
     given_up: date = date.min
 
@@ -382,6 +397,7 @@ class History:
         self.told: list[str] = []
         self._exports = seed % 50 == 0
         self._publishes = seed % 25 == 0
+        self.closes = seed % 3 == 1
         self._folder = folder
         self._database = database
         self._database.faults = self.faults
@@ -477,7 +493,8 @@ class History:
             minutes = self.chance.choice([-90, -5, 30, 24 * 60, 8 * 24 * 60])
             self.now += timedelta(minutes=minutes)
             self.told.append(f"the clock jumps {minutes} minutes")
-        done = self.chance.choices([self._run, self._back_up, self._restore, self._keep_up], [10, 1, 1, 1])[0]
+        kinds = [self._run, self._back_up, self._restore, self._keep_up, self._close, self._reopen]
+        done = self.chance.choices(kinds, [10, 1, 1, 1, *((8, 2) if self.closes else (0, 0))])[0]
         self.faults.plan()
         what = self.faults.what
         self.told.append(f"{done.__name__} {what or 'in peace'}")
@@ -553,6 +570,57 @@ class History:
             connection.execute(text("DROP SCHEMA public CASCADE"))
             connection.execute(text("CREATE SCHEMA public"))
 
+    def _close(self) -> None:
+        """Close the first month that is open, as soon as it is over; what is in the way is accepted if it can be."""
+        self.now = max(self.now, FEBRUARY)
+        with self.store.control.read() as connection:
+            period = read_books(connection).first_open or AccountingPeriod.of(DAY)
+        kinds = ("settling", "day-missing", "day-differs", "day-pending", "run-in-progress")
+        order = ClosingOrder(period, "test", accept=kinds, reason="A history", idempotency_key=f"{len(self.told)}")
+        with suppress(PeriodRefused):
+            close(self._view(), self._books, partial(self.store.control.write, durable=True), order, self.tick)
+            self.told.append(f"{period.id} is closed")
+
+    def _reopen(self) -> None:
+        """Open the latest closed month again."""
+        with self.store.control.read() as connection:
+            books = read_books(connection)
+        if books.closed:
+            with suppress(PeriodRefused):
+                writing = partial(self.store.control.write, durable=True)
+                reopen(self._view(), writing, books.closed[-1].period, "test", "A history", self.tick)
+
+    def _view(self) -> TenantView:
+        return TenantView.of(self.laboratory.tenant, self.store, AllocationRules())
+
+    @contextmanager
+    def _books(self) -> Iterator[PostedReader]:
+        token, caches = CancellationToken(), LookupCaches()
+        with open_reader(engine(), self.store, token, caches) as reader:
+            yield open_posted(reader, self.store, token, caches, None)
+
+    def _check_books(self) -> None:
+        """No receipt is lost or changed, what was booked is what they say, and all months together are the facts."""
+        with self.store.control.read() as connection:
+            receipts = tuple(read_receipts(connection))
+        assert receipts[: len(self.known.receipts)] == self.known.receipts, "a receipt is lost"
+        self.known.receipts = receipts
+        if not receipts:
+            return
+        with self._books() as reader:
+            assert list(check_closings(self._view(), reader)) == []
+            start = reader.books.start
+            if start is None or self.known.given_up > DAYS[0]:
+                return
+            until = max(AccountingPeriod.of(self.now.date()), reader.books.first_open or start).next
+            everything = Selection.of_days(DayRange(start.start, until.start))
+            for by in ("identity_id", "tag:team"):
+                booked, known = (
+                    {key: amount for key, amount in sums_by(each, CHARGEBACKS, everything, (by,)).items() if amount}
+                    for each in (reader, reader.known(None))
+                )
+                assert booked == known, f"by {by}"
+
     def _keep_up(self) -> None:
         """Long after, only what is named is left."""
         facts = self.store.facts
@@ -622,6 +690,8 @@ class History:
         for file in catalogue_of(self.store.facts):
             if file.gone_at is None:
                 self._require(self._folder / "facts" / file.path, content_key(file.path))
+        if self.closes:
+            self._check_books()
         instants = sorted(self.known.answers)
         oldest = self.known.given_up
         for at in instants if everything else self.chance.sample(instants, min(1, len(instants))):
@@ -686,7 +756,7 @@ def play(
         history = History(place, seed, database, connection_string)
         monkeypatch.setattr(tags, "utc_now", history.tick)
         try:
-            for _ in range(history.chance.randint(1, 3)):
+            for _ in range(history.chance.randint(1, 3) + (3 if history.closes else 0)):
                 history.step()
             history.end()
         except Exception as error:

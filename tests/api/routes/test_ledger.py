@@ -50,12 +50,10 @@ def tenant(tmp_path: Path) -> Iterator[Months]:
 def client(tenant: Months) -> Iterator[httpx.Client]:
     """A client of the API over it, whose journals are kept by a cost category with accounts, and made by a template."""
     template = JournalTemplate("beancount", "txt", TEMPLATE.read_text(encoding="utf-8"))
-    own = {
-        "closing": ClosingProfile(by=(BY,)),
-        "journal": JournalProfile(by=BY, clearing_account=CLEARING, templates={"beancount": template}),
-    }
+    closing = ClosingProfile(by=(BY,))
+    profile = JournalProfile(by=BY, clearing_account=CLEARING, templates={"beancount": template})
     services = services_for(tenant.store, clock=FixedClock(datetime(2026, 11, 10, tzinfo=UTC)))
-    tenants = {name: replace(each, **own) for name, each in services.tenants.items()}
+    tenants = {name: replace(each, closing=closing, journal=profile) for name, each in services.tenants.items()}
     with client_of(replace(services, tenants=tenants)) as opened:
         made = opened.put(f"{ACME}/cost-categories/units", json={"document": CATEGORY}, headers={"If-None-Match": "*"})
         assert made.status_code == 201, made.text
