@@ -45,6 +45,12 @@ def test_a_month_from_preview_to_seal(chargeback: Run, calculated: Demo) -> None
     assert (code, "--restate-closed and --reason" in said) == (BLOCKED, True)
     code, said = run("verify", "--closings")
     assert (code, "1 closed months are what their receipts say" in said) == (0, True)
+    focus = calculated.file.parent / "focus-of-closed"
+    code, said = run("export", "--format", "focus", "--version", "1.4", "--to", str(focus))
+    assert (code, "our own statements, by identity_id" in said) == (0, True)
+    months, details = ((focus / name).read_text() for name in ("billing-periods.csv", "invoice-details.csv"))
+    assert [line.split(",")[4] for line in months.splitlines()[1:]] == ["Closed", "Open"]
+    assert f"CB-acme-{LAST.id}-" in details and ",Issued," in details
     assert run("reopen", "--period", LAST.id, "--reason", "Again")[0] == 0
     assert run("close", "--period", LAST.id, *ACCEPTED)[0] == 0
     assert run("seal", "--period", LAST.id, "--reason", "Audited")[0] == 0

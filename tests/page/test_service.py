@@ -19,7 +19,7 @@ from chargeback.store.control.runs import suspend
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore, open_store
 from tests.contract.deployment import CUTOFF_DAYS, deployed
-from tests.page.test_web import CHROMIUM, node
+from tests.page.test_web import CHROMIUM, artifacts, node
 from tests.security.test_tls import certificate
 from tests.support.facts import replace_day
 from tests.support.nginx import PASSWORD, example_below_a_path, proxied
@@ -61,7 +61,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         with closing(open_store(tenants["spoiled"])) as store:
             spoil(store)
         with deployment.served(mode="both", path_prefix=PREFIX) as address:
-            yield {"BASE": f"{deployment.address}/ui/", "UPSTREAM": address, "CHROMIUM": CHROMIUM}
+            yield {
+                "BASE": f"{deployment.address}/ui/",
+                "UPSTREAM": address,
+                "CHROMIUM": CHROMIUM,
+                "ARTIFACTS": artifacts(),
+            }
 
 
 @pytest.mark.parametrize("file", ["figures", "keyboard", "changes", "origins", "monthend"])

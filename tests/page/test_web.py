@@ -55,6 +55,12 @@ def test_the_filters_of_the_page_are_those_of_the_document(tmp_path: Path) -> No
     assert made.read_bytes() == (WEB / "src" / "api" / "filters.ts").read_bytes()
 
 
+def artifacts() -> str:
+    """Where pictures of the page are kept; empty if they are not wanted."""
+    found = os.environ.get("CHARGEBACK_ARTIFACTS")
+    return "" if found is None else str(Path(found).absolute())
+
+
 @pytest.mark.parametrize(
     "file", ["access", "answers", "categories", "journeys", "pages", "states", EVERYDAY, EVERY_STATE]
 )
@@ -63,11 +69,10 @@ def test_the_page_works_in_a_browser(file: str) -> None:
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     with served(create_app(services_for())) as address:
-        pictures = os.environ.get("CHARGEBACK_ARTIFACTS")
         node(
             "--test",
             f"tests/browser/{file}.test.ts",
             BASE=f"{address}/ui/",
             CHROMIUM=CHROMIUM,
-            ARTIFACTS="" if pictures is None else str(Path(pictures).absolute()),
+            ARTIFACTS=artifacts(),
         )

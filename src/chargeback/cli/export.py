@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.export_focus import FocusVersion, Split, billed_days, write_focus
+from chargeback.cli.export_focus import FocusVersion, Split, billed_days, write_focus, write_own_statements
 from chargeback.cli.options import (
     DAY,
     DAY_FORMATS,
@@ -243,6 +243,8 @@ def _focus(
 
         try:
             yield from write_focus(source, to, layout, period, _of_month)
+            if layout.version == FocusVersion.V1_4 and posted.books.start is not None:
+                yield from write_own_statements(view, posted, to)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--basis") from None
 

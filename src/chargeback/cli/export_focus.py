@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from chargeback.model.accounting import AccountingPeriod
     from chargeback.reports.focus.columns import FocusLayout
     from chargeback.reports.focus.file import FocusSource
+    from chargeback.reports.tenant_view import TenantView
+    from chargeback.store.queries.posted import PostedReader
 
 
 class FocusVersion(StrEnum):
@@ -65,6 +67,36 @@ def write_focus(
         folder.write_metadata(metadata)
         yield f"{path}: {span.start} to {span.end - ONE_DAY}"
     yield f"{to / 'metadata'}: what the files are, and which days are complete"
+
+
+def write_own_statements(tenant: TenantView, posted: PostedReader, to: Path) -> Iterator[str]:
+    """Write our own months and statements, the datasets *Billing Period* and *Invoice Detail*, as CSV files; yield a
+    line about each.
+
+    Raises:
+        EmitterError: a file cannot be written.
+        QueryTimeout: the query was cancelled.
+        StorageError: the storage cannot be read.
+    """
+    from chargeback.emitters.files import write_whole
+    from chargeback.reports.closing.focus_invoices import (
+        FocusBillingPeriod,
+        FocusInvoiceDetail,
+        billing_periods,
+        focus_csv_text,
+        invoice_details,
+    )
+    from chargeback.reports.closing.preview import groupings
+
+    by = groupings(tenant, posted)[0]
+    months, lines = billing_periods(tenant, posted), invoice_details(tenant, posted, by)
+    texts = {
+        "billing-periods.csv": focus_csv_text(months, FocusBillingPeriod),
+        "invoice-details.csv": focus_csv_text(lines, FocusInvoiceDetail),
+    }
+    for name, text in texts.items():
+        write_whole(to / name, [text.encode()], lambda: None)
+        yield f"{to / name}: our own {'months' if name.startswith('billing') else f'statements, by {by}'}"
 
 
 def billed_days(source: FocusSource, period: tuple[date, date]) -> list[date]:

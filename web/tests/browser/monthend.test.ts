@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { ClosingPreview, Month, Months } from "../../src/api/shapes";
 import { read } from "../../src/money/money.ts";
+import { pictures } from "./picture.ts";
 import { ask, exact } from "./service.ts";
 import { BASE, close, findings, leave, visit } from "./world.ts";
 
@@ -29,6 +30,8 @@ test("a month is closed with what is in the way accepted, shows its receipt, and
   const found = await visit(`acme/month-end/${period}`);
   const { page } = found;
   const button = page.getByRole("button", { name: /^Close / });
+  await button.waitFor();
+  await pictures(page, "month-end");
   const says = (await button.textContent()) ?? "";
   const written = new Intl.NumberFormat("en-US", { style: "currency", currency: preview.currency });
   assert.ok(says.includes(written.format(preview.totals.posted as `${number}`)), says);
@@ -57,6 +60,7 @@ test("a month is closed with what is in the way accepted, shows its receipt, and
     rows.map((row) => [row.querySelector("td")?.textContent, row.querySelector(".num")?.getAttribute("title")]),
   );
   const booked = read(closed.totals.regular);
+  await pictures(page, "month-end-closed");
   assert.deepEqual(shown, [
     ["payments", exact(-booked)],
     ["research", exact(booked)],

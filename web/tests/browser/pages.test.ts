@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
-import { withPalette } from "./picture.ts";
+import { ARTIFACTS, picture, still } from "./picture.ts";
 import { type Answers, as, close, findings, overflow, reader, WITH_CATEGORY, world } from "./world.ts";
 
 const PAGES: Record<string, string> = {
@@ -32,7 +30,6 @@ const ANSWERS: Record<string, Answers> = {
   categories: WITH_CATEGORY,
   part: as(reader(["read", "export"], { "category:business_unit": ["commerce"] }, { groups: ["unit-commerce"] })),
 };
-const ARTIFACTS = process.env.ARTIFACTS;
 /** How each page is looked at, one after the other. Colours move nothing: the dark is for contrast and for pictures. */
 const LOOKS = [
   ["light", 1440],
@@ -43,11 +40,7 @@ const LOOKS = [
   ...(ARTIFACTS ? ([["dark", 360]] as const) : []),
 ] as const;
 
-/** The pictures of the documentation end here, where a reader knows what the rest looks like. */
-const MOST_HEIGHT = 1700;
-
 after(close);
-if (ARTIFACTS) mkdirSync(ARTIFACTS, { recursive: true });
 
 for (const [name, path] of Object.entries(PAGES))
   test(`${name} is accessible, fits every width and asks nobody else, in light and dark`, async () => {
@@ -62,26 +55,9 @@ for (const [name, path] of Object.entries(PAGES))
       if (width === 1440) assert.deepEqual(await findings(page, "contrast"), [], colorScheme);
       if (colorScheme === "light" && [1440, 320].includes(width))
         assert.deepEqual(await findings(page), [], `${width} px`);
-      if (ARTIFACTS && [1440, 360].includes(width)) await picture(page, `${name}-${colorScheme}-${width}.png`);
+      if ([1440, 360].includes(width)) await picture(page, `${name}-${colorScheme}-${width}.png`);
       await page.keyboard.press("Escape");
     }
     assert.deepEqual(complaints, []);
     await leave();
   });
-
-/** Wait until nothing moves: also without motion, colours change in a frame of their own, parents before children. */
-async function still(page: Page): Promise<void> {
-  await page.evaluate(async () => {
-    do await new Promise(requestAnimationFrame);
-    while (document.getAnimations().length);
-  });
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  const size = await page.evaluate(() => ({
-    width: document.documentElement.clientWidth,
-    height: document.documentElement.scrollHeight,
-  }));
-  const clip = { x: 0, y: 0, ...size, height: Math.min(size.height, MOST_HEIGHT) };
-  writeFileSync(`${ARTIFACTS}/${name}`, withPalette(await page.screenshot({ fullPage: true, clip })));
-}

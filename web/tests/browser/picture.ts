@@ -1,5 +1,47 @@
 /** Pictures of the page that are small enough to keep: PNG with a palette of at most 256 colours. */
+import { mkdirSync, writeFileSync } from "node:fs";
 import { crc32, deflateSync, inflateSync } from "node:zlib";
+import type { Page } from "playwright-core";
+
+/** Where pictures are kept, if they are wanted. */
+export const ARTIFACTS = process.env.ARTIFACTS;
+/** The pictures of the documentation end here, where a reader knows what the rest looks like. */
+const MOST_HEIGHT = 1700;
+
+/** Wait until nothing moves: also without motion, colours change in a frame of their own, parents before children. */
+export async function still(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    do await new Promise(requestAnimationFrame);
+    while (document.getAnimations().length);
+  });
+}
+
+/** Keeps a picture of the page as it is. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (!ARTIFACTS) return;
+  mkdirSync(ARTIFACTS, { recursive: true });
+  const size = await page.evaluate(() => ({
+    width: document.documentElement.clientWidth,
+    height: document.documentElement.scrollHeight,
+  }));
+  const clip = { x: 0, y: 0, ...size, height: Math.min(size.height, MOST_HEIGHT) };
+  writeFileSync(`${ARTIFACTS}/${name}`, withPalette(await page.screenshot({ fullPage: true, clip })));
+}
+
+/** Keeps pictures of it at two widths, in light and dark. */
+export async function pictures(page: Page, name: string): Promise<void> {
+  if (!ARTIFACTS) return;
+  const before = page.viewportSize();
+  for (const colorScheme of ["light", "dark"] as const)
+    for (const width of [1440, 360]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await still(page);
+      await picture(page, `${name}-${colorScheme}-${width}.png`);
+    }
+  await page.emulateMedia({ colorScheme: "light" });
+  if (before) await page.setViewportSize(before);
+}
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MOST_COLOURS = 256;
@@ -12,7 +54,7 @@ interface Pixels {
 }
 
 /** The same picture with a palette. */
-export function withPalette(png: Buffer): Buffer {
+function withPalette(png: Buffer): Buffer {
   const { width, height, colours } = decode(png);
   const counts = new Map<number, number>();
   for (const colour of colours) counts.set(colour, (counts.get(colour) ?? 0) + 1);
