@@ -20,7 +20,7 @@ from benchmarks.backfill import backfill
 from benchmarks.bill import bill
 from benchmarks.calculation import calculation
 from benchmarks.categories import resolving, sums_by_category
-from benchmarks.closing import months
+from benchmarks.closing import months, whole_month
 from benchmarks.copies import copies
 from benchmarks.dashboard import dashboard
 from benchmarks.fleet import fleet
@@ -31,7 +31,7 @@ from benchmarks.reference.star import Star
 from benchmarks.scopes import scopes
 from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
-from benchmarks.shapes import HUGE, LARGE, MIDDLE, USUAL
+from benchmarks.shapes import HUGE, LARGE, MIDDLE, MONTH, USUAL
 from benchmarks.sums import sums
 from benchmarks.tenants import Generated, generated
 from benchmarks.topics import overlay
@@ -141,16 +141,7 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
         with serving([tenant], scratch / "served") as service:
             yield from _served(service, [tenant], wanted, data, scratch, quick=True)
         return
-    if _FLEET in wanted:
-        yield from fleet(scratch, tenants=given.tenants, postgres=given.postgres)
-    if "calculate" in wanted:
-        yield from calculation(quick=given.quick)
-    if "topics" in wanted:
-        yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
-    if "bill" in wanted:
-        yield from bill(scratch, rows=10**6 if given.quick else 10**7)
-    if "categories" in wanted:
-        yield from resolving(quick=given.quick)
+    yield from _alone(given, wanted, data, scratch)
     if wanted.intersection(_OF_TENANTS):
         tenants = [generated(shape, data) for shape in ((USUAL,) if given.quick else (USUAL, MIDDLE, LARGE))]
         for tenant in tenants:
@@ -167,6 +158,22 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
     if "backfill" in wanted:
         for topics in (False,) if given.quick else (False, True):
             yield from backfill(scratch, days=20 if given.quick else 200, topics=topics)
+
+
+def _alone(given: argparse.Namespace, wanted: set[str], data: Path, scratch: Path) -> Iterator[Figure]:
+    """Measure what needs none of the usual tenants."""
+    if _FLEET in wanted:
+        yield from fleet(scratch, tenants=given.tenants, postgres=given.postgres)
+    if "calculate" in wanted:
+        yield from calculation(quick=given.quick)
+    if "topics" in wanted:
+        yield from overlay(scratch, clusters=5 if given.quick else 50, days=3)
+    if "bill" in wanted:
+        yield from bill(scratch, rows=10**6 if given.quick else 10**7)
+    if "categories" in wanted:
+        yield from resolving(quick=given.quick)
+    if "closing" in wanted and not given.quick:
+        yield from whole_month(generated(MONTH, data), scratch)
 
 
 def _size(tenant: Generated) -> Figure:

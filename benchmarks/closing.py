@@ -77,6 +77,23 @@ def months(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure
                 yield Figure(name, f"posted by {by}, a month", taken, "ms", reference=plain, note=note)
 
 
+def whole_month(tenant: Generated, scratch: Path) -> Iterator[Figure]:
+    """Close the only whole month of a tenant, by identities.
+
+    Raises:
+        RuntimeError: it could not be closed.
+    """
+    name = f"closing, {tenant.shape.name}"
+    facts = _linked(tenant.facts, scratch / f"closing-{tenant.shape.name}")
+    database = scratch / f"closing-{tenant.shape.name}.db"
+    with closing(opened(tenant, database, facts)) as store:
+        rows = sum(file.rows for file in store.facts.snapshot(CHARGEBACKS_TABLE).within(_FIRST.days))
+    seconds, peak, values = _close_apart(tenant, database, facts, _FIRST)
+    note = f"{rows:,} rows, {values:,} statements"
+    yield Figure(name, "close a month, by identity", seconds, "s", note=note)
+    yield Figure(name, "peak memory", peak, "MiB")
+
+
 def _linked(facts: Path, folder: Path) -> Path:
     """Return a folder that has the tables of another one, and documents of its own."""
     folder.mkdir()

@@ -65,6 +65,8 @@ class Shape:
 USUAL: Final = Shape("usual", identities=80, clusters=10, members=25, topics=30)
 MIDDLE: Final = Shape("middle", identities=800, clusters=12, members=88, topics=100)
 LARGE: Final = Shape("large", identities=5_000, clusters=20, members=250, resources=100_000, topics=200)
+#: A month of ten million rows, and the two days before it: a thousand statements to close it with.
+MONTH: Final = Shape("month", identities=1_000, clusters=46, members=1_000, days=33)
 #: A hundred million rows; see ``--huge``.
 HUGE: Final = Shape("huge", identities=20_000, clusters=60, members=1_200, days=180)
 #: One day of a million rows, for the calculation alone.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import httpx
@@ -16,9 +17,20 @@ from sqlalchemy import update
 
 from chargeback.config.closing import ClosingProfile
 from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.days import utc_now
+from chargeback.model.inventory import Identity
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.closing.check import check_closings
+from chargeback.store.backup import back_up, restore
+from chargeback.store.control.catalogue import end_days
+from chargeback.store.control.closings import read_books
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.control.lease import LeaseOwner
+from chargeback.store.control.retention import delete_days
 from chargeback.store.control.schema import closings
+from chargeback.store.facts.tables import DAY_TABLES
+from chargeback.store.facts.upkeep import LEFTOVER_AGE, remove_unnamed
+from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
 from tests.support.clock import FixedClock
 from tests.support.months import Months, months
@@ -110,6 +122,48 @@ def test_a_month_is_closed_and_its_documents_stay(tenant: Months, client: httpx.
         ("clearing", None, "0.00"),
     ]
     assert (journal["debit"], journal["credit"]) == ("21.25", "21.25")
+
+
+def test_documents_outlive_their_days_and_come_back_from_a_backup(
+    tenant: Months, client: httpx.Client, tmp_path: Path
+) -> None:
+    """Renamed identities, days past retention whose files are gone, and a restored storage: the same bytes."""
+    assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
+    assert client.post(f"{AUGUST}/seal", json={"reason": "Audited"}).status_code == 200
+    asked = {"period": "2026-08", "by": "identity_id"}
+    paths = [("statements", asked), ("statements.csv", asked)]
+    paths += [(f"statement{form}", asked | {"value": "sa-1"}) for form in ("", ".html", ".csv")]
+    paths += [("periods/2026-08/journal", {"by": "identity_id", "format": form}) for form in ("json", "csv")]
+
+    def documents(served: httpx.Client) -> list[bytes]:
+        answers = [served.get(f"{ACME}/{path}", params=params) for path, params in paths]
+        assert {each.status_code for each in answers} == {200}
+        return [each.content for each in answers]
+
+    before, store, september = documents(client), tenant.store, date(2026, 9, 1)
+    lease = store.acquire(LeaseOwner.this_process())
+    with store.facts.commit(lease, utc_now) as (connection, at):
+        ensure_known(connection, at, charged=[Identity("sa-1", "service_account", display_name="Renamed")])
+        delete_days(connection, september)
+        end_days(connection, DAY_TABLES, september, at, read_books(connection).pins())
+    lease.release()
+    remove_unnamed(store.facts, utc_now() + 2 * LEFTOVER_AGE)
+    assert documents(client) == before
+    made = back_up(store, f"sqlite:///{tmp_path}/acme/control.db", tmp_path / "backups")
+    address = f"sqlite:///{tmp_path}/restored.db"
+    facts = tmp_path / "restored"
+    with closing(
+        TenantStore.open(
+            tenant_name="acme",
+            tenant_id=store.tenant_id,
+            ecosystem=store.ecosystem,
+            connection_string=address,
+            facts=facts,
+        )
+    ) as other:
+        restore(made, other, address)
+        for served in serving(replace(tenant, store=other)):
+            assert documents(served) == before
 
 
 def test_a_change_that_moves_closed_amounts_is_refused_or_posted(tenant: Months, client: httpx.Client) -> None:
