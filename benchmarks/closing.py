@@ -22,7 +22,7 @@ from chargeback.config.closing import ClosingProfile
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import DayRange, start_of_day, utc_now
 from chargeback.reports.closing.close import ClosingOrder, close
-from chargeback.reports.closing.documents import STATEMENT
+from chargeback.reports.closing.sealing import STATEMENT
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.catalogue import NewContent, NewFile, every_file, instant_of_change, replace_days
 from chargeback.store.control.closings import read_receipts

@@ -19,7 +19,8 @@ from chargeback.model.billing import BillingLine, line_ids
 from chargeback.model.currency import Rates
 from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity, Resource
-from chargeback.reports.closing.close import Closed, ClosingOrder, close, reopen, seal
+from chargeback.reports.closing.close import Closed, ClosingOrder, close, reopen
+from chargeback.reports.closing.sealing import seal
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import tags
 from chargeback.store.control.catalogue import instant_of_change

@@ -160,7 +160,7 @@ def reopen(tenant: OneTenant, period: _Period, reason: _Reason, config: ConfigOp
 def seal(tenant: OneTenant, period: _Period, reason: _Reason, config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Seal a closed month. It cannot be reopened, and what is learned of it later is not posted."""
     from chargeback.model.days import utc_now
-    from chargeback.reports.closing.close import seal as seal_month
+    from chargeback.reports.closing.sealing import seal as seal_month
     from chargeback.store.control.audit import COMMAND_LINE
 
     with opened(one_tenant(config, tenant)) as (view, _, _):

@@ -13,18 +13,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chargeback.config.emitters import ConfiguredEmitter
 from chargeback.emitters.contract import Emitter, Period
 from chargeback.errors import ChargebackError, LeaseLost, PluginError, Stopped
 from chargeback.model.accounting import AccountingPeriod
-from chargeback.pipeline.emit_facts import StoredFacts, facts_for
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.store.control import days as day_states
 from chargeback.store.control.closings import Books, read_books
 from chargeback.store.control.emissions import Emission, EmissionState, read_emissions, save_emission
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+
+if TYPE_CHECKING:
+    from chargeback.pipeline.emit_facts import StoredFacts
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +49,9 @@ def emit(run: RunContext) -> None:
     stage.total = sum(len(periods) for _, periods in due)
     if not stage.total:
         return
+    # What reads facts for emitters is loaded when there is something to emit.
+    from chargeback.pipeline.emit_facts import facts_for
+
     run.enter(Stage.EMITTING, total=stage.total)
     with facts_for(run) as facts:
         for emitter, periods in due:

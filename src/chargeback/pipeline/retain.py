@@ -14,9 +14,7 @@ from chargeback.errors import LeaseLost, StorageError
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
-from chargeback.reports.closing.close import Documents, seal_in
-from chargeback.reports.closing.documents import names_of_everything
-from chargeback.reports.closing.preview import RETENTION_MARGIN
+from chargeback.reports.closing.sealing import RETENTION_MARGIN, Documents, names_of_everything, seal_in
 from chargeback.store.control import audit, events
 from chargeback.store.control import days as day_states
 from chargeback.store.control.catalogue import (

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from psycopg.conninfo import make_conninfo
 from sqlalchemy.engine import URL
 
 from chargeback.config.storage import POSTGRESQL_SECRETS
@@ -32,6 +31,8 @@ def run_client(url: URL, program: str, *arguments: str) -> None:
     Raises:
         StorageError: the program is not installed, or failed.
     """
+    from psycopg.conninfo import make_conninfo
+
     parameters = connection_parameters(url)
     secrets = {name: parameters.pop(name) for name in POSTGRESQL_SECRETS & parameters.keys()}
     try:

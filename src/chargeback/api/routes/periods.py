@@ -24,7 +24,7 @@ from chargeback.errors import AdjustmentInvalid, PeriodRefused
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.closing.adjusting import adjust, check_adjustment, end, reverse
-from chargeback.reports.closing.close import ClosingOrder, close, reopen, seal
+from chargeback.reports.closing.close import ClosingOrder, close, reopen
 from chargeback.reports.closing.preview import (
     ClosingPreview,
     PeriodItem,
@@ -33,6 +33,7 @@ from chargeback.reports.closing.preview import (
     list_periods,
     prepare,
 )
+from chargeback.reports.closing.sealing import seal
 from chargeback.store.control.adjustments import Adjustment, AdjustmentKind, adjustments_of, read_adjustments
 from chargeback.store.control.adjustments import NewAdjustment as NewOne
 from chargeback.store.control.catalogue import touch

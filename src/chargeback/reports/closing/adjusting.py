@@ -8,7 +8,7 @@ from chargeback.errors import AdjustmentInvalid, PeriodRefused
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.cents import minor_places
 from chargeback.model.days import Clock
-from chargeback.reports.closing.close import Writing
+from chargeback.reports.closing.sealing import Writing
 from chargeback.store.control.adjustments import (
     Adjustment,
     NewAdjustment,

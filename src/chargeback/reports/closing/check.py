@@ -10,7 +10,7 @@ from typing import Any
 
 from chargeback.errors import HistoryGone, StorageError
 from chargeback.model.money import render
-from chargeback.reports.closing.documents import STATEMENT, STATEMENTS
+from chargeback.reports.closing.sealing import STATEMENT, STATEMENTS
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import ClosedPeriod, digest_of, read_receipts, read_signatures
 from chargeback.store.queries.datasets import CHARGEBACKS

@@ -1,4 +1,4 @@
-"""Closing, reopening and sealing months: each is one transaction, and leaves a receipt.
+"""Closing and reopening months: each is one transaction, and leaves a receipt.
 
 What is closed is calculated before the transaction, which then checks that nothing has changed since. Documents lie
 under names that hold their digests: if the transaction fails, nothing names them.
@@ -7,7 +7,7 @@ under names that hold their digests: if the transaction fails, nothing names the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,14 +15,15 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from chargeback.errors import HistoryGone, PeriodBlocked, PeriodRefused, PreviewStale, StorageError
+from chargeback.errors import HistoryGone, PeriodBlocked, PeriodRefused, PreviewStale
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import Clock, render_instant
 from chargeback.model.money import render
 from chargeback.recompute.verify import verify
-from chargeback.reports.closing.documents import Document, documents_of, names_of_everything
+from chargeback.reports.closing.documents import documents_of
 from chargeback.reports.closing.preview import Blocker, ClosingPreview, PostedGrouping, Prepared, prepare
 from chargeback.reports.closing.reach import MovedAmount, moved_between
+from chargeback.reports.closing.sealing import Document, Writing, event_of, names_of_everything, writing_documents
 from chargeback.reports.focus.file import FocusSource, focus_lookups
 from chargeback.reports.statements.posted import as_closed
 from chargeback.reports.tenant_view import TenantView
@@ -31,15 +32,13 @@ from chargeback.store.control.audit import (
     PERIOD_CLOSED,
     PERIOD_REOPENED,
     PERIOD_REQUESTED,
-    PERIOD_SEALED,
     AuditEntry,
     record,
 )
-from chargeback.store.control.catalogue import NewFile, add, every_file, lock_tenant
+from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.closings import (
     CLOSED,
     REOPENED,
-    SEALED,
     Books,
     Closing,
     ClosingRequest,
@@ -53,9 +52,6 @@ from chargeback.store.control.closings import (
     times_closed,
 )
 from chargeback.store.control.events import Event, add_events
-from chargeback.store.facts.errors import translate_file_errors
-from chargeback.store.facts.places import Place
-from chargeback.store.queries.pinned import DOCUMENTS, NAMES
 from chargeback.store.queries.posted import PostedReader
 
 #: How long a second person can confirm a request.
@@ -65,8 +61,6 @@ _TRIES: Final = 3
 
 #: Opens a reader of what was posted, as of now.
 OpenPosted = Callable[[], AbstractContextManager[PostedReader]]
-#: Opens a connection that writes in one durable transaction.
-Writing = Callable[[], AbstractContextManager[Connection]]
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,7 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
             prepared = prepare(tenant, reader, order.period, now())
             _check(tenant, reader, prepared.answer, order)
             lookups = focus_lookups(FocusSource.of(tenant, reader), reader, order.period)
-        with _documents(tenant) as documents, writing() as connection:
+        with writing_documents(tenant) as documents, writing() as connection:
             lock_tenant(connection)
             if (known := _same_order(connection, order)) is not None:
                 return Closed(known)
@@ -174,59 +168,10 @@ def reopen(
         content = {"at": render_instant(at), "by": who, "reason": reason, "digest": None}
         key = tenant.closing.signing_key
         entry = add_closing(connection, period, REOPENED, at, content, signing_key=key)
-        add_events(connection, [_event_of(events.PERIOD_REOPENED, entry)], at)
+        add_events(connection, [event_of(events.PERIOD_REOPENED, entry)], at)
         after = {"n": entry.n, "reason": reason}
         record(connection, who, [AuditEntry(PERIOD_REOPENED, f"period/{period.id}", None, after)])
     tenant.whole_store.facts.changed()
-    return entry
-
-
-def seal(tenant: TenantView, writing: Writing, period: AccountingPeriod, who: str, reason: str, now: Clock) -> Closing:
-    """Seal a closed month: it cannot be reopened any more, and what is learned of it later is not posted.
-
-    Raises:
-        PeriodRefused: it is not closed, or sealed already.
-        StorageError: the tenant's storage cannot be written.
-    """
-    with tenant.store.control.read() as connection:
-        names = names_of_everything(connection)
-    with _documents(tenant) as documents, writing() as connection:
-        lock_tenant(connection)
-        found = read_books(connection).find(period)
-        if found is None:
-            raise PeriodRefused(f"{period.id} is not closed: close it first")
-        if found.seal is not None:
-            raise PeriodRefused(f"{period.id} is sealed already")
-        key = tenant.closing.signing_key
-        entry = seal_in(connection, documents, period, names, who=who, reason=reason, now=now(), signing_key=key)
-    tenant.whole_store.facts.changed()
-    return entry
-
-
-def seal_in(
-    connection: Connection,
-    documents: Documents,
-    period: AccountingPeriod,
-    names: str,
-    *,
-    who: str,
-    reason: str,
-    now: datetime,
-    signing_key: bytes | None,
-) -> Closing:
-    """Seal a closed month in a transaction; ``names`` are the display names, which the document of the seal has.
-
-    Raises:
-        StorageError: the document cannot be written.
-    """
-    document = Document(NAMES, None, names)
-    at = instant_of_closing(connection, now)
-    documents.write(connection, [document], at)
-    content = {"at": render_instant(at), "by": who, "reason": reason, "documents": document.named(), "digest": None}
-    digest = document.sha256
-    entry = add_closing(connection, period, SEALED, at, content, names_digest=digest, signing_key=signing_key)
-    add_events(connection, [_event_of(events.PERIOD_SEALED, entry)], at)
-    record(connection, who, [AuditEntry(PERIOD_SEALED, f"period/{period.id}", None, {"n": entry.n, "reason": reason})])
     return entry
 
 
@@ -333,19 +278,13 @@ def _request(
     return new
 
 
-def _event_of(kind: str, entry: Closing, **more: object) -> Event:
-    subject = f"period/{entry.period.id}"
-    body = {"period_id": entry.period.id, "n": entry.n, "receipt_digest": entry.digest, **more}
-    return Event(kind, subject, body, f"{kind}/{entry.n}")
-
-
 def _events_of(entry: Closing, booked: ClosingPreview) -> Iterator[Event]:
     """Yield that a month was closed, and which corrections of earlier months are final with it."""
     amount, currency = render(booked.totals.posted), booked.currency
-    yield _event_of(events.PERIOD_CLOSED, entry, posted=amount, currency=currency)
+    yield event_of(events.PERIOD_CLOSED, entry, posted=amount, currency=currency)
     for each in booked.corrections:
         more = {"charge_period": each.period_id, "amount": render(each.amount), "currency": currency}
-        event = _event_of(events.CORRECTION_POSTED, entry, **more)
+        event = event_of(events.CORRECTION_POSTED, entry, **more)
         yield replace(event, dedupe_key=f"{event.dedupe_key}/{each.period_id}")
 
 
@@ -361,52 +300,6 @@ def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:
     if known is not None and known.period != order.period:
         raise PeriodRefused(f"this idempotency_key has closed {known.period.id}; use another one")
     return known
-
-
-class Documents:
-    """The documents that a transaction writes among the facts."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._written: list[str] = []
-
-    def write(self, connection: Connection, documents: Sequence[Document], at: datetime) -> None:
-        """Write documents, and name them as from an instant on.
-
-        Raises:
-            StorageError: one cannot be written.
-        """
-        files = []
-        known = {each.path for each in every_file(connection, kept_only=True)}
-        for each in documents:
-            content = each.text.encode()
-            if each.path not in known:
-                with translate_file_errors(DOCUMENTS):
-                    self._place.put(each.path, content)
-                self._written.append(each.path)
-            files.append(NewFile(each.path, 0, len(content)))
-        add(connection, [(DOCUMENTS, None, file) for file in files], at)
-
-    def discard(self, connection: Connection) -> None:
-        """Delete what was written and is named by nothing, in a transaction in which nobody else writes. What stays for
-        some reason, upkeep removes."""
-        named = {each.path for each in every_file(connection)} if self._written else set()
-        for path in set(self._written) - named:
-            with suppress(OSError):
-                self._place.delete(path)
-
-
-@contextmanager
-def _documents(tenant: TenantView) -> Iterator[Documents]:
-    """Write documents in a transaction inside; if it fails, nothing is left of them."""
-    documents = Documents(tenant.whole_store.facts.place)
-    try:
-        yield documents
-    except BaseException:
-        with suppress(StorageError), tenant.store.control.write() as connection:
-            lock_tenant(connection)
-            documents.discard(connection)
-        raise
 
 
 def _receipt(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection
 
 from chargeback.config.journal import JournalProfile
+from chargeback.reports.closing.sealing import JOURNAL, STATEMENTS, Document
 from chargeback.reports.focus.lookups import Lookups
 from chargeback.reports.statements.content import (
     JournalAnswer,
@@ -24,44 +24,9 @@ from chargeback.reports.statements.content import (
     StatementTieOut,
 )
 from chargeback.reports.statements.journal import journal_of
-from chargeback.store.control.closings import ClosedPeriod, canonical, digest_of
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import every_name
+from chargeback.store.control.closings import ClosedPeriod, canonical
 from chargeback.store.facts.places import Place
-from chargeback.store.queries.pinned import FOCUS, NAMES, digest_of_kept, document_path, read_document
-
-STATEMENTS: Final = "statements"
-JOURNAL: Final = "journal"
-#: One line of the statements.
-STATEMENT: Final = "statement"
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document: what it is, by what its statements are made, and its text."""
-
-    kind: str
-    by: str | None
-    text: str
-
-    @property
-    def sha256(self) -> str:
-        """Its digest."""
-        return digest_of(self.text)
-
-    @property
-    def path(self) -> str:
-        """Where it lies among the facts."""
-        return document_path(self.kind, self.sha256)
-
-    def named(self) -> list[dict[str, Any]]:
-        """Return what the receipt says of it, and of each of its statements."""
-        found = [{"kind": self.kind, "by": self.by, "value": None, "sha256": self.sha256}]
-        if self.kind == STATEMENTS:
-            for line in self.text.split("\n")[1:]:
-                value = json.loads(line)["recipient"]["value"]
-                found.append({"kind": STATEMENT, "by": self.by, "value": value, "sha256": digest_of(line)})
-        return found
+from chargeback.store.queries.pinned import FOCUS, NAMES, digest_of_kept, read_document
 
 
 def documents_of(found: Iterable[Statements], profile: JournalProfile, names: str, lookups: Lookups) -> list[Document]:
@@ -81,11 +46,6 @@ def documents_of(found: Iterable[Statements], profile: JournalProfile, names: st
         documents.append(Document(STATEMENTS, by, "\n".join([canonical(first), *lines])))
         documents.append(Document(JOURNAL, by, canonical(journal_of(each, profile).model_dump(mode="json"))))
     return documents
-
-
-def names_of_everything(connection: Connection) -> str:
-    """Return the display names of all identities and resources."""
-    return canonical({each.entity_type: every_name(connection, each) for each in (IDENTITIES, RESOURCES)})
 
 
 def kept_statements(place: Place, connection: Connection, closed: ClosedPeriod, by: str) -> Statements | None:

@@ -16,6 +16,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 from chargeback.model.money import difference, render, total
 from chargeback.reports.answers import Instant, ResponseModel, Sum, left_out
+from chargeback.reports.closing.sealing import RETENTION_MARGIN
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, ReconciledDay, reconcile, states_seen
 from chargeback.reports.statements.content import Cents, Statements
 from chargeback.reports.statements.posted import compile_posted
@@ -36,8 +37,6 @@ from chargeback.store.queries.sums import sums_by
 
 #: How long after its end a month may still be changed by what arrives late.
 SETTLING: Final = timedelta(hours=72)
-#: How many days more than are gathered again must be kept, so that retention never takes what may still change.
-RETENTION_MARGIN: Final = 31
 
 PeriodState = Literal["accruing", "settling", "blocked", "ready", "closed", "sealed"]
 ACCRUING: Final = "accruing"

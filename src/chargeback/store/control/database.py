@@ -58,7 +58,7 @@ from chargeback.store.clocks import ClockReading, read_clock
 from chargeback.store.control import schema
 from chargeback.store.control.immutable_file import ImmutableSqliteFile
 from chargeback.store.control.pools import ConnectionPool, SharedPools
-from chargeback.store.control.server import USUAL_LIMITS, LimitedConnection, ServerLimits
+from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
 from chargeback.store.ownership import StorageOwner
 
 _LOCK_TIMEOUT_SECONDS = 30
@@ -406,6 +406,9 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
             pool_size=_KEPT_CONNECTIONS,
             connect_args=limits.connect_args(options_of(url)),
         )
+
+        # The driver is loaded by whoever has a server.
+        from chargeback.store.control.server_connection import LimitedConnection
 
         @event.listens_for(engine, "do_connect")
         def _connect(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> LimitedConnection:
