@@ -70,12 +70,10 @@ class ClosedPeriod:
 
 @dataclass(frozen=True, slots=True)
 class KnownMonth:
-    """A month as it was known ``at`` an instant (None: as it is known at the end of the books) with the sign that it
-    has in a sum."""
+    """A month as it was known ``at`` an instant (None: as it is known at the end of the books)."""
 
     period: AccountingPeriod
     at: datetime | None
-    sign: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class Books:
         """
         if self.start is not None and posted < self.start:
             raise ValueError(f"should not be before {self.start.id}, the first month of the books")
-        return self._known(posted, self.closed_at(posted), 1)
+        return self._known(posted, self.closed_at(posted))
 
     def corrections(self, posted: AccountingPeriod) -> Iterator[tuple[KnownMonth, KnownMonth]]:
         """Yield what replaces what of each earlier month in the sum of a month: (after, before). Months of which
@@ -126,17 +124,17 @@ class Books:
         until, since = self.closed_at(posted), self.closed_at(posted.previous)
         period = self.start
         while period < posted:
-            after, before = self._known(period, until, 1), self._known(period, since, -1)
+            after, before = self._known(period, until), self._known(period, since)
             if after.at != before.at:
                 yield after, before
             period = period.next
 
-    def _known(self, period: AccountingPeriod, at: datetime | None, sign: int) -> KnownMonth:
+    def _known(self, period: AccountingPeriod, at: datetime | None) -> KnownMonth:
         """What was known of a month at an instant; of a sealed one nothing was learned afterwards."""
         found = self.find(period)
         if found is not None and found.sealed_at is not None and (at is None or found.sealed_at < at):
             at = found.sealed_at
-        return KnownMonth(period, at, sign)
+        return KnownMonth(period, at)
 
     def names_at(self, at: datetime) -> str | None:
         """Return the digest of the display names that an entry of an instant pinned; None if there is none."""

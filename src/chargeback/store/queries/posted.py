@@ -18,7 +18,9 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from chargeback.access.scope import CATEGORY, TAG, RowScope
 from chargeback.model.accounting import AccountingPeriod, periods_of
@@ -72,14 +74,17 @@ LEDGER: Final = "ledger"
 OpenPast = Callable[[datetime, RowScope | None], TenantReader]
 
 _SIDE: Final = "is_regular"
+_UTC: Final = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A part of what was posted to a month: what was known of another one, on all of its days or on some."""
+    """A part of what was posted to a month: what was known ``at`` an instant (None: at the end of the books) of whole
+    months, on all of their days or on some."""
 
     posted: AccountingPeriod
-    known: KnownMonth
+    within: DayRange
+    at: datetime | None
     entry: str
     days: frozenset[date] | None = None
 
@@ -87,14 +92,11 @@ class _Side:
     def is_regular(self) -> bool:
         return self.entry == REGULAR
 
+    @property
     def constants(self) -> dict[str, str]:
         """How the amounts were posted, by the names of the keys."""
-        return {
-            POSTED_PERIOD: self.posted.id,
-            CHARGE_PERIOD: self.known.period.id,
-            CHARGE_CLASS: REGULAR if self.is_regular else CORRECTION,
-            ENTRY: self.entry,
-        }
+        charge_class = REGULAR if self.is_regular else CORRECTION
+        return {POSTED_PERIOD: self.posted.id, CHARGE_CLASS: charge_class, ENTRY: self.entry}
 
 
 class PostedReader(TenantReader):
@@ -126,7 +128,7 @@ class PostedReader(TenantReader):
         self._open_past = open_past
         self._readers: dict[datetime, TenantReader] = {}
         self._by_month: dict[AccountingPeriod, Mapping[AccountingPeriod, Decimal]] = {}
-        self._changed: dict[tuple[AccountingPeriod, datetime, datetime | None], tuple[frozenset[date], bool]] = {}
+        self._changed: dict[tuple[DayRange, datetime, datetime | None], tuple[frozenset[date], bool]] = {}
 
     def _like_this(self, categories: CategoryLookup, scope: RowScope | None) -> TenantReader:
         return PostedReader(self._base._like_this(categories, scope), self.books, self._control, self._open_past)
@@ -148,18 +150,23 @@ class PostedReader(TenantReader):
     def changed_days(self, question: Sums | None, after: KnownMonth, before: KnownMonth) -> frozenset[date]:
         """Return the days of a month whose sums may differ between two instants; without a question, those whose rows,
         tags or cost categories may."""
-        if before.at is None:  # of what is known now nothing is later
+        return self._days_changed(question, after.period.days, before.at, after.at)
+
+    def _days_changed(
+        self, question: Sums | None, within: DayRange, since: datetime | None, until: datetime | None
+    ) -> frozenset[date]:
+        if since is None:  # of what is known now nothing is later
             return frozenset()
-        place = (after.period, before.at, after.at)
+        place = (within, since, until)
         if place not in self._changed:
             with self._control.read() as connection:
-                days = frozenset(days_changed(connection, after.period.days, before.at, after.at))
-                is_edited = tags.changed_between(connection, before.at, after.at)
-                is_edited = is_edited or cost_categories.changed_between(connection, before.at, after.at)
+                days = frozenset(days_changed(connection, within, since, until))
+                is_edited = tags.changed_between(connection, since, until)
+                is_edited = is_edited or cost_categories.changed_between(connection, since, until)
             self._changed[place] = days, is_edited or self._matches_names
         days, is_edited = self._changed[place]
         is_about_them = question is None or self._uses_entities(question)
-        return frozenset(after.period.days) if is_edited and is_about_them else days
+        return frozenset(within) if is_edited and is_about_them else days
 
     @cached_property
     def _matches_names(self) -> bool:
@@ -175,11 +182,15 @@ class PostedReader(TenantReader):
     def _sides(self, question: Sums, window: InstantRange, *, only_corrections: bool = False) -> Iterator[_Side]:
         for posted in periods_of(window):
             if not only_corrections:
-                yield _Side(posted, self.books.regular(posted), REGULAR)
-            for after, before in self.books.corrections(posted):
-                if days := self.changed_days(question, after, before):
-                    yield _Side(posted, after, REPLACEMENT, days)
-                    yield _Side(posted, before, REVERSAL, days)
+                yield _Side(posted, posted.days, self.books.regular(posted).at, REGULAR)
+            # Months that are known as of the same instants, as all are that are not sealed, are read together.
+            for (until, since), pairs in groupby(self.books.corrections(posted), lambda each: (each[0].at, each[1].at)):
+                months = [after.period for after, _ in pairs]
+                within = DayRange(months[0].start, months[-1].days.end)
+                if days := self._days_changed(question, within, since, until):
+                    some = None if len(days) == len(within) else days
+                    yield _Side(posted, within, until, REPLACEMENT, some)
+                    yield _Side(posted, within, since, REVERSAL, some)
 
     @property
     def of_days(self) -> TenantReader:
@@ -223,19 +234,21 @@ class PostedReader(TenantReader):
     def _posted(self, question: Sums, *, only_corrections: bool = False, style: str = NET) -> SumRelation:
         windows = question.periods or (question.selection.window,)
         facts = tuple(key for key in question.by if not isinstance(key, ByPosting | ByTime))
+        if ByPosting(CHARGE_PERIOD) in question.by and ByDay() not in facts:
+            facts = (*facts, ByTime("month", _UTC))
         asked = replace(question, by=facts, periods=())
         # An empty table first, so that there is one of the right types if no side has rows.
         first = periods_of(windows[0])[0]
         nothing = self._base.sums(replace(asked, selection=replace(question.selection, window=_NO_TIME)))
-        columns = _columns(question, _Side(first, KnownMonth(first, None, 1), REGULAR), 0, nothing)
+        columns = _columns(question, _Side(first, first.days, None, REGULAR), 0, nothing)
         table = nothing.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
         found = []
         for number, window in enumerate(windows):
             for side in self._sides(question, window, only_corrections=only_corrections):
-                known = self.known(side.known.at)
+                known = self.known(side.at)
                 if not _has_rows(known, question.dataset, side):
                     continue
-                selection = replace(question.selection, window=side.known.period.window)
+                selection = replace(question.selection, window=side.within.window)
                 sums = known.sums(replace(asked, selection=selection, days=side.days))
                 found += [] if sums.days is None else [sums.days]
                 sums.insert(table, f"SELECT {_columns(question, side, number, sums)} FROM sums")
@@ -367,14 +380,14 @@ def _posting(posted: AccountingPeriod, charged: AccountingPeriod, class_: str) -
 
 def _has_rows(known: TenantReader, dataset: Dataset, side: _Side) -> bool:
     """Return whether a dataset had rows on some of the days of a side."""
-    files = known.snapshot(dataset.table).within(side.known.period.days)
+    files = known.snapshot(dataset.table).within(side.within)
     return any(side.days is None or file.day in side.days for file in files)
 
 
 def _columns(question: Sums, side: _Side, number: int, sums: SumRelation) -> str:
     """Return the columns of a side, as SQL: its keys under the names that the question gives them, and its sums
     with their signs."""
-    constants = side.constants()
+    charged = "date" if ByDay() in question.by else "bucket"
     found = [f"{number} AS period"] if question.periods else []
     overall = of_side = 0
     for key in question.by:
@@ -387,13 +400,14 @@ def _columns(question: Sums, side: _Side, number: int, sums: SumRelation) -> str
                 found.append(f"DATE '{question.selection.window.start.date()}' AS bucket")
             case ByTime():
                 raise ValueError("what was posted has no other units of time than month and all")
-            case ByPosting():
-                found.append(f"{literal(constants[key.name])} AS d{overall}")
+            case ByPosting(name=name):
+                month = f"strftime({charged}, '%Y-%m')"
+                found.append(f"{month if name == CHARGE_PERIOD else literal(side.constants[name])} AS d{overall}")
                 overall += 1
             case _:
                 found.append(f"d{of_side} AS d{overall}")
                 overall, of_side = overall + 1, of_side + 1
-    sign = "-" if side.known.sign < 0 else ""
+    sign = "-" if side.entry == REVERSAL else ""
     found += [name if name in COUNTS else f"{sign}{name} AS {name}" for name in question.of]
     fine = [(f"{sign}{name}{FINE}" if sums.is_fine else "0::HUGEINT", name) for name in question.amounts]
     found += [f"{sql} AS {name}{FINE}" for sql, name in fine]
