@@ -111,7 +111,7 @@ function Listed({ found }: { found: Statements }) {
   return (
     <Card
       title={`Statements of ${month(found.start_date)}`}
-      note={`by ${dimension(found.by).toLowerCase()}, in ${found.currency}, provisional`}
+      note={`by ${dimension(found.by).toLowerCase()}, in ${found.currency}, ${found.status.toLowerCase()}`}
       action={<Files found={found} />}
     >
       <Table
