@@ -51,7 +51,7 @@ def run(
         ),
     ] = False,
     reason: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Why; needed with --restate-closed, kept in the audit log.")
+        str | None, typer.Option(metavar="WHY", help="Needed with --restate-closed, and kept in the audit log.")
     ] = None,
 ) -> None:
     """Run the pipeline once. Gather and calculate what is due, and show the progress."""
