@@ -88,7 +88,7 @@ def run(
 
 def _check_reach(tenant: Tenant, request: RunRequest) -> None:
     """Check that no day of a closed month is calculated again, or end with an error."""
-    from chargeback.errors import ReachesIntoClosed
+    from chargeback.errors import ReachesIntoClosed, StorageError
     from chargeback.reports.closing.reach import check_recalculation
     from chargeback.store.control.closings import read_books
     from chargeback.store.tenant import open_store
@@ -96,10 +96,14 @@ def _check_reach(tenant: Tenant, request: RunRequest) -> None:
     database = tenant.storage.database_file
     if database is not None and not database.exists():
         return
-    with closing(open_store(tenant)) as store, store.control.read() as connection:
-        books = read_books(connection)
     try:
+        with closing(open_store(tenant)) as store:
+            store.prepare()  # as the run does: the storage may be one of an earlier version
+            with store.control.read() as connection:
+                books = read_books(connection)
         check_recalculation(books, request, tenant.settings.currency)
+    except StorageError:
+        return  # the run says what is wrong with this one, and does the others
     except ReachesIntoClosed as error:
         text = error.message.replace("send restate_closed with a reason", "say --restate-closed and --reason")
         typer.echo(f"error: tenant {tenant.name}: {text}", err=True)
