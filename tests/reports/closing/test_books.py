@@ -174,6 +174,19 @@ def test_what_is_learned_of_a_sealed_month_is_not_posted(tenant: Months) -> None
     assert found == {(AUGUST.id,): Decimal(1), (SEPTEMBER.id,): Decimal(20)}
 
 
+def test_a_sealed_month_between_others_stays_out_of_their_corrections(tenant: Months) -> None:
+    """What is learned of the months around it is posted, and of it nothing."""
+    tenant.close(AUGUST)
+    tenant.close(SEPTEMBER)
+    tenant.seal(SEPTEMBER)
+    tenant.close(OCTOBER)
+    for day in tenant.days[::2]:  # the first day of each month
+        tenant.charge(day, sa_1="7", sa_2="4")
+    with tenant.books() as reader:
+        learned = reader.corrections_by_month(OCTOBER.next)
+    assert learned == {AUGUST: Decimal(1), OCTOBER: Decimal(1)}
+
+
 def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> None:
     """Each says what it is about."""
     order = ClosingOrder(AUGUST, "ann")

@@ -183,11 +183,13 @@ class PostedReader(TenantReader):
         for posted in periods_of(window):
             if not only_corrections:
                 yield _Side(posted, posted.days, self.books.regular(posted).at, REGULAR)
-            # Months that are known as of the same instants, as all are that are not sealed, are read together.
+            # Months that are known as of the same instants, as all are that are not sealed, are read together; those
+            # between them, of which nothing is posted any more, are not.
             for (until, since), pairs in groupby(self.books.corrections(posted), lambda each: (each[0].at, each[1].at)):
                 months = [after.period for after, _ in pairs]
                 within = DayRange(months[0].start, months[-1].days.end)
-                if days := self._days_changed(question, within, since, until):
+                changed = self._days_changed(question, within, since, until)
+                if days := frozenset(day for day in changed if AccountingPeriod.of(day) in months):
                     some = None if len(days) == len(within) else days
                     yield _Side(posted, within, until, REPLACEMENT, some)
                     yield _Side(posted, within, since, REVERSAL, some)
