@@ -3,8 +3,8 @@ fail as a seed says.
 
 After every step what is charged is what is billed, nothing that is named is missing, no number goes back, and what was
 answered as of an earlier instant, within runs too, is answered again with the same bytes. What nothing names is gone
-after the grace time, and a run in peace ends with every day calculated. In some histories months are closed and opened
-again: no receipt is lost, what was booked stays, and the books are the facts.
+after the grace time, and a run in peace ends with every day calculated. In some histories months are closed, opened
+again and sealed: no receipt is lost, what was booked stays, and the books are the facts.
 
 ``HISTORIES=sqlite:1234`` in the environment plays the history of a seed alone, and says what happens in it.
 """
@@ -48,6 +48,7 @@ from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.verify import verify
 from chargeback.reports.closing.check import check_closings
 from chargeback.reports.closing.close import ClosingOrder, close, reopen
+from chargeback.reports.closing.sealing import seal
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.backup import back_up, restore
 from chargeback.store.control import lease as leases
@@ -76,6 +77,7 @@ from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW
 from tests.support.databases import KINDS, migrated_database
 from tests.support.facts import catalogue_of
+from tests.support.months import amounts, learned
 from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
 HALF: Final = {"bytes_in": {("lkc-1", "sa-a"): 50, ("lkc-1", "sa-b"): 50}}
@@ -493,8 +495,8 @@ class History:
             minutes = self.chance.choice([-90, -5, 30, 24 * 60, 8 * 24 * 60])
             self.now += timedelta(minutes=minutes)
             self.told.append(f"the clock jumps {minutes} minutes")
-        kinds = [self._run, self._back_up, self._restore, self._keep_up, self._close, self._reopen]
-        done = self.chance.choices(kinds, [10, 1, 1, 1, *((8, 2) if self.closes else (0, 0))])[0]
+        kinds = [self._run, self._back_up, self._restore, self._keep_up, self._close, self._reopen, self._seal]
+        done = self.chance.choices(kinds, [10, 1, 1, 1, *((8, 2, 1) if self.closes else (0, 0, 0))])[0]
         self.faults.plan()
         what = self.faults.what
         self.told.append(f"{done.__name__} {what or 'in peace'}")
@@ -590,6 +592,19 @@ class History:
                 writing = partial(self.store.control.write, durable=True)
                 reopen(self._view(), writing, books.closed[-1].period, "test", "A history", self.tick)
 
+    def _seal(self) -> None:
+        """Seal a month that is closed."""
+        with self.store.control.read() as connection:
+            books = read_books(connection)
+        if books.closed:
+            with suppress(PeriodRefused):
+                period, writing = (
+                    self.chance.choice(books.closed).period,
+                    partial(self.store.control.write, durable=True),
+                )
+                seal(self._view(), writing, period, "test", "A history", self.tick)
+                self.told.append(f"{period.id} is sealed")
+
     def _view(self) -> TenantView:
         return TenantView.of(self.laboratory.tenant, self.store, AllocationRules())
 
@@ -612,14 +627,11 @@ class History:
             start = reader.books.start
             if start is None or self.known.given_up > DAYS[0]:
                 return
-            until = max(AccountingPeriod.of(self.now.date()), reader.books.first_open or start).next
-            everything = Selection.of_days(DayRange(start.start, until.start))
+            last = max(AccountingPeriod.of(self.now.date()), reader.books.first_open or start)
+            everything = Selection.of_days(DayRange(start.start, last.next.start))
             for by in ("identity_id", "tag:team"):
-                booked, known = (
-                    {key: amount for key, amount in sums_by(each, CHARGEBACKS, everything, (by,)).items() if amount}
-                    for each in (reader, reader.known(None))
-                )
-                assert booked == known, f"by {by}"
+                booked = amounts(sums_by(reader, CHARGEBACKS, everything, (by,)))
+                assert booked == learned(reader, everything, by), f"by {by}"
 
     def _keep_up(self) -> None:
         """Long after, only what is named is left."""

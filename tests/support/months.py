@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from chargeback.config.closing import ClosingProfile
-from chargeback.model.accounting import AccountingPeriod, periods_within
+from chargeback.model.accounting import AccountingPeriod, periods_of, periods_within
 from chargeback.model.billing import BillingLine, line_ids
 from chargeback.model.currency import Rates
 from chargeback.model.days import utc_now
@@ -35,10 +36,13 @@ from chargeback.store.control.day_revisions import (
 from chargeback.store.control.days import DayDataset, save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import open_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import KeyValues, sums_by
 from chargeback.store.tenant import TenantStore
 from tests.support.days import set_chargebacks
 from tests.support.facts import Share, line, tenant_store, write_lines, write_shares
@@ -134,6 +138,17 @@ def months(
     )
     with tenant_store(folder, fill=_FILLED.setdefault(known, partial(_fill, known))) as store:
         yield Months(store, known)
+
+
+def learned(reader: PostedReader, selection: Selection, by: str) -> dict[KeyValues, Decimal]:
+    """What is known now of each month or, where it is sealed, what was known then."""
+    found: defaultdict[KeyValues, Decimal] = defaultdict(Decimal)
+    for period in periods_of(selection.window):
+        closed = reader.books.find(period)
+        known = reader.known(None if closed is None else closed.sealed_at)
+        for key, amount in sums_by(known, CHARGEBACKS, replace(selection, window=period.window), (by,)).items():
+            found[key] += amount
+    return amounts(found)
 
 
 _FILLED: dict[tuple[date, ...], partial[None]] = {}

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -35,7 +36,7 @@ from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues, sums_by
-from tests.support.months import AUGUST, OCTOBER, SEPTEMBER, Months, amounts, months
+from tests.support.months import AUGUST, OCTOBER, SEPTEMBER, Months, amounts, learned, months
 
 #: Also the first month that is open when all three are closed: corrections are posted to it.
 EVERYTHING = Selection.of_days(DayRange(AUGUST.start, OCTOBER.next.days.end))
@@ -187,6 +188,18 @@ def test_a_sealed_month_between_others_stays_out_of_their_corrections(tenant: Mo
     assert learned == {AUGUST: Decimal(1), OCTOBER: Decimal(1)}
 
 
+@pytest.mark.parametrize("by", ["identity_id", "tag:team", "cluster_id"])
+def test_what_is_read_for_corrections_is_kept_where_files_decide_it(tenant: Months, by: str) -> None:
+    """Tags and clusters may change without them."""
+    tenant.close(AUGUST)
+    tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
+    first, again = posted(tenant, by), posted(tenant, by)
+    assert first == again
+    assert len(tenant.caches.corrections) == (2 if by == "identity_id" else 0), "both sides"
+    tenant.charge(tenant.days[0], sa_1="8", sa_2="4")
+    assert sum(posted(tenant, by).values()) == sum(again.values()) + 1
+
+
 def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> None:
     """Each says what it is about."""
     order = ClosingOrder(AUGUST, "ann")
@@ -328,8 +341,9 @@ def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(2, 60))])
 def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
-    """Late bills, moved shares, edits of tags, closings and reopenings, in any order: the sum of all months is what is
-    known now, by every grouping; a closed month never changes; and the books as of an instant are those of then."""
+    """Late bills, moved shares, edits of tags, closings, reopenings and seals, in any order: the sum of all months is
+    what is known now, of sealed ones what was known then, by every grouping, however often it is asked; a closed month
+    never changes; and the books as of an instant are those of then."""
     chance = random.Random(seed)
     with months(tmp_path) as tenant:
         tenant.by = ("identity_id", "tag:team")
@@ -347,13 +361,18 @@ def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
             elif what < 0.9 and open_months:
                 tenant.close(open_months[0])
                 kept[open_months[0]] = _of_month(tenant, open_months[0])
+            elif kept and chance.random() < 0.3:
+                sealed = chance.choice([*kept])
+                with suppress(PeriodRefused):  # it was sealed before
+                    tenant.seal(sealed)
             elif kept:
                 last = max(kept)
-                tenant.reopen(last)
-                del kept[last]
+                with suppress(PeriodRefused):  # it is sealed
+                    tenant.reopen(last)
+                    del kept[last]
             with tenant.books() as reader:
-                for by in ("identity_id", "tag:team"):
-                    assert sums(reader, by) == sums(reader.known(None), by), f"by {by}"
+                for by in ("identity_id", "tag:team", "identity_id"):
+                    assert sums(reader, by) == learned(reader, EVERYTHING, by), f"by {by}"
             for period, found in kept.items():
                 assert _of_month(tenant, period) == found, f"{period.id} has changed"
             now = _last_change(tenant)

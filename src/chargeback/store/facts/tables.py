@@ -7,6 +7,7 @@ database (:mod:`~chargeback.store.control.catalogue`): a reader has all lists of
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -122,7 +123,8 @@ class Snapshot:
             HistoryGone: a file of one of the days is no longer kept.
         """
         self._require([each for each in self.gone if each.day in days])
-        return tuple(file for file in self.files if file.rows and file.day is not None and file.day in days)
+        start = bisect_left(self.files, days.start, key=_day_of)
+        return tuple(file for file in self.files[start : bisect_left(self.files, days.end, key=_day_of)] if file.rows)
 
     def of_day(self, day: date) -> tuple[DayFile, ...]:
         """The files that hold rows of a day, as :meth:`within`."""
@@ -132,6 +134,11 @@ class Snapshot:
     def _require(gone: Sequence[ForgottenDay]) -> None:
         if gone:
             raise HistoryGone(gone)
+
+
+def _day_of(file: DayFile) -> date:
+    """The day of a file; files without one come first."""
+    return file.day or date.min
 
 
 Snapshots = Mapping[str, Snapshot]

@@ -26,7 +26,7 @@ from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLook
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.measurements import with_owners
-from chargeback.store.queries.revision_cache import RevisionCache
+from chargeback.store.queries.revision_cache import KeptTables, RevisionCache
 from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.queries.visible_sums import VisibleEntities, VisibleSumsCache
 from chargeback.store.tenant import TenantStore
@@ -73,6 +73,8 @@ class LookupCaches:
     pasts: RevisionCache[Any] = field(default_factory=lambda: RevisionCache(most=64))
     #: The display names of then: by tenant and digest.
     pinned_names: RevisionCache[Names] = field(default_factory=lambda: RevisionCache(most=64))
+    #: Both sides of corrections, see :mod:`~chargeback.store.queries.posted`.
+    corrections: KeptTables = field(default_factory=KeptTables)
 
     def documents_of(self, tenant_name: str, connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
         """Return the cost categories of a tenant, now or ``as_of`` an earlier instant.

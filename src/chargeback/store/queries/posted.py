@@ -7,32 +7,37 @@ since the month before was closed:
 
 ``known(M, T)`` is what a reader as of the instant T sees of the days of M; ``c(P)`` is the instant at which P was
 closed or, of an open month, now. So the sum over all months is what is known now, whatever happened in between;
-nothing is copied, and no row needs a key. Only days on which something was replaced between the two instants are read
-for a correction, unless tags or cost categories that the question uses were changed as well.
+nothing is copied, and no row needs a key. Only days whose files differ between the two instants are read for a
+correction, unless tags or cost categories that the question uses were changed as well. What was read for one is kept
+for as long as its files decide it: the next question of the same kind reads nothing but the month itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+import pyarrow as pa
 
 from chargeback.access.scope import CATEGORY, TAG, RowScope
 from chargeback.model.accounting import AccountingPeriod, periods_of
 from chargeback.model.chargeback import DIMENSION_COLUMNS
 from chargeback.model.days import DayRange, InstantRange
 from chargeback.store.control import cost_categories, tags
-from chargeback.store.control.catalogue import days_changed
 from chargeback.store.control.closings import Books, KnownMonth, read_books
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.facts.tables import DAY_TABLES
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
+from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.datasets import AMOUNT, CHARGEBACKS, NUMBER, TAGS, Dataset
+from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.export import ExportedRows, ExportFormat, export_pieces
 from chargeback.store.queries.keys import (
     CHARGE_CLASS,
@@ -41,6 +46,7 @@ from chargeback.store.queries.keys import (
     POSTED_PERIOD,
     POSTING,
     ByCategory,
+    ByCluster,
     ByColumn,
     ByDay,
     ByPosting,
@@ -55,9 +61,10 @@ from chargeback.store.queries.partials import COUNTS, REALLOCATED
 from chargeback.store.queries.pinned import pinned_names
 from chargeback.store.queries.question import TOTAL, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader, version_reader
+from chargeback.store.queries.revision_cache import KeptTables
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import FINE, literal
-from chargeback.store.queries.version import past_version
+from chargeback.store.queries.version import past_version, revision_of_pasts
 from chargeback.store.queries.visible_sums import VisibleEntities
 from chargeback.store.tenant import TenantStore
 
@@ -110,8 +117,11 @@ class PostedReader(TenantReader):
     before the first month of the books.
     """
 
-    def __init__(self, base: TenantReader, books: Books, control: ControlDatabase, open_past: OpenPast) -> None:
-        """Read the ``books``; ``base`` sees the instant of the books, and ``open_past`` opens readers of others."""
+    def __init__(
+        self, base: TenantReader, books: Books, control: ControlDatabase, open_past: OpenPast, kept: KeptTables
+    ) -> None:
+        """Read the ``books``; ``base`` sees the instant of the books, and ``open_past`` opens readers of others.
+        ``kept`` has what was read for corrections."""
         super().__init__(
             base.cursor,
             base._tables,
@@ -126,18 +136,22 @@ class PostedReader(TenantReader):
         self.books = books
         self._control = control
         self._open_past = open_past
+        self._kept = kept
         self._readers: dict[datetime, TenantReader] = {}
         self._by_month: dict[AccountingPeriod, Mapping[AccountingPeriod, Decimal]] = {}
-        self._changed: dict[tuple[DayRange, datetime, datetime | None], tuple[frozenset[date], bool]] = {}
+        self._edited: dict[tuple[datetime, datetime | None], bool] = {}
 
     def _like_this(self, categories: CategoryLookup, scope: RowScope | None) -> TenantReader:
-        return PostedReader(self._base._like_this(categories, scope), self.books, self._control, self._open_past)
+        return self._of(self._base._like_this(categories, scope), self.books)
+
+    def _of(self, base: TenantReader, books: Books) -> PostedReader:
+        return PostedReader(base, books, self._control, self._open_past, self._kept)
 
     def earlier(self, at: datetime) -> PostedReader:
         """Return the reader of what was posted as of an earlier instant."""
         with self._control.read() as connection:
             books = read_books(connection, at)
-        return PostedReader(self.known(at), books, self._control, self._open_past)
+        return self._of(self.known(at), books)
 
     def known(self, at: datetime | None) -> TenantReader:
         """Return the reader of what was known at an instant; None means the end of the books."""
@@ -157,16 +171,19 @@ class PostedReader(TenantReader):
     ) -> frozenset[date]:
         if since is None:  # of what is known now nothing is later
             return frozenset()
-        place = (within, since, until)
-        if place not in self._changed:
+        then, now = self.known(since), self.known(until)
+        if question is not None and not self._uses_entities(question):
+            return _differing(then, now, within, [question.dataset.table])
+        return frozenset(within) if self._was_edited(since, until) else _differing(then, now, within, DAY_TABLES)
+
+    def _was_edited(self, since: datetime, until: datetime | None) -> bool:
+        """Return whether tags or cost categories may decide otherwise at the later of two instants."""
+        if (since, until) not in self._edited:
             with self._control.read() as connection:
-                days = frozenset(days_changed(connection, within, since, until))
-                is_edited = tags.changed_between(connection, since, until)
-                is_edited = is_edited or cost_categories.changed_between(connection, since, until)
-            self._changed[place] = days, is_edited or self._matches_names
-        days, is_edited = self._changed[place]
-        is_about_them = question is None or self._uses_entities(question)
-        return frozenset(within) if is_edited and is_about_them else days
+                found = tags.changed_between(connection, since, until)
+                found = found or cost_categories.changed_between(connection, since, until)
+            self._edited[since, until] = found or self._matches_names
+        return self._edited[since, until]
 
     @cached_property
     def _matches_names(self) -> bool:
@@ -178,6 +195,13 @@ class PostedReader(TenantReader):
         by = any(isinstance(key, ByTag | ByCategory | ByRule) for key in question.by)
         scoped = self.scope is not None and any(name.startswith((TAG, CATEGORY)) for name, _ in self.scope.conditions)
         return bool(by or question.selection.tags or question.selection.categories or scoped)
+
+    def _is_decided_by_files(self, question: Sums) -> bool:
+        """Return whether the rows of files decide the sums of a question, and nothing else does."""
+        names = [each.column for each in question.selection.columns]
+        names += [name for name, _ in self.scope.conditions] if self.scope is not None else []
+        uses_clusters = CLUSTER_ID in names or any(isinstance(key, ByCluster) for key in question.by)
+        return not uses_clusters and not self._uses_entities(question)
 
     def _sides(self, question: Sums, window: InstantRange, *, only_corrections: bool = False) -> Iterator[_Side]:
         for posted in periods_of(window):
@@ -239,25 +263,37 @@ class PostedReader(TenantReader):
         if ByPosting(CHARGE_PERIOD) in question.by and ByDay() not in facts:
             facts = (*facts, ByTime("month", _UTC))
         asked = replace(question, by=facts, periods=())
-        # An empty table first, so that there is one of the right types if no side has rows.
-        first = periods_of(windows[0])[0]
-        nothing = self._base.sums(replace(asked, selection=replace(question.selection, window=_NO_TIME)))
-        columns = _columns(question, _Side(first, first.days, None, REGULAR), 0, nothing)
-        table = nothing.table("posted_sides", f"SELECT {columns} FROM sums LIMIT 0")
-        found = []
+        found: list[tuple[int, _Side, SumRelation]] = []
         for number, window in enumerate(windows):
             for side in self._sides(question, window, only_corrections=only_corrections):
                 known = self.known(side.at)
-                if not _has_rows(known, question.dataset, side):
-                    continue
-                selection = replace(question.selection, window=side.within.window)
-                sums = known.sums(replace(asked, selection=selection, days=side.days))
-                found += [] if sums.days is None else [sums.days]
-                sums.insert(table, f"SELECT {_columns(question, side, number, sums)} FROM sums")
-        days = DayRange(min(each.start for each in found), max(each.end for each in found)) if found else None
-        netted = self.cursor.new_name("posted")
-        self.cursor.run(f"CREATE TEMP TABLE {netted} AS {_netted(question, table, style)}")
-        return SumRelation(self.cursor, question, True, days, lambda use: use(f"SELECT * FROM {netted}", {}))
+                if _files(known, question.dataset, side):
+                    selection = replace(question.selection, window=side.within.window)
+                    found.append((number, side, known.sums(replace(asked, selection=selection, days=side.days))))
+        is_fine = any(sums.is_fine for *_, sums in found)
+        read: list[tuple[SumRelation, str]] = []
+        kept: list[pa.Table] = []
+        for number, side, sums in found:
+            sql = f"SELECT {_columns(question, side, number, sums, is_fine=is_fine)} FROM sums"
+            if side.is_regular or not self._is_decided_by_files(question):
+                read.append((sums, sql))
+            else:
+                files = _files(self.known(side.at), question.dataset, side)
+                made_of = (_hashable(sums.question), self.scope_digest, sql, files)
+                kept.append(self._kept.get(made_of, partial(sums.arrow, sql)))
+        if not read:  # something that has the right columns, and no rows
+            nothing = self._base.sums(replace(asked, selection=replace(question.selection, window=_NO_TIME)))
+            first = periods_of(windows[0])[0]
+            columns = _columns(question, _Side(first, first.days, None, REGULAR), 0, nothing, is_fine=is_fine)
+            read.append((nothing, f"SELECT {columns} FROM sums LIMIT 0"))
+        # What is read last is netted while it is read.
+        *before, (last, sql) = read
+        fine = tuple(f"{name}{FINE}" for name in question.amounts) if is_fine else ()
+        sides = " UNION ALL BY NAME ".join([f"({sql})", *_inserted(before), *_registered(self.cursor, kept, fine)])
+        netted = last.table("posted", _netted(question, f"({sides})", style, fine))
+        days = [sums.days for *_, sums in found if sums.days is not None]
+        within = DayRange(min(each.start for each in days), max(each.end for each in days)) if days else None
+        return SumRelation(self.cursor, question, is_fine, within, lambda use: use(f"SELECT * FROM {netted}", {}))
 
     # Rows
 
@@ -380,13 +416,48 @@ def _posting(posted: AccountingPeriod, charged: AccountingPeriod, class_: str) -
     return {POSTED_PERIOD: posted.id, CHARGE_CLASS: class_, CHARGE_PERIOD: charged.id}
 
 
-def _has_rows(known: TenantReader, dataset: Dataset, side: _Side) -> bool:
-    """Return whether a dataset had rows on some of the days of a side."""
+def _files(known: TenantReader, dataset: Dataset, side: _Side) -> tuple[str, ...]:
+    """Return the paths of the files that had rows of a dataset on the days of a side."""
     files = known.snapshot(dataset.table).within(side.within)
-    return any(side.days is None or file.day in side.days for file in files)
+    return tuple(file.path for file in files if side.days is None or file.day in side.days)
 
 
-def _columns(question: Sums, side: _Side, number: int, sums: SumRelation) -> str:
+def _differing(then: TenantReader, now: TenantReader, within: DayRange, tables: Iterable[str]) -> frozenset[date]:
+    """Return the days of a range of which tables have other files in one reader than in another."""
+    found: set[date] = set()
+    for table in tables:
+        before, after = ({each.path: each.day for each in side.snapshot(table).files} for side in (then, now))
+        found.update(day for path in before.keys() ^ after.keys() if (day := before.get(path) or after.get(path)))
+    return frozenset(day for day in found if day in within)
+
+
+def _inserted(read: Sequence[tuple[SumRelation, str]]) -> list[str]:
+    """Return the table of what is read of some sides, as SQL."""
+    if not read:
+        return []
+    (first, sql), *others = read
+    table = first.table("sides", sql)
+    for sums, sql in others:
+        sums.insert(table, sql)
+    return [f"SELECT * FROM {table}"]
+
+
+def _registered(cursor: Cursor, kept: Sequence[pa.Table], fine: Sequence[str]) -> list[str]:
+    """Return the relation of what was kept of some sides, as SQL."""
+    if not kept:
+        return []
+    corrections = cursor.register(cursor.new_name("corrections"), pa.concat_tables(kept))
+    # As columns of Arrow, the whole numbers of further digits are decimals.
+    whole = ", ".join(f"{name}::HUGEINT AS {name}" for name in fine)
+    return [f"SELECT * {f'REPLACE ({whole}) ' if fine else ''}FROM {corrections}"]
+
+
+def _hashable(question: Sums) -> Hashable:
+    rates = None if question.rates is None else tuple(question.rates.items())
+    return replace(question, rates=None), rates
+
+
+def _columns(question: Sums, side: _Side, number: int, sums: SumRelation, *, is_fine: bool) -> str:
     """Return the columns of a side, as SQL: its keys under the names that the question gives them, and its sums
     with their signs."""
     charged = "date" if ByDay() in question.by else "bucket"
@@ -410,13 +481,17 @@ def _columns(question: Sums, side: _Side, number: int, sums: SumRelation) -> str
                 found.append(f"d{of_side} AS d{overall}")
                 overall, of_side = overall + 1, of_side + 1
     sign = "-" if side.entry == REVERSAL else ""
-    found += [name if name in COUNTS else f"{sign}{name} AS {name}" for name in question.of]
-    fine = [(f"{sign}{name}{FINE}" if sums.is_fine else "0::HUGEINT", name) for name in question.amounts]
-    found += [f"{sql} AS {name}{FINE}" for sql, name in fine]
+    # Of the same types whatever they are added up from.
+    amount = f"DECIMAL(38, {question.places})"
+    signed = {name: f"({name})::BIGINT" if name in COUNTS else f"({sign}{name})::{amount}" for name in question.of}
+    if is_fine:
+        fine = {name: f"({sign}{name}{FINE})" if sums.is_fine else "0" for name in question.amounts}
+        signed |= {f"{name}{FINE}": f"{sql}::HUGEINT" for name, sql in fine.items()}
+    found += [f"{sql} AS {name}" for name, sql in signed.items()]
     return ", ".join([*found, f"{str(side.is_regular).upper()} AS {_SIDE}"])
 
 
-def _netted(question: Sums, table: str, style: str) -> str:
+def _netted(question: Sums, table: str, style: str, fine: Sequence[str]) -> str:
     """Return the SELECT of the sums of all sides; of corrections, those whose sides differ."""
     keys, overall = (["period"] if question.periods else []), 0
     entry = None
@@ -430,25 +505,20 @@ def _netted(question: Sums, table: str, style: str) -> str:
                 entry = f"d{overall}"
             keys.append(f"d{overall}")
             overall += 1
-    fine = [f"{name}{FINE}" for name in question.amounts]
-    counts = [name for name in question.of if name in COUNTS]
-    sums = [f"sum({name}) AS {name}" for name in (*question.amounts, *fine)]
-    sums += [f"sum({name})::BIGINT AS {name}" for name in counts]
-    differs = " OR ".join(f"sum({name}) <> 0" for name in (*question.amounts, *fine)) or "TRUE"
+    amounts = (*question.amounts, *fine)
+    sums = [f"sum({name}) AS {name}" for name in amounts]
+    sums += [f"sum({name})::BIGINT AS {name}" for name in question.of if name in COUNTS]
+    differs = " OR ".join(f"sum({name}) <> 0" for name in amounts) or "TRUE"
+    groups, chosen = "ALL", f"HAVING {differs}"
     if entry is None:
-        selected = ", ".join([*keys, *sums])
-        return f"SELECT {selected} FROM {table} GROUP BY ALL HAVING bool_or({_SIDE}) OR {differs}"
-    # By the sides of corrections: both sides where they differ, or what they differ by.
-    rest = [key for key in keys if key != entry]
-    if style == LEDGER:
-        whole = ", ".join(rest)
-        windowed = " OR ".join(
-            f"sum(sum({name})) OVER (PARTITION BY {whole}) <> 0" for name in (*question.amounts, *fine)
-        )
-        selected = ", ".join([*keys, *sums])
-        return f"SELECT {selected} FROM {table} GROUP BY {', '.join(keys)} QUALIFY {windowed}"
-    selected = ", ".join([*rest, f"{literal(NET)} AS {entry}", *sums])
-    return f"SELECT {selected} FROM {table} GROUP BY {', '.join(rest)} HAVING {differs}"
+        chosen = f"HAVING bool_or({_SIDE}) OR {differs}"
+    elif style == LEDGER:  # both sides of corrections, where they differ
+        of_both = ", ".join(key for key in keys if key != entry)
+        groups = ", ".join(keys)
+        chosen = "QUALIFY " + " OR ".join(f"sum(sum({name})) OVER (PARTITION BY {of_both}) <> 0" for name in amounts)
+    else:
+        keys = [f"{literal(NET)} AS {entry}" if key == entry else key for key in keys]
+    return f"SELECT {', '.join([*keys, *sums])} FROM {table} GROUP BY {groups} {chosen}"
 
 
 def open_posted(
@@ -460,10 +530,10 @@ def open_posted(
         StorageError: the control database cannot be read.
     """
     with store.control.read() as connection:
-        books = read_books(connection, as_of)
+        books, revision = read_books(connection, as_of), revision_of_pasts(connection)
 
     def _open(at: datetime, scope: RowScope | None) -> TenantReader:
-        version = past_version(store, token, caches, at)
+        version = past_version(store, token, caches, at, revision)
         return version_reader(base.cursor, store, version, caches, scope, pinned_names(store, caches, books, at))
 
-    return PostedReader(base, books, store.control, _open)
+    return PostedReader(base, books, store.control, _open, caches.corrections)

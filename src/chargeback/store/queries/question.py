@@ -102,6 +102,11 @@ class SumRelation:
         )
         return table
 
+    def arrow(self, sql: str) -> pa.Table:
+        """Return the rows of a query of ``sums`` as columns."""
+        found: pa.Table = self.run(lambda sums, its: self.cursor.table(_with(sums, sql), its))
+        return found
+
     def insert(self, table: str, sql: str) -> None:
         """Add the rows of a query of ``sums`` to a table, by the names of its columns."""
         self.run(lambda sums, its: self.cursor.run(f"INSERT INTO {table} BY NAME {_with(sums, sql)}", its))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 
+from sqlalchemy import Connection
+
 from chargeback.store.control.catalogue import read_catalogue_state
 from chargeback.store.control.days import DayState
 from chargeback.store.control.revisions import ControlRevisions, read_revisions
@@ -71,17 +73,23 @@ def read_version(
     return DataVersion(then, control, past.snapshots, Past(past.states, index, as_of), categories)
 
 
-def past_version(store: TenantStore, token: CancellationToken, caches: LookupCaches, at: datetime) -> DataVersion:
-    """Return the version of an instant that is asked for often: that of a closing. It is read once for each state of
-    the catalogue and the tags.
+def revision_of_pasts(connection: Connection) -> object:
+    """Return what all versions of earlier instants have in common, for as long as nothing changes: the state of the
+    catalogue and that of the tags."""
+    return read_catalogue_state(connection), tag_revision(connection)
+
+
+def past_version(
+    store: TenantStore, token: CancellationToken, caches: LookupCaches, at: datetime, revision: object
+) -> DataVersion:
+    """Return the version of an instant that is asked for often: that of a closing. It is read once for each
+    ``revision`` of pasts.
 
     Raises:
         QueryTimeout: the token is cancelled.
         StorageError: the tenant's storage cannot be read.
     """
     token.check()
-    with store.control.read() as connection:
-        revision = (read_catalogue_state(connection), tag_revision(connection))
     name = f"{store.tenant_name} {at.isoformat()}"
     found: DataVersion = caches.pasts.get(name, revision, lambda: read_version(store, token, caches, at))
     return found
