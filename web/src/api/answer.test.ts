@@ -30,12 +30,13 @@ function Probe({ asked }: { asked: string }) {
 const client = createQueries();
 const ask = (asked: string) =>
   act(async () => root?.render(createElement(QueryClientProvider, { client }, createElement(Probe, { asked }))));
-/** What the service does, and what comes of it. */
-const told = (what: () => void) =>
-  act(async () => {
-    what();
-    await new Promise((done) => setTimeout(done, 10));
-  });
+const pause = () => new Promise((done) => setTimeout(done, 10));
+/** What the service does, and what comes of it, however long that takes. */
+const told = async (what: () => void) => {
+  const before = seen;
+  await act(async () => what());
+  while (seen === before) await act(pause);
+};
 const answer = (asked: string, text: string) => told(() => waiting.get(asked)?.answer(text));
 const fail = (asked: string, problem: Problem) => told(() => waiting.get(asked)?.fail(problem));
 const drawn = () => box.querySelector(".main-part")?.textContent;
