@@ -100,6 +100,10 @@ class ConfigurationError(ChargebackError):
         self.problems = tuple(problems)
 
 
+class PoliciesChanged(ConfigurationError):
+    """Policies with dates are not those by which days were calculated."""
+
+
 def in_one_line(error: ConfigurationError) -> str:
     """Return every problem of a configuration in one line."""
     return "; ".join(map(str, error.problems))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from chargeback.allocation.policies import PolicyCatalogue, parse_policies
@@ -77,4 +79,77 @@ def test_every_mistake_is_named_where_it_is() -> None:
         "allocation_policies.C.portions[0].try",
         "allocation_policies.D",
         "allocation_policies.E.portions[0]",
+    ]
+
+
+DECEMBER = {"effective_from": "2026-12-01", "reason": "Fees are shared", "policies": {"A": OWNER}}
+
+
+def test_versions_begin_on_their_days() -> None:
+    """On a day the latest version that has begun is in force, before what has no date, before what is shipped; what a
+    version does not name is what it would be without it."""
+    january = {"effective_from": date(2027, 1, 1), "reason": "Back", "policies": {"B": OWNER}}
+    own = parse_policies([january, {"policies": {"A": EVEN, "C": EVEN}}, DECEMBER], "p")
+    shipped = PolicyCatalogue(parse_policies({"A": OWNER, "B": EVEN}, "p"), {"OLD": "A"})
+    catalogue = shipped.override(own)
+    even, owner = own["A"], shipped.policies["A"]
+    found = {
+        str(day): [catalogue.on(day).find(name) for name in "ABC"]
+        for day in (date(2026, 11, 30), date(2026, 12, 1), date(2026, 12, 31), date(2027, 1, 1))
+    }
+    assert found == {
+        "2026-11-30": [even, even, even],
+        "2026-12-01": [owner, even, even],
+        "2026-12-31": [owner, even, even],
+        "2027-01-01": [even, owner, even],
+    }
+    assert [each.reason for each in catalogue.versions] == ["Fees are shared", "Back"]
+    assert catalogue.on(date(2026, 12, 1)).versions == ()
+    assert catalogue.override({"D": even}).versions == catalogue.versions, "an override keeps them"
+
+
+def test_a_version_may_name_an_alias_and_counts_as_a_whole() -> None:
+    """Measures of coming versions are gathered beforehand, and another version is another catalogue."""
+    by_usage = {"portions": [{"share": "1", "try": ["usage(bytes_in)"]}]}
+    shipped = PolicyCatalogue(parse_policies({"A": OWNER}, "p"), {"OLD": "A"})
+    own = parse_policies([{**DECEMBER, "policies": {"OLD": by_usage}}], "p")
+    catalogue = shipped.override(own)
+    assert catalogue.on(date(2026, 12, 1)).find("A") == own.versions[0].policies["OLD"]
+    assert catalogue.measures == own.measures == {"bytes_in"}
+    assert (own.names, list(own)) == (["OLD"], [])
+    assert catalogue.hash != shipped.hash != shipped.override(parse_policies([DECEMBER], "p")).hash
+
+
+def test_the_hash_of_a_version_is_that_of_what_it_says() -> None:
+    """Not of when it begins, why, or in which order it was written."""
+    first = parse_policies([{**DECEMBER, "policies": {"A": OWNER, "B": EVEN}}], "p").versions[0]
+    again = {"effective_from": "2027-01-01", "reason": "Again", "policies": {"B": EVEN, "A": OWNER}}
+    assert parse_policies([again], "p").versions[0].hash == first.hash
+    assert parse_policies([DECEMBER], "p").versions[0].hash != first.hash
+
+
+def test_every_mistake_of_versions_is_named_where_it_is() -> None:
+    """All at once, as with policies that have no dates."""
+    with pytest.raises(ConfigurationError) as raised:
+        parse_policies(
+            [
+                DECEMBER,
+                {**DECEMBER, "reason": "Once more"},
+                {"policies": {}},
+                {"policies": {"A": {"portions": []}}},
+                {**DECEMBER, "effective_from": "December"},
+                {**DECEMBER, "effective_from": "2027-02-01", "reason": " "},
+                {**DECEMBER, "until": "2027-01-01"},
+                "A",
+            ],
+            "allocation_policies",
+        )
+    assert [problem.path for problem in raised.value.problems] == [
+        "allocation_policies[1].effective_from",
+        "allocation_policies[3].policies.A",
+        "allocation_policies[3]",
+        "allocation_policies[4].effective_from",
+        "allocation_policies[5].reason",
+        "allocation_policies[6]",
+        "allocation_policies[7]",
     ]

@@ -130,6 +130,7 @@ _WITHOUT_SUMS = {
         "/status",
         "/health",
         "/policies",
+        "/policies/history",
         "/usage",
         "/runs",
         "/audit",

@@ -42,7 +42,7 @@ def test_a_month_from_preview_to_seal(chargeback: Run, calculated: Demo) -> None
     code, said = run("adjust", *adjustment, "--kind", "fee")
     assert (code, f"{LAST.id} is closed" in said) == (FAILED, True)
     code, said = run("run", "--recalculate", "--from", f"{LAST.start}", "--through", f"{LAST.start}")
-    assert (code, "--restate-closed and --reason" in said) == (BLOCKED, True)
+    assert (code, "--restate and --reason" in said) == (BLOCKED, True)
     code, said = run("verify", "--closings")
     assert (code, "1 closed months are what their receipts say" in said) == (0, True)
     focus = calculated.file.parent / "focus-of-closed"

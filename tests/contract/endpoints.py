@@ -142,7 +142,8 @@ ENDPOINTS = (
         specified=False,
     ),
     _get(f"{TENANT}/days/{{date}}/revisions", specified=False),
-    _get(f"{TENANT}/policies", "hash", "product_type", specified=False),
+    _get(f"{TENANT}/policies", "hash", "date", "product_type", specified=False),
+    _get(f"{TENANT}/policies/history", specified=False),
     _get(
         f"{TENANT}/usage",
         *("period", "as_of", "measure", "resource_id", "subject", "sort_by", "sort_order"),

@@ -159,6 +159,10 @@ EXAMPLES = (
         f"{PEOPLE}/policies?product_type=KAFKA_NUM_CKUS",
     ),
     Example(
+        f"GET {TENANT}/policies/history",
+        f"{PEOPLE}/policies/history",
+    ),
+    Example(
         f"GET {TENANT}/usage",
         f"{PEOPLE}/usage?period=7d&measure=bytes_in&sort_by=value&sort_order=desc&page_size=1",
     ),

@@ -178,10 +178,7 @@ def test_each_content_of_a_day_is_a_revision_with_its_cause(laboratory: Laborato
 def test_other_policies_are_a_cause(laboratory: Laboratory) -> None:
     """A recalculation under other policies says so."""
     laboratory.run()
-    settings = laboratory.tenant.plugin_settings
-    policy = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}}
-    changed = type(settings).model_validate({**settings.model_dump(), "allocation_policies": policy})
-    object.__setattr__(laboratory.tenant, "plugin_settings", changed)
+    laboratory.set_policies({"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}})
     laboratory.run(RECALCULATE)
     first, second = known(laboratory)
     assert (first.cause, second.cause) == ("first", "policy_changed")

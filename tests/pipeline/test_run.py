@@ -307,4 +307,4 @@ def test_the_audit_log_names_who_asked_for_a_run(calculated: Deployment) -> None
         run_id = max(connection.execute(select(schema.runs.c.run_id)).scalars())
     assert (entry["who"], entry["what"], entry["target"]) == ("api", "run.requested", f"run/{run_id}")
     days = {"start_date": str(DAY), "end_date": str(DAY)}
-    assert entry["after"] == days | {"recalculate": True, "accept_less": False, "reason": None}
+    assert entry["after"] == days | {"recalculate": True, "accept_less": False, "restate": False, "reason": None}

@@ -172,6 +172,12 @@ class Laboratory:
         """Change settings of the tenant for the following runs."""
         self.tenant = replace(self.tenant, settings=self.tenant.settings.model_copy(update=settings))
 
+    def set_policies(self, policies: object) -> None:
+        """Give the tenant other policies of its own."""
+        settings = self.tenant.plugin_settings
+        changed = type(settings).model_validate({**settings.model_dump(), "allocation_policies": policies})
+        self.tenant = replace(self.tenant, plugin_settings=changed)
+
     def run(self, request: RunRequest | None = None) -> RunResult:
         """Run once."""
         lease = self.store.acquire(LeaseOwner.this_process())

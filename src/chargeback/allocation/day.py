@@ -139,13 +139,15 @@ class CalculatedDay:
 
     ``rows`` are its chargebacks (schema CHARGEBACKS, in list order), ``dimensions`` are theirs, each once (schema
     DIMENSIONS, and a ``dimension_check``); texts are dictionary-encoded in both. ``policies`` has the policy of each
-    product type on the bill; ``unknown_types`` are the types without one.
+    product type on the bill; ``unknown_types`` are the types without one. ``policy_version`` is the hash of the version
+    of the tenant's own policies that is in force on the day; None where none is.
     """
 
     rows: pa.Table
     dimensions: pa.Table
     policies: Mapping[str, Policy]
     unknown_types: tuple[str, ...]
+    policy_version: str | None = None
 
 
 class DayCalculator:
@@ -175,7 +177,8 @@ class DayCalculator:
             AllocationError: the amounts of the day do not fit 38 digits.
         """
         types = sorted(set(evidence.billing["product_type"].to_pylist()))
-        policies = self._catalogue.policies_of(types)
+        catalogue, version = self._catalogue.on(evidence.day), self._catalogue.version_on(evidence.day)
+        policies = catalogue.policies_of(types)
         methods = {m for policy in policies.values() for portion in policy.portions for m in portion.methods}
         lines = billable_lines(evidence.billing)
         costs = list(portion_costs(lines, policies))
@@ -184,9 +187,8 @@ class DayCalculator:
         allocation.targets.add_charged(allocation.charged(shares))
         shares = pa.concat_tables([shares, allocation.allocate(cost for cost in costs if cost.policy.is_proportional)])
         rows, dimensions = self._row_builder.build(evidence.day, lines, allocation.portions, allocation.targets, shares)
-        return CalculatedDay(
-            rows, dimensions, policies, tuple(name for name in types if self._catalogue.match(name) is None)
-        )
+        unknown = tuple(name for name in types if catalogue.match(name) is None)
+        return CalculatedDay(rows, dimensions, policies, unknown, None if version is None else version.hash)
 
 
 class _Allocation:

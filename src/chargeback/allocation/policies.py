@@ -9,6 +9,9 @@ methods; the first method that finds an identity is used. In YAML::
           try: [usage(bytes_in + bytes_out), even(active), even(period), unallocated]
         - share: "0.30"
           try: [even(active), even(period), unallocated]
+
+A tenant's own policies may be a list of versions instead: each is in force from its ``effective_from``, a UTC day,
+until the next one begins; one without is in force where no other says something about a product type.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from chargeback.allocation.methods import UNALLOCATED, AllocationMethod, MethodKind
 from chargeback.errors import ConfigProblem, ConfigurationError
@@ -77,15 +81,62 @@ UNKNOWN = Policy((Portion(Decimal(1), (UNALLOCATED,)),))
 
 
 @dataclass(frozen=True)
+class PolicyVersion:
+    """The policies that a tenant has from a UTC day on until the next version begins, and why.
+
+    Those of other product types are what they would be without it. A version that has calculated a day is not changed
+    any more: its ``hash`` is recorded with the day.
+    """
+
+    effective_from: date
+    reason: str
+    policies: Mapping[str, Policy]
+
+    @cached_property
+    def hash(self) -> str:
+        """A short text that is the same for the same policies, whenever they begin and in whatever order."""
+        return policies_hash(self.policies)
+
+
+class OwnPolicies(dict[str, Policy]):
+    """The policies of a tenant's configuration: those that have no date, by product type or pattern, and the
+    ``versions`` that do, ascending."""
+
+    versions: tuple[PolicyVersion, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """All product types and patterns, in order."""
+        return list(dict.fromkeys([*self, *(name for each in self.versions for name in each.policies)]))
+
+    @property
+    def measures(self) -> frozenset[str]:
+        """Every measure that one of the policies needs."""
+        return _measures(self, *(each.policies for each in self.versions))
+
+
+@dataclass(frozen=True)
 class PolicyCatalogue:
     """The policies of an ecosystem or a tenant.
 
     ``policies`` maps a product type, or a pattern such as ``CONNECT_*``, to its policy; an exact name wins over a
-    pattern and a longer pattern over a shorter. ``aliases`` maps other spellings to the name used here.
+    pattern and a longer pattern over a shorter. ``aliases`` maps other spellings to the name used here. What holds on a
+    day is what :meth:`on` returns: the ``versions`` of a tenant's configuration, ascending by day, go before.
     """
 
     policies: Mapping[str, Policy]
     aliases: Mapping[str, str]
+    versions: tuple[PolicyVersion, ...] = ()
+
+    def version_on(self, day: date) -> PolicyVersion | None:
+        """Return the version that is in force on a UTC day; None where none has begun."""
+        return next((each for each in reversed(self.versions) if each.effective_from <= day), None)
+
+    def on(self, day: date) -> PolicyCatalogue:
+        """Return the policies of a UTC day."""
+        version = self.version_on(day)
+        undated = replace(self, versions=())
+        return undated if version is None else undated.override(version.policies)
 
     def find(self, product_type: str) -> Policy | None:
         """Return the policy of a product type, or None if it is unknown."""
@@ -102,20 +153,23 @@ class PolicyCatalogue:
         return {name: self.find(name) or UNKNOWN for name in product_types}
 
     def override(self, policies: Mapping[str, Policy]) -> PolicyCatalogue:
-        """Return the catalogue with some policies replaced or added; an alias overrides the name it stands for."""
+        """Return the catalogue with some policies replaced or added; an alias overrides the name it stands for. Where
+        they have versions, these are the catalogue's."""
         renamed = {self.aliases.get(name, name): policy for name, policy in policies.items()}
-        return PolicyCatalogue({**self.policies, **renamed}, self.aliases)
+        versions = policies.versions if isinstance(policies, OwnPolicies) else self.versions
+        return PolicyCatalogue({**self.policies, **renamed}, self.aliases, versions)
 
     @cached_property
     def hash(self) -> str:
         """A short text that is the same for catalogues that have the same policies for everything."""
-        text = json.dumps([policies_hash(self.policies), sorted(self.aliases.items())])
+        versions = [(each.effective_from.isoformat(), each.hash) for each in self.versions]
+        text = json.dumps([policies_hash(self.policies), sorted(self.aliases.items()), versions])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
     def measures(self) -> frozenset[str]:
-        """Every measure that a policy of the catalogue needs."""
-        return frozenset().union(*(policy.measures for policy in self.policies.values()))
+        """Every measure that a policy of the catalogue needs, on whatever day."""
+        return _measures(self.policies, *(each.policies for each in self.versions))
 
 
 def best_match(name: str, patterns: Collection[str]) -> str | None:
@@ -136,17 +190,73 @@ def policies_hash(policies: Mapping[str, Policy]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def parse_policies(section: Mapping[str, Any], path: str) -> dict[str, Policy]:
-    """Parse policies from their YAML form (see the module); report every mistake at its path.
+def _measures(*policies: Mapping[str, Policy]) -> frozenset[str]:
+    return frozenset[str]().union(*(policy.measures for some in policies for policy in some.values()))
+
+
+def parse_policies(section: Mapping[str, Any] | Sequence[Any], path: str) -> OwnPolicies:
+    """Parse policies, or versions of them, from their YAML form (see the module); report every mistake at its path.
 
     Raises:
-        ConfigurationError: a policy is not valid.
+        ConfigurationError: a policy is not valid, or two versions begin on the same day.
     """
     problems: list[ConfigProblem] = []
-    policies = {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in section.items()}
+    policies = OwnPolicies()
+    if isinstance(section, Mapping):
+        policies.update(_parse_section(section, path, problems))
+    else:
+        policies = _parse_versions(section, path, problems)
     if problems:
         raise ConfigurationError(problems)
     return policies
+
+
+def _parse_section(section: Mapping[str, Any], path: str, problems: list[ConfigProblem]) -> dict[str, Policy]:
+    return {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in section.items()}
+
+
+_VERSION_KEYS: Final = {"effective_from", "reason", "policies"}
+
+
+def _parse_versions(section: Sequence[Any], path: str, problems: list[ConfigProblem]) -> OwnPolicies:
+    undated: dict[str, Policy] | None = None
+    versions: dict[date, PolicyVersion] = {}
+    for number, raw in enumerate(section):
+        place = f"{path}[{number}]"
+        known = isinstance(raw, Mapping) and set(raw) <= _VERSION_KEYS
+        if not known or not isinstance(raw.get("policies"), Mapping):
+            problems.append(ConfigProblem(place, "a version has `policies`, a mapping, `effective_from` and `reason`"))
+            continue
+        policies = _parse_section(raw["policies"], f"{place}.policies", problems)
+        if raw.get("effective_from") is None:
+            if undated is not None:
+                problems.append(ConfigProblem(place, "only one version may be without `effective_from`"))
+            undated = policies
+            continue
+        day, reason = _parse_day(raw["effective_from"]), raw.get("reason")
+        if day is None:
+            text = f"{raw['effective_from']} should be a UTC day, such as 2026-12-01"
+            problems.append(ConfigProblem(f"{place}.effective_from", text))
+            continue
+        if not isinstance(reason, str) or not reason.strip():
+            problems.append(ConfigProblem(f"{place}.reason", "should say in a sentence why the policies change"))
+            continue
+        if day in versions:
+            problems.append(ConfigProblem(f"{place}.effective_from", f"another version begins on {day}, too"))
+        versions[day] = PolicyVersion(day, reason.strip(), policies)
+    own = OwnPolicies(undated or {})
+    own.versions = tuple(versions[day] for day in sorted(versions))
+    return own
+
+
+def _parse_day(raw: Any) -> date | None:
+    """Return a UTC day, as YAML or text has it; None if it is something else."""
+    if isinstance(raw, date) and not isinstance(raw, datetime):
+        return raw
+    try:
+        return date.fromisoformat(raw) if isinstance(raw, str) else None
+    except ValueError:
+        return None
 
 
 def _parse_policy(raw: Any, path: str, problems: list[ConfigProblem]) -> Policy:

@@ -42,6 +42,7 @@ def check(
         works.append(_workers_may_be_used(configuration.features.compute))
     usable = [tenant for tenant in tenants if _storage_may_be_used(tenant, online=online)]
     works.append(len(usable) == len(tenants))
+    works += [_policies_are_unchanged(tenant, online=online) for tenant in usable]
     if online:
         works += [_clocks_agree(tenant) for tenant in usable]
         works += [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
@@ -101,6 +102,22 @@ def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:
         if online or isinstance(error, SchemaError):
             typer.echo(f"error: {error}", err=True)
             return False
+    return True
+
+
+def _policies_are_unchanged(tenant: Tenant, *, online: bool) -> bool:
+    """Check that policies with dates are those by which days were calculated; servers are contacted only with
+    ``online``."""
+    from chargeback.errors import PoliciesChanged, StorageError
+    from chargeback.recompute.policies import check_stored_days
+
+    try:
+        check_stored_days(tenant, ask_server=online)
+    except PoliciesChanged as error:
+        typer.echo(f"error: {error}", err=True)
+        return False
+    except StorageError:
+        pass  # what is wrong with it was said
     return True
 
 

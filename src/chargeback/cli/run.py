@@ -43,15 +43,17 @@ def run(
             help="With --recalculate: also accept bills and usage that are smaller than the stored ones.",
         ),
     ] = False,
-    restate_closed: Annotated[
+    restate: Annotated[
         bool,
         typer.Option(
-            "--restate-closed",
-            help="With --recalculate: also days of closed months; what moves is posted to the first open one.",
+            "--restate",
+            help="With --recalculate: also days of closed months (with --reason; what moves is posted to the first "
+            "open one), and days that policies with dates had calculated otherwise.",
         ),
     ] = False,
     reason: Annotated[
-        str | None, typer.Option(metavar="WHY", help="Needed with --restate-closed, and kept in the audit log.")
+        str | None,
+        typer.Option(metavar="WHY", help="Why days of closed months are calculated again; kept in the audit log."),
     ] = None,
 ) -> None:
     """Run the pipeline once. Gather and calculate what is due, and show the progress."""
@@ -67,8 +69,8 @@ def run(
         raise typer.BadParameter("--from is after --through")
     if accept_less and not recalculate:
         raise typer.BadParameter("--accept-less requires --recalculate")
-    if restate_closed and not (recalculate and reason):
-        raise typer.BadParameter("--restate-closed requires --recalculate and --reason")
+    if restate and not recalculate:
+        raise typer.BadParameter("--restate requires --recalculate")
     configuration = load_configuration(config)
     chosen = chosen_tenants(configuration, tenant)
     configure_logging(configuration.logging, configuration.secrets())
@@ -76,8 +78,8 @@ def run(
         _log.warning("%s", sentence)
     # A plain run does what a scheduled one does.
     requested_by = COMMAND_LINE if recalculate else None
-    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less, requested_by, reason)
-    if recalculate and not restate_closed:
+    request = RunRequest(to_day(start), to_day(end), recalculate, accept_less, requested_by, reason, restate)
+    if recalculate and not (restate and reason):
         for each in chosen:
             _check_reach(each, request)
     results = run_in_foreground(configuration, [each.name for each in chosen], request)
@@ -105,7 +107,7 @@ def _check_reach(tenant: Tenant, request: RunRequest) -> None:
     except StorageError:
         return  # the run says what is wrong with this one, and does the others
     except ReachesIntoClosed as error:
-        text = error.message.replace("send restate_closed with a reason", "say --restate-closed and --reason")
+        text = error.message.replace("send restate_closed with a reason", "say --restate and --reason")
         typer.echo(f"error: tenant {tenant.name}: {text}", err=True)
         raise typer.Exit(BLOCKED) from None
 

@@ -46,11 +46,13 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
 
     Raises:
         ListenError: the port cannot be used.
+        PoliciesChanged: policies with dates are not those by which days were calculated.
         McpUnavailable: assistants should be answered, and what does this is not installed.
         SchemaError: a control database is ahead of this version, or its history is broken.
     """
     from chargeback.cli.http_server import HttpServer, listen
     from chargeback.pipeline.engine import Engine
+    from chargeback.recompute.policies import require_policies
     from chargeback.store.tenant import require_usable_storage
 
     answers_assistants = configuration.mcp.enabled and mode is not Mode.WORKER
@@ -67,7 +69,9 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         if engine is not None:
             engine.start(stopper.request)
         else:
-            require_usable_storage(list(configuration.tenants.values()))
+            tenants = list(configuration.tenants.values())
+            require_usable_storage(tenants)
+            require_policies(tenants)
         if socket is None:
             stopper.requested.wait()
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from chargeback.allocation.policies import parse_policies
 from chargeback.config.access import AccessSettings
 from chargeback.config.configuration import Configuration, Tenant
 from chargeback.config.problems import suggestion
@@ -40,7 +41,7 @@ def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:
 def _unknown_policies(tenant: Tenant) -> Iterator[str]:
     """Find policies for product types that the ecosystem does not know: new ones of the provider, or typing errors. An
     ecosystem that reads any bill knows none."""
-    own = tenant.plugin_settings.allocation_policies
+    own = parse_policies(tenant.plugin_settings.allocation_policies, "allocation_policies").names
     if not own:
         return
     without = tenant.plugin_settings.model_copy(update={"allocation_policies": {}})

@@ -22,7 +22,7 @@ class EmitterSettings(Settings):
     params: dict[str, Any] = Field(default={}, repr=False)
 
 
-def _policies_are_readable(value: dict[str, Any]) -> dict[str, Any]:
+def _policies_are_readable(value: dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
     try:
         parse_policies(value, "allocation_policies")
     except ConfigurationError as error:
@@ -37,5 +37,7 @@ class PluginSettings(Settings):
     metrics_step_seconds: Annotated[int, Field(ge=1, le=86400)] = 3600
     chargeback_granularity: Literal["hourly", "daily"] = "daily"
     metrics: MetricsSettings | None = None
-    allocation_policies: Annotated[dict[str, Any], AfterValidator(_policies_are_readable)] = Field(default={})
+    allocation_policies: Annotated[dict[str, Any] | list[Any], AfterValidator(_policies_are_readable)] = Field(
+        default={}
+    )
     emitters: list[EmitterSettings] = Field(default=[])

@@ -12,8 +12,9 @@ class RunRequest:
 
     ``start`` and ``end`` (both inclusive UTC days, either may be missing) narrow the days that are calculated; with
     ``recalculate``, usage is fetched again and these days are recalculated although their inputs have not changed; with
-    ``accept_less``, responses with less than is stored are accepted too. ``requested_by`` is whom the audit log names,
-    with the ``reason`` why closed months are calculated again; None for a scheduled run.
+    ``accept_less``, responses with less than is stored are accepted too; with ``restate``, policies with dates may be
+    others than those by which the days were calculated. ``requested_by`` is whom the audit log names, with the
+    ``reason`` why closed months are calculated again; None for a scheduled run.
     """
 
     start: date | None = None
@@ -22,3 +23,4 @@ class RunRequest:
     accept_less: bool = False
     requested_by: str | None = field(default=None, compare=False)
     reason: str | None = field(default=None, compare=False)
+    restate: bool = False

@@ -90,8 +90,8 @@ class DayTask:
 class FinishedDay:
     """A calculated day: its rows, written but not committed, and what they refer to.
 
-    ``dimensions`` and ``unknown_types`` are those of :class:`~chargeback.allocation.day.CalculatedDay`; ``charged`` are
-    the identities of the rows.
+    ``dimensions``, ``unknown_types`` and ``policy_version`` are those of
+    :class:`~chargeback.allocation.day.CalculatedDay`; ``charged`` are the identities of the rows.
     """
 
     rows: NewRows
@@ -99,6 +99,7 @@ class FinishedDay:
     policies: Mapping[str, Policy]
     unknown_types: tuple[str, ...]
     charged: frozenset[str]
+    policy_version: str | None
 
     @property
     def policies_hash(self) -> str:
@@ -121,6 +122,7 @@ def calculate_day(task: DayTask, calculator: DayCalculator) -> FinishedDay:
         calculated.policies,
         calculated.unknown_types,
         frozenset(calculated.rows["identity_id"].unique().to_pylist()),
+        calculated.policy_version,
     )
 
 

@@ -16,13 +16,22 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry
 
 from chargeback.config import Configuration
-from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, SchemaError, StorageError, TenantSuspended
+from chargeback.errors import (
+    EngineBusy,
+    LeaseHeld,
+    NoRunner,
+    PoliciesChanged,
+    SchemaError,
+    StorageError,
+    TenantSuspended,
+)
 from chargeback.model.days import Clock, render_instant, utc_now
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.child import ChildProcesses
 from chargeback.pipeline.executor import RunExecutor
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult
 from chargeback.pipeline.supervisor import Supervisor, Suspensions
+from chargeback.recompute.policies import check_policies
 from chargeback.store.control import runs
 from chargeback.store.control.lease import EXPIRY, Lease
 from chargeback.store.tenant import open_store
@@ -149,7 +158,8 @@ class Engine:
     the engine and of every run; it must be picklable, because a run may be a process. Safe for use by several threads.
 
     Attributes:
-        failure: why the service must exit: at the start, a tenant's database has a newer schema.
+        failure: why the service must exit: at the start, a tenant's database has a newer schema, or its days were
+            calculated by other policies.
     """
 
     def __init__(
@@ -159,7 +169,7 @@ class Engine:
         executor: RunExecutor | None = None,
         clock: Clock = utc_now,
     ) -> None:
-        self.failure: SchemaError | None = None
+        self.failure: SchemaError | PoliciesChanged | None = None
         self._configuration = configuration
         self._clock = clock
         self._stores = {name: open_store(tenant) for name, tenant in configuration.tenants.items()}
@@ -257,6 +267,7 @@ class Engine:
         """Run each of the tenants to its end, several at the same time; return their results in the same order.
 
         Raises:
+            PoliciesChanged: policies with dates are not those by which days were calculated.
             SchemaError: a control database is ahead of this version, or its history is broken.
         """
         with ThreadPoolExecutor(min(len(tenants), _MAX_THREADS) or 1) as pool:
@@ -264,7 +275,7 @@ class Engine:
 
     def _run_to_end(self, name: str, request: RunRequest) -> RunResult:
         try:
-            self._open(name)
+            self._open(name, restate=request.restate)
             if not self._places.take():
                 return RunResult(name, STOPPED.outcome, errors=(STOPPED.error,), completed_at=self._clock())
             try:
@@ -286,9 +297,16 @@ class Engine:
             with self._lock:
                 self._triggered.discard(threading.current_thread())
 
-    def _open(self, name: str) -> None:
-        """Migrate the storage to this version's schema and record its owner; a worker also clears a suspension."""
-        self._stores[name].prepare()
+    def _open(self, name: str, *, restate: bool = False) -> None:
+        """Migrate the storage to this version's schema and record its owner; a worker also clears a suspension.
+
+        Unless days are to be restated, policies with dates must be those by which the days were calculated.
+        """
+        store = self._stores[name]
+        store.prepare()
+        if not restate:
+            with store.control.read() as connection:
+                check_policies(connection, self._configuration.tenants[name])
         if self._is_worker:
             self._suspensions.clear_at_start(name)
 
@@ -301,12 +319,14 @@ class Engine:
             if not self._configuration.features.enable_periodic_refresh:
                 return None
             return turn or self._refresh(name)
-        except SchemaError as error:
+        except (PoliciesChanged, SchemaError) as error:
             if name not in self._tried:
                 self.failure = error
                 self._on_failure()
                 return None
-            return self._after_storage_error(name, error)
+            if isinstance(error, SchemaError):
+                return self._after_storage_error(name, error)
+            return self._news(name, self._configuration.features.refresh_interval, str(error))
         except StorageError as error:
             return self._after_storage_error(name, error)
         finally:

@@ -59,6 +59,7 @@ class DayReviser:
         evidence: Mapping[str, pa.Table],
         *,
         policies_hash: str | None,
+        policy_version: str | None = None,
         is_requested: bool,
     ) -> RevisedDay:
         """Prepare to replace the rows and ``evidence`` of a day; what has the same bytes already, stays. Readers notice
@@ -95,6 +96,7 @@ class DayReviser:
             new.rows,
             new.total,
             self._moved(day, new.sums) if latest else None,
+            policy_version,
         )
         return RevisedDay(state, contents, revision, is_new=True)
 

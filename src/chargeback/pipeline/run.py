@@ -83,6 +83,7 @@ def _requested(run_id: int, request: RunRequest) -> AuditEntry:
         "end_date": None if request.end is None else request.end.isoformat(),
         "recalculate": request.recalculate,
         "accept_less": request.accept_less,
+        "restate": request.restate,
         "reason": request.reason,
     }
     return AuditEntry(RUN_REQUESTED, f"run/{run_id}", None, asked)

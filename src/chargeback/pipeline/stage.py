@@ -142,6 +142,10 @@ class DerivedDay(Protocol):
     def policies_hash(self) -> str:
         """Return the hash."""
 
+    @property
+    def policy_version(self) -> str | None:
+        """Return the hash of the version of the tenant's own policies, if one is in force."""
+
 
 D = TypeVar("D", bound=DerivedDay)
 
@@ -368,6 +372,7 @@ class DayStage(Generic[D]):
             derived.rows,
             started.evidence,
             policies_hash=derived.policies_hash,
+            policy_version=derived.policy_version,
             is_requested=started.due.is_requested,
         )
         self._batch.add(NewDay(started, derived, revised), derived.rows.rows)

@@ -162,6 +162,7 @@ class AttributedDay:
 
     rows: NewRows
     policies_hash: str
+    policy_version: str | None = None
 
 
 class TopicDerivation(Derivation[AttributedDay]):

@@ -4,7 +4,7 @@ calculated, and the plan of its topics."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, Self
 
@@ -55,6 +55,10 @@ class AllocationRules:
         resolve = ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None
         catalogue = ecosystem.tenant_catalogue(tenant.plugin_settings)
         return cls(catalogue, ecosystem.catalogue, resolve, topic_plan(tenant))
+
+    def on(self, day: date) -> AllocationRules:
+        """Return the rules of a UTC day."""
+        return replace(self, catalogue=self.catalogue.on(day))
 
 
 @dataclass(frozen=True, slots=True)

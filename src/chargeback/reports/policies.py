@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Literal, Self
 
 from pydantic import Field
 
-from chargeback.allocation.policies import UNKNOWN, Policy
+from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, PolicyVersion
+from chargeback.model.days import ONE_DAY
 from chargeback.recompute.rules import CONFIGURED, RECORDED, SHIPPED, AllocationRules
 from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.store.control.policies import UsedPolicy
@@ -41,18 +42,79 @@ class PolicyItem(ResponseModel):
         "charged to nobody."
     )
     portions: list[PolicyPortion]
+    effective_from: date | None = Field(
+        description="The UTC day from which a version of the tenant's own policies has it; null for one without a date "
+        "and for those of other days."
+    )
     first_used_at: Instant | None = Field(description="When a day was first calculated by it; null if none was.")
 
 
-def list_policies(rules: AllocationRules, used: Sequence[UsedPolicy]) -> list[PolicyItem]:
-    """Return the policies in force by product type, then those of other product types and of earlier days, by product
-    type and time."""
+class VersionPolicy(ResponseModel):
+    """A policy of a version."""
+
+    product_type: str
+    hash: str
+    portions: list[PolicyPortion]
+
+
+class PolicyVersionItem(ResponseModel):
+    """A version of the tenant's own policies."""
+
+    effective_from: date = Field(description="Its first UTC day.")
+    last_day: date | None = Field(description="Its last UTC day; null while no other version follows.")
+    reason: str
+    hash: str = Field(description="The same for the same policies, whenever they begin.")
+    calculated_days: int | None = Field(
+        description="How many days it has calculated: from then on it is not changed any more. Null within a scope."
+    )
+    policies: list[VersionPolicy]
+
+
+def list_versions(catalogue: PolicyCatalogue, calculated: Mapping[date, str | None] | None) -> list[PolicyVersionItem]:
+    """Return the versions of the tenant's own policies, the first one first. ``calculated`` has the version by which
+    each day was calculated that is not to be hidden."""
+    found = []
+    for place, version in enumerate(catalogue.versions):
+        following = catalogue.versions[place + 1 :]
+        last = following[0].effective_from - ONE_DAY if following else None
+        days = None if calculated is None else _count(version, last, calculated)
+        found.append(
+            PolicyVersionItem(
+                effective_from=version.effective_from,
+                last_day=last,
+                reason=version.reason,
+                hash=version.hash,
+                calculated_days=days,
+                policies=[
+                    VersionPolicy(product_type=name, hash=policy.hash, portions=PolicyPortion.all_of(policy))
+                    for name, policy in sorted(version.policies.items())
+                ],
+            )
+        )
+    return found
+
+
+def _count(version: PolicyVersion, last: date | None, calculated: Mapping[date, str | None]) -> int:
+    return sum(
+        hash_ == version.hash and version.effective_from <= day and (last is None or day <= last)
+        for day, hash_ in calculated.items()
+    )
+
+
+def list_policies(rules: AllocationRules, used: Sequence[UsedPolicy], day: date) -> list[PolicyItem]:
+    """Return the policies in force on a UTC day by product type, then those of other product types and of other days,
+    by product type and time."""
+    version = rules.catalogue.version_on(day)
+    dated = {} if version is None else version.policies
+    names = {rules.catalogue.aliases.get(name, name) for name in dated}
+    rules = rules.on(day)
     in_force = [
         PolicyItem(
             product_type=name,
             hash=policy.hash,
             source=_source(rules, name, policy),
             portions=PolicyPortion.all_of(policy),
+            effective_from=version.effective_from if version is not None and name in names else None,
             first_used_at=_first_use(rules, name, policy, used),
         )
         for name, policy in sorted(rules.catalogue.policies.items())
@@ -63,6 +125,7 @@ def list_policies(rules: AllocationRules, used: Sequence[UsedPolicy]) -> list[Po
             hash=each.hash,
             source=RECORDED if each.hash != UNKNOWN.hash else "unknown",
             portions=PolicyPortion.all_of(each.policy),
+            effective_from=None,
             first_used_at=each.first_used_at,
         )
         for each in used

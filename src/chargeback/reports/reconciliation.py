@@ -455,7 +455,7 @@ def _covered_days(
         (revision.tracking_date, revision.revision): revision
         for revision in read_day_revisions(connection, DayDataset.CHARGEBACKS, days)
     }
-    hashes = {some: policies_hash(catalogue.policies_of(some)) for some in {frozenset(), *types.values()}}
+    present = _PresentPolicies(catalogue)
     found = []
     for day in days:
         state = states.get(day, DayState(day))
@@ -465,12 +465,28 @@ def _covered_days(
                 day,
                 is_gathered=state.billing_gathered,
                 is_calculated=state.chargebacks.is_current,
-                is_superseded=_is_superseded(state, revision, hashes[types.get(day, frozenset())]),
+                is_superseded=_is_superseded(state, revision, present.hash(day, types.get(day, frozenset()))),
                 revision=None if revision is None else revision.revision,
                 calculated_at=None if revision is None else revision.calculated_at,
             )
         )
     return found
+
+
+class _PresentPolicies:
+    """What the days would be calculated by now."""
+
+    def __init__(self, catalogue: PolicyCatalogue) -> None:
+        self._catalogue = catalogue
+        self._hashes: dict[tuple[str | None, frozenset[str]], str] = {}
+
+    def hash(self, day: date, types: frozenset[str]) -> str:
+        """Return one hash for the policies of some product types on a day."""
+        version = self._catalogue.version_on(day)
+        place = (None if version is None else version.hash, types)
+        if place not in self._hashes:
+            self._hashes[place] = policies_hash(self._catalogue.on(day).policies_of(types))
+        return self._hashes[place]
 
 
 def _is_superseded(state: DayState, revision: Revision | None, present: str) -> bool | None:

@@ -29,6 +29,7 @@ class PipelinePort(Protocol):
             LeaseHeld: a run is in progress.
             EngineBusy: the maximum number of runs is in progress.
             TenantSuspended: the tenant is suspended; the message has the reason.
+            PoliciesChanged: policies with dates are not those by which days were calculated.
             NoRunner: this process runs no pipelines.
             StorageError: the tenant's storage cannot be used.
         """

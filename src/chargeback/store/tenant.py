@@ -35,7 +35,7 @@ _MAX_PARALLEL_CHECKS = 16
 #: The folder of copies of files that are in object storage, where none is configured.
 _COPIES = "copies"
 #: Limits at startup, which must not wait for a server that does not respond.
-_START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
+START_LIMITS = ServerLimits(connect=3, lock=3, statement=3, silence=3)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def read_clocks(tenant: Tenant) -> dict[str, ClockReading]:
     Raises:
         StorageError: a server cannot be reached.
     """
-    store = open_store(tenant, limits=_START_LIMITS)
+    store = open_store(tenant, limits=START_LIMITS)
     try:
         found = {"the control database": store.control.clock(), str(store.facts.place): store.facts.place.clock()}
     except StorageError as error:
@@ -196,7 +196,7 @@ def require_usable_storage(tenants: Sequence[Tenant]) -> None:
     if not tenants:
         return
     with ThreadPoolExecutor(min(len(tenants), _MAX_PARALLEL_CHECKS), "storage check") as pool:
-        for check in [pool.submit(check_storage, tenant, limits=_START_LIMITS) for tenant in tenants]:
+        for check in [pool.submit(check_storage, tenant, limits=START_LIMITS) for tenant in tenants]:
             try:
                 check.result()
             except SchemaError:

@@ -480,13 +480,37 @@ export interface paths {
         };
         /**
          * Show Policies
-         * @description List how each product type is split: the policies in force, then those by which earlier days were calculated.
+         * @description List how each product type is split: the policies in force on a day, then those by which other days were
+         *     calculated.
          *
          *     Within a scope, the uses are those of visible rows.
          *
          *     Needs the right `read`.
          */
         get: operations["show_policies_api_v1_tenants__tenant_name__policies_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/policies/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Policy Versions
+         * @description List the versions of the tenant's own policies: from when on each is in force, why, and how many days it has
+         *     calculated. Policies without dates have no versions.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_policy_versions_api_v1_tenants__tenant_name__policies_history_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6364,6 +6388,35 @@ export interface components {
              */
             pages: number;
         };
+        /** PageOf[PolicyVersionItem] */
+        PageOf_PolicyVersionItem_: {
+            /** Items */
+            items: components["schemas"]["PolicyVersionItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
         /** PageOf[ResourceItem] */
         PageOf_ResourceItem_: {
             /** Items */
@@ -6679,6 +6732,11 @@ export interface components {
             /** Portions */
             portions: components["schemas"]["PolicyPortion"][];
             /**
+             * Effective From
+             * @description The UTC day from which a version of the tenant's own policies has it; null for one without a date and for those of other days.
+             */
+            effective_from: string | null;
+            /**
              * First Used At
              * @description When a day was first calculated by it; null if none was.
              */
@@ -6705,6 +6763,37 @@ export interface components {
              *     ]
              */
             methods: string[];
+        };
+        /**
+         * PolicyVersionItem
+         * @description A version of the tenant's own policies.
+         */
+        PolicyVersionItem: {
+            /**
+             * Effective From
+             * Format: date
+             * @description Its first UTC day.
+             */
+            effective_from: string;
+            /**
+             * Last Day
+             * @description Its last UTC day; null while no other version follows.
+             */
+            last_day: string | null;
+            /** Reason */
+            reason: string;
+            /**
+             * Hash
+             * @description The same for the same policies, whenever they begin.
+             */
+            hash: string;
+            /**
+             * Calculated Days
+             * @description How many days it has calculated: from then on it is not changed any more. Null within a scope.
+             */
+            calculated_days: number | null;
+            /** Policies */
+            policies: components["schemas"]["VersionPolicy"][];
         };
         /**
          * PostedGrouping
@@ -9287,6 +9376,18 @@ export interface components {
              * @example 1234.56
              */
             difference: string;
+        };
+        /**
+         * VersionPolicy
+         * @description A policy of a version.
+         */
+        VersionPolicy: {
+            /** Product Type */
+            product_type: string;
+            /** Hash */
+            hash: string;
+            /** Portions */
+            portions: components["schemas"]["PolicyPortion"][];
         };
         /**
          * ViewItem
@@ -13284,6 +13385,8 @@ export interface operations {
                 page_size?: number;
                 /** @description Only the policy with this hash, `policy` in the metadata of a chargeback row. */
                 hash?: string;
+                /** @description The policies in force on this UTC day; today, if it is left out. */
+                date?: string;
                 /** @description Only policies of this product type, also by a pattern or an alias. */
                 product_type?: string;
             };
@@ -13305,6 +13408,121 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_PolicyItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_policy_versions_api_v1_tenants__tenant_name__policies_history_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_PolicyVersionItem_"];
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */

@@ -6,7 +6,6 @@ from fastapi import Query
 from pydantic import Field
 
 from chargeback.access.rights import Right
-from chargeback.allocation.policies import policies_hash
 from chargeback.api.parameters import Day, FactsParameters, Text
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
@@ -66,7 +65,7 @@ router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"
     "/explain",
     needs=Right.READ,
     problems={404: "There is no such tenant, day, line or portion, or the day is not calculated."},
-    also=lambda request, _: policies_hash(request.tenant.rules.catalogue.policies),
+    also=lambda request, _: request.tenant.rules.catalogue.hash,
 )
 def explain_amount(request: Facts, params: Annotated[ExplainQuery, Query()]) -> ExplainAnswer:
     """Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.

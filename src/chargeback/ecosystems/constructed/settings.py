@@ -202,12 +202,11 @@ def check_sources(settings: ConstructedSettings, measured: Iterable[str]) -> Non
         raise ValueError(f"metrics required: {', '.join(reasons)}")
 
 
-def check_known_measures(policies: dict[str, Any], known: frozenset[str]) -> None:
+def check_known_measures(policies: dict[str, Any] | list[Any], known: frozenset[str]) -> None:
     """Check the measures that ``allocation_policies`` uses.
 
     Raises:
         ValueError: a policy names a measure that is not in ``known``.
     """
-    asked = {measure for policy in parse_policies(policies, "").values() for measure in policy.measures}
-    if unknown := sorted(asked - known):
+    if unknown := sorted(parse_policies(policies, "").measures - known):
         raise ValueError(f"no such measure: {', '.join(unknown)}; there are {', '.join(sorted(known))}")

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from chargeback.allocation.policies import PolicyCatalogue, best_match, parse_policies
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.ecosystems.constructed.admin import open_admin
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.settings import PRINCIPAL
@@ -101,9 +101,11 @@ def _checks(context: TenantContext, settings: FocusFilesSettings, bill: FocusBil
         left = ", ".join(f"{name} {cost:f}" for name, cost in list(kept.items())[:_NAMED])
         return f"{left} {context.currency}" + (f"; left out: {_named(out)}" if out else "")
 
+    known = tenant_catalogue(settings).on(context.today)
+
     def policies() -> str | CheckWarning:
         types = sorted({line.product_type for day in bill.days(days) for line in day.lines})
-        missing = [name for name in types if best_match(name, settings.allocation_policies) is None]
+        missing = [name for name in types if known.find(name) is None]
         if missing:
             return CheckWarning(f"no policy for {_named(missing)}: their costs remain unallocated")
         return f"all {len(types)} product types of the last {_CHECKED_DAYS} days have a policy"

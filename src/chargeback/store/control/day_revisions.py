@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, and_, func, insert, or_, select
 
 from chargeback.model.days import DayRange
 from chargeback.store.control.days import DayDataset, save_dataset
@@ -52,6 +52,7 @@ class Revision:
         rows: how many rows the day has.
         total: the sum of their amounts.
         moved: half the sum of what changed for each identity (or topic) since the revision before.
+        policy_version: the hash of the version of the tenant's own policies that was in force; None where none was.
     """
 
     dataset: str
@@ -65,6 +66,7 @@ class Revision:
     rows: int = 0
     total: Decimal | None = None
     moved: Decimal | None = None
+    policy_version: str | None = None
 
 
 def _columns(revision: Revision) -> dict[str, Any]:
@@ -91,6 +93,24 @@ def latest_revision(connection: Connection, dataset: str, day: date) -> Revision
     query = select(*_RECORDED).where(revisions.c.dataset == dataset, revisions.c.tracking_date == day)
     row = connection.execute(query.order_by(revisions.c.revision.desc()).limit(1)).first()
     return None if row is None else _revision(row)
+
+
+def read_policy_versions(connection: Connection, since: date | None) -> dict[date, str | None]:
+    """Return the version of the tenant's own policies by which each day was calculated that has rows: of all days with
+    one and, from a day on, also of those without, ascending."""
+    latest = select(revisions.c.tracking_date, func.max(revisions.c.revision).label("revision"))
+    latest = latest.where(revisions.c.dataset == DayDataset.CHARGEBACKS).group_by(revisions.c.tracking_date)
+    present = latest.subquery()
+    its = revisions.c
+    has_version = its.policy_version.is_not(None)
+    query = (
+        select(its.tracking_date, its.policy_version)
+        .join(present, and_(its.tracking_date == present.c.tracking_date, its.revision == present.c.revision))
+        .where(its.dataset == DayDataset.CHARGEBACKS, its.cause != RETENTION)
+        .where(has_version if since is None else or_(has_version, its.tracking_date >= since))
+        .order_by(its.tracking_date)
+    )
+    return {row.tracking_date: row.policy_version for row in connection.execute(query)}
 
 
 def read_day_revisions(

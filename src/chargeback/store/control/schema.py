@@ -115,6 +115,7 @@ revisions = Table(
     Column("total", String(64)),
     Column("moved", String(64)),
     Column("files", JSON(none_as_null=True)),
+    Column("policy_version", String(64)),
 )
 
 #: Which files have the rows of each table and day, and from when to when they had: see ``catalogue``.

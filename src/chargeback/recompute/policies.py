@@ -1,0 +1,110 @@
+"""Policies with dates are never changed silently: those by which days were calculated stay, or the days are calculated
+again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+
+from sqlalchemy import Connection
+
+from chargeback.allocation.policies import PolicyCatalogue, PolicyVersion
+from chargeback.config import Tenant
+from chargeback.errors import ConfigProblem, PluginError, PoliciesChanged, StorageError
+from chargeback.model.days import ONE_DAY
+from chargeback.recompute.rules import AllocationRules
+from chargeback.store.control.closings import read_books
+from chargeback.store.control.day_revisions import read_policy_versions
+from chargeback.store.control.revisions import read_revisions
+from chargeback.store.tenant import START_LIMITS, open_store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedDays:
+    """Days that were calculated by another version of the tenant's own policies than the ``version`` that is in force
+    on them now, None where none is."""
+
+    version: PolicyVersion | None
+    days: tuple[date, ...]
+
+    def problem(self, tenant_name: str, begins: date) -> ConfigProblem:
+        """Return what is wrong in words; ``begins`` is the first day on which a version may begin."""
+        first, last = self.days[0], self.days[-1]
+        count = "1 day was" if len(self.days) == 1 else f"{len(self.days)} days were"
+        now = "no version is in force on them any more"
+        if self.version is not None:
+            now = f"the version from {self.version.effective_from} ({self.version.reason}) is in force on them now"
+        return ConfigProblem(
+            f"tenants.{tenant_name}.plugin_settings.allocation_policies",
+            f"{count} calculated by other policies ({first} to {last}), and {now}: let a change begin on {begins} or "
+            f"later (effective_from), or calculate them again: `chargeback run --tenant {tenant_name} --recalculate "
+            f"--restate --from {first} --to {last}`",
+        )
+
+
+def changed_days(connection: Connection, catalogue: PolicyCatalogue) -> list[ChangedDays]:
+    """Return the days that were calculated by another version than is in force on them now, by version: one that has
+    calculated days is never changed silently.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
+    since = catalogue.versions[0].effective_from if catalogue.versions else None
+    found: dict[date | None, list[date]] = {}
+    for day, calculated_by in read_policy_versions(connection, since).items():
+        version = catalogue.version_on(day)
+        if calculated_by != (None if version is None else version.hash):
+            found.setdefault(None if version is None else version.effective_from, []).append(day)
+    return [ChangedDays(catalogue.version_on(days[0]), tuple(days)) for days in found.values()]
+
+
+def check_policies(connection: Connection, tenant: Tenant) -> None:
+    """Check that the policies of a tenant are those by which its days were calculated, as far as they have dates.
+
+    Raises:
+        PoliciesChanged: they are not.
+        StorageError: the control database cannot be read.
+    """
+    try:
+        catalogue = AllocationRules.of(tenant).catalogue
+    except PluginError:
+        return  # the run says what is wrong with the ecosystem
+    changed = changed_days(connection, catalogue)
+    if changed:
+        books, last = read_books(connection), read_revisions(connection).last_calculated or changed[-1].days[-1]
+        begins = max(last + ONE_DAY, last if books.first_open is None else books.first_open.start)
+        raise PoliciesChanged([each.problem(tenant.name, begins) for each in changed])
+
+
+def check_stored_days(tenant: Tenant, *, ask_server: bool = True) -> None:
+    """Check the same, if the tenant has a storage of this version; a server is contacted only with ``ask_server``.
+
+    Raises:
+        PoliciesChanged: they are not.
+        StorageError: the storage cannot be read.
+    """
+    file = tenant.storage.database_file
+    if not (ask_server if file is None else file.exists()):
+        return
+    with closing(open_store(tenant, limits=START_LIMITS)) as store:
+        if store.control.revisions().is_current:
+            with store.control.read() as connection:
+                check_policies(connection, tenant)
+
+
+def require_policies(tenants: Sequence[Tenant]) -> None:
+    """Check the same of all tenants, before they are served; what cannot be read is only logged.
+
+    Raises:
+        PoliciesChanged: the days of a tenant were calculated by other policies.
+    """
+    for tenant in tenants:
+        try:
+            check_stored_days(tenant)
+        except StorageError as error:
+            log.error("%s", error)

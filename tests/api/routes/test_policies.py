@@ -1,0 +1,76 @@
+"""Policies with dates over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
+from chargeback.model.days import ONE_DAY
+from chargeback.recompute.rules import AllocationRules
+from chargeback.store.control.day_revisions import FIRST, Revision, record_revision
+from chargeback.store.control.days import DayDataset
+from chargeback.store.tenant import TenantStore
+from tests.api.conftest import ACME, DAYS, LAST, parameters_of
+from tests.support.serving import client_of, services_for
+
+EVEN, OWNER = ({"portions": [{"share": "1", "try": [method]}]} for method in ("even(active)", "owner"))
+BEGINS = DAYS[2]
+SHIPPED = PolicyCatalogue(parse_policies({"KAFKA_*": OWNER}, "policies"), {})
+CATALOGUE = SHIPPED.override(
+    parse_policies([{"effective_from": BEGINS, "reason": "Fair", "policies": {"KAFKA_*": EVEN}}], "policies")
+)
+VERSION = CATALOGUE.versions[0]
+
+
+@pytest.fixture
+def dated(own_store: TenantStore) -> Iterator[httpx.Client]:
+    """A client of a tenant with a version of its policies, which has calculated some days."""
+    with own_store.control.write() as connection:
+        for day in DAYS:
+            by = VERSION.hash if day >= BEGINS else None
+            at = datetime(2026, 1, 9, 12, tzinfo=UTC)
+            record_revision(connection, Revision(DayDataset.CHARGEBACKS, day, 1, at, FIRST, policy_version=by))
+    services = services_for(own_store)
+    rules = AllocationRules(CATALOGUE, SHIPPED)
+    tenants = {name: replace(view, rules=rules) for name, view in services.tenants.items()}
+    with client_of(replace(services, tenants=tenants)) as client:
+        yield client
+
+
+def test_policies_of_a_day(dated: httpx.Client) -> None:
+    """What is in force on it, and since when; today, if no day is named."""
+
+    def of(**params: str) -> list[tuple[str, str, str | None]]:
+        items = dated.get(f"{ACME}/policies", params=params).json()["items"]
+        return [(each["source"], each["portions"][0]["methods"][0], each["effective_from"]) for each in items]
+
+    before, after = [("shipped", "owner", None)], [("configured", "even(active)", f"{BEGINS}")]
+    assert of(date=f"{BEGINS - ONE_DAY}") == before
+    assert of(date=f"{BEGINS}") == after
+    assert of() == after
+    assert parameters_of(dated.get(f"{ACME}/policies", params={"date": "soon"})) == ["date"]
+
+
+def test_the_versions(dated: httpx.Client, own_client: httpx.Client) -> None:
+    """Each with its reason, and with how many days it has calculated; without dates there are none."""
+    (found,) = dated.get(f"{ACME}/policies/history").json()["items"]
+    assert found == {
+        "effective_from": f"{BEGINS}",
+        "last_day": None,
+        "reason": "Fair",
+        "hash": VERSION.hash,
+        "calculated_days": len([day for day in DAYS if BEGINS <= day <= LAST]),
+        "policies": [
+            {
+                "product_type": "KAFKA_*",
+                "hash": VERSION.policies["KAFKA_*"].hash,
+                "portions": [{"number": 1, "share": "1.00", "methods": ["even(active)", "unallocated"]}],
+            }
+        ],
+    }
+    assert own_client.get(f"{ACME}/policies/history").json()["items"] == []

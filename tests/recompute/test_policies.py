@@ -1,0 +1,105 @@
+"""Policies with dates are not changed silently once they have calculated days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chargeback.errors import PoliciesChanged
+from chargeback.model.days import ONE_DAY
+from chargeback.model.run_request import RunRequest
+from chargeback.recompute.policies import check_policies
+from chargeback.store.control.day_revisions import read_policy_versions
+from tests.support.sources import DAY, Laboratory, line
+
+FIRST, SECOND = DAY - 2 * ONE_DAY, DAY - ONE_DAY
+NAME = "KAFKA_NETWORK_WRITE"
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """A tenant of three days, whose cluster one of two active identities uses alone."""
+    with Laboratory(tmp_path, days=3) as opened:
+        sources = opened.sources
+        sources.lines = {day: [line("100", day=day)] for day in (FIRST, SECOND, DAY)}
+        sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1}}
+        yield opened
+
+
+def version(*methods: str, begins: object = SECOND, reason: str = "Try") -> dict[str, object]:
+    """A version of the policy of the lines."""
+    policies = {NAME: {"portions": [{"share": "1", "try": list(methods)}]}}
+    return {"effective_from": f"{begins}", "reason": reason, "policies": policies}
+
+
+EVEN, USED = version("even(active)"), version("usage(bytes_in)")
+
+
+def refusal(laboratory: Laboratory) -> str:
+    """What the check says; empty if it says nothing."""
+    with laboratory.store.control.read() as connection:
+        try:
+            check_policies(connection, laboratory.tenant)
+        except PoliciesChanged as error:
+            return str(error)
+    return ""
+
+
+def test_days_are_calculated_by_the_version_of_their_day(laboratory: Laboratory) -> None:
+    """Before it begins by what is in force without it, and each day says by which."""
+    laboratory.set_policies([EVEN])
+    laboratory.run()
+    assert laboratory.charged(FIRST) != {"sa-a": "50", "sa-b": "50"} == laboratory.charged(SECOND)
+    with laboratory.store.control.read() as connection:
+        by_day = read_policy_versions(connection, FIRST)
+    assert by_day[FIRST] is None
+    assert by_day[SECOND] == by_day[DAY] is not None
+    assert refusal(laboratory) == ""
+
+
+@pytest.mark.parametrize("now", [[USED], [], [{**EVEN, "effective_from": f"{DAY}"}], {}])
+def test_a_version_that_has_calculated_days_is_not_changed(laboratory: Laboratory, now: object) -> None:
+    """Neither edited, removed nor moved: how many days, which, and both ways out are said."""
+    laboratory.set_policies([EVEN])
+    laboratory.run()
+    laboratory.set_policies(now)
+    said = refusal(laboratory)
+    assert "calculated by other policies" in said
+    assert f"({SECOND}" in said
+    assert f"let a change begin on {DAY + ONE_DAY} or later" in said
+    assert f"--recalculate --restate --from {SECOND}" in said
+
+
+def test_a_version_cannot_begin_in_the_past(laboratory: Laboratory) -> None:
+    """Unless its days are calculated again."""
+    laboratory.run()
+    laboratory.set_policies([version("even(active)", reason="Fairness")])
+    assert "2 days were calculated by other policies" in refusal(laboratory)
+    assert f"the version from {SECOND} (Fairness) is in force on them now" in refusal(laboratory)
+    laboratory.run(RunRequest(SECOND, SECOND, recalculate=True, restate=True))
+    assert f"1 day was calculated by other policies ({DAY} to {DAY})" in refusal(laboratory)
+    laboratory.run(RunRequest(DAY, DAY, recalculate=True, restate=True))
+    assert refusal(laboratory) == ""
+
+
+def test_what_says_the_same_is_no_change(laboratory: Laboratory) -> None:
+    """Another reason, spelling or split of the same period into two."""
+    laboratory.set_policies([EVEN])
+    laboratory.run()
+    laboratory.set_policies(
+        [version("even(active)", "unallocated", reason="Said better"), version("even(active)", begins=DAY)]
+    )
+    assert refusal(laboratory) == ""
+
+
+def test_a_day_that_keeps_its_rows_is_of_the_version_that_was_asked_for(laboratory: Laboratory) -> None:
+    """Rows that are the same by both are written again, with the version that is in force."""
+    laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 3}}
+    laboratory.set_policies([EVEN])
+    laboratory.run()
+    laboratory.set_policies([USED])
+    assert refusal(laboratory)
+    laboratory.run(RunRequest(recalculate=True, restate=True))
+    assert refusal(laboratory) == ""
