@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from chargeback.allocation.day import Evidence
 from chargeback.allocation.explain import ExplainedPortion, explain_line
 from chargeback.errors import PluginError
-from chargeback.model.chargeback import METRICS_UNAVAILABLE
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.recompute.rules import AllocationRules, AppliedPolicies, AppliedPolicy
 from chargeback.recompute.stored_day import (
@@ -29,7 +28,6 @@ from chargeback.recompute.stored_day import (
     resource_name,
     where,
 )
-from chargeback.store.control.days import METRICS
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.names import ids_named, names_of
@@ -96,7 +94,7 @@ class _Explainer:
         self._key = key
         self._day = StoredDay(store, REVISED_CHARGEBACKS, key.day, key.as_of)
         with store.control.read() as connection:
-            self._policies = AppliedPolicies(rules, used_policies(connection), self._day.rows)
+            self._policies = AppliedPolicies(rules.on(key.day), used_policies(connection), self._day.rows)
 
     def explain(self) -> Explanation:
         """Return the explanation."""
@@ -115,7 +113,7 @@ class _Explainer:
             is_used = policy.policy.is_proportional or first(usage, resource_id=line["resource_id"]) is not None
             try:
                 resolved = self._resolved(usage) if is_used else usage
-                evidence = Evidence(key.day, billing, resolved, members, self._metrics_available())
+                evidence = Evidence(key.day, billing, resolved, members, self._day.had_metrics)
                 portion = self._calculate(evidence, policy, key, line)
             except PluginError as error:
                 missing = error.message
@@ -188,12 +186,6 @@ class _Explainer:
         with self._store.control.read() as connection:
             inventory = read_inventory(connection)
         return self._rules.resolve(self._key.day, usage, inventory)
-
-    def _metrics_available(self) -> bool:
-        """Return whether the day was calculated with metrics: the rows tell, and the state of the latest revision."""
-        if METRICS_UNAVAILABLE in self._day.rows["allocation_detail"].unique().to_pylist():
-            return False
-        return not self._day.lacks(METRICS)
 
 
 def _occurs(identity_id: str, rows: pa.Table, usage: pa.Table | None, members: pa.Table | None) -> bool:

@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 
 from chargeback.allocation.explain import ExplainedPortion
 from chargeback.errors import DamagedFacts, HistoryGone
+from chargeback.model.chargeback import METRICS_UNAVAILABLE
 from chargeback.model.days import DayRange
 from chargeback.model.money import total
 from chargeback.store.control.catalogue import files_of_day
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
-from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.days import METRICS, DayState, read_days
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
 from chargeback.store.facts.files import DayFile
@@ -152,6 +153,13 @@ class StoredDay:
         """Return whether some evidence is missing, as far as is known: the state is that of the latest revision."""
         is_latest = self.revision is None or self.revision == self.revisions[-1]
         return is_latest and self._state is not None and what in self._state.incomplete
+
+    @property
+    def had_metrics(self) -> bool:
+        """Whether the day was calculated with metrics: the rows tell, and the state of the latest revision."""
+        if METRICS_UNAVAILABLE in self.rows["allocation_detail"].unique().to_pylist():
+            return False
+        return not self.lacks(METRICS)
 
     def evidence(self) -> tuple[list[pa.Table | None], str | None]:
         """Return the tables that the rows were calculated from, in the dataset's order, each None if it is lost; and

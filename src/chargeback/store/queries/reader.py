@@ -16,6 +16,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import parse_decimal, render
 from chargeback.store.control.days import DayState
 from chargeback.store.control.tags import RESOURCE
+from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
@@ -88,6 +89,13 @@ class TenantReader:
         """Return the same reader with other tags and cost categories."""
         known = (self._tables, tags, self._snapshots, self.clusters, self._past)
         return TenantReader(self.cursor, *known, categories, self.scope)
+
+    def with_files(self, table: str, files: Sequence[DayFile]) -> TenantReader:
+        """Return the same reader with other files of a table, of which no partial aggregates are kept."""
+        snapshots = {**self._snapshots, table: Snapshot(self.snapshot(table).version, tuple(files))}
+        past = self._past or Past({}, self.tags)
+        known = (self._tables, self.tags, snapshots, self.clusters, past)
+        return TenantReader(self.cursor, *known, self.categories, self.scope)
 
     def unscoped(self) -> TenantReader:
         """Return the same reader without its scope, for what is decided by the whole bill and shows no row of it."""

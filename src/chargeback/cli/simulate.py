@@ -1,0 +1,309 @@
+"""``chargeback simulate``: other policies on days that are known, before they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+
+import typer
+
+from chargeback.cli.exit_codes import BEYOND, CONFIGURATION, FAILED, MOVES
+from chargeback.cli.options import (
+    DAY,
+    DAY_FORMATS,
+    DEFAULT_CONFIG,
+    INSTANT,
+    INSTANT_FORMATS,
+    ConfigOption,
+    one_tenant,
+)
+
+if TYPE_CHECKING:
+    from chargeback.config import Tenant
+    from chargeback.recompute.simulate import Trial
+    from chargeback.reports.simulation import SimulationAnswer
+
+_FORMATS: Final = ("table", "json", "markdown")
+#: How many groups a table shows.
+_SHOWN: Final = 20
+
+
+def _percentage(text: str | None) -> Decimal | None:
+    """Return the number of ``5%``.
+
+    Raises:
+        BadParameter: it is something else.
+    """
+    return None if text is None else _number(text.removesuffix("%"), "a share of the bill, such as 5%")
+
+
+def _amount(text: str | None) -> Decimal | None:
+    """Return an amount.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    return None if text is None else _number(text, "an amount, such as 500")
+
+
+def _number(text: str, what: str) -> Decimal:
+    try:
+        found = Decimal(text.strip())
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if not found.is_finite() or found < 0:
+        raise typer.BadParameter(f"{text} should be {what}")
+    return found
+
+
+def _format(text: str) -> str:
+    if text not in _FORMATS:
+        raise typer.BadParameter(f"{text} should be one of {', '.join(_FORMATS)}")
+    return text
+
+
+def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
+    tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")],
+    policies: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="A YAML file with what allocation_policies would be, or a whole configuration with the tenant.",
+        ),
+    ],
+    start: Annotated[
+        datetime, typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day to try them on.")
+    ],
+    end: Annotated[
+        datetime, typer.Option("--through", "--to", metavar=DAY, formats=DAY_FORMATS, help="The last UTC day.")
+    ],
+    group_by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="By what to compare; can be given several times. Default: identity_id."),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(metavar=INSTANT, formats=INSTANT_FORMATS, help="With what was known at this instant, in UTC."),
+    ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", callback=_format, help="table, json or markdown.")
+    ] = "table",
+    fail_if_moved: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Exit with 3 if more than this share moves, such as 5%.")
+    ] = None,
+    fail_if_any_moves: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="Exit with 3 if a group would change by more than this.")
+    ] = None,
+    fail_if_unallocated_rises: Annotated[
+        bool, typer.Option("--fail-if-unallocated-rises", help="Exit with 3 if more would be charged to nobody.")
+    ] = False,
+    only_if_changed: Annotated[
+        bool, typer.Option("--only-if-changed", help="Print nothing if the policies are the present ones.")
+    ] = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+) -> None:
+    """Try other policies on days that are known. Nothing is stored; exit with 0 if no amount would move, 4 if some
+    would, 3 if more than the limits allow."""
+    if start > end:
+        raise typer.BadParameter("--from is after --through")
+    limits = _Limits(_percentage(fail_if_moved), _amount(fail_if_any_moves), fail_if_unallocated_rises)
+    chosen = one_tenant(config, tenant)
+    trial = _trial(chosen, policies, (start, end), None if as_of is None else as_of.replace(tzinfo=UTC))
+    if only_if_changed and trial.candidate.hash == _present(chosen):
+        return
+    found = _simulated(chosen, trial, group_by or ["identity_id"])
+    beyond = limits.exceeded_by(found)
+    _PRINT[format_](found, beyond)
+    if beyond:
+        raise typer.Exit(BEYOND)
+    if found.items:
+        raise typer.Exit(MOVES)
+
+
+class _Limits:
+    """How much may move."""
+
+    def __init__(self, share: Decimal | None, amount: Decimal | None, unallocated: bool) -> None:
+        self._share = share
+        self._amount = amount
+        self._unallocated = unallocated
+
+    def exceeded_by(self, found: SimulationAnswer) -> list[str]:
+        """Return in words what goes beyond the limits."""
+        beyond = []
+        if self._share is not None and found.moved_share > self._share:
+            beyond.append(f"{found.moved_share} % moves, more than {self._share} %")
+        largest = found.items[0].delta.copy_abs() if found.items else Decimal(0)
+        if self._amount is not None and largest > self._amount:
+            beyond.append(f"a group changes by {_money(largest, found)}, more than {_money(self._amount, found)}")
+        rise = found.unallocated.after - found.unallocated.before
+        if self._unallocated and rise > 0:
+            beyond.append(f"{_money(rise, found)} more would be charged to nobody")
+        return beyond
+
+
+def _present(tenant: Tenant) -> str:
+    from chargeback.recompute.rules import AllocationRules
+
+    return AllocationRules.of(tenant).catalogue.hash
+
+
+def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: datetime | None) -> Trial:
+    """Return what is to be tried, or end with the mistakes in the file."""
+    import yaml
+
+    from chargeback.allocation.policies import parse_policies
+    from chargeback.errors import ConfigurationError
+    from chargeback.model.days import ONE_DAY, DayRange
+    from chargeback.recompute.simulate import Trial
+
+    try:
+        read = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        _refuse(file, [str(error)])
+    own = _policies_in(read, tenant.name)
+    if not isinstance(own, dict | list):
+        _refuse(file, ["should be a mapping of product types to policies, or a list of versions of them"])
+    try:
+        parsed = parse_policies(own, "allocation_policies")
+        settings = type(tenant.plugin_settings).model_validate(
+            {**tenant.plugin_settings.model_dump(), "allocation_policies": own}
+        )
+    except ConfigurationError as error:
+        _refuse(file, map(str, error.problems))
+    except ValueError as error:  # pydantic's: a measure that the ecosystem does not have
+        _refuse(file, [each["msg"] for each in error.errors()] if hasattr(error, "errors") else [str(error)])
+    candidate = tenant.ecosystem.tenant_catalogue(settings)
+    first, last = (each.date() for each in days)
+    return Trial(candidate, tuple(parsed.names), DayRange(first, last + ONE_DAY), as_of)
+
+
+def _policies_in(read: object, tenant_name: str) -> object:
+    """Return the policies of a file: all of it, those below their key, or those of a tenant of a configuration."""
+    if isinstance(read, Mapping) and "tenants" in read:
+        for key in ("tenants", tenant_name, "plugin_settings"):
+            read = read.get(key) if isinstance(read, Mapping) else None
+        return read.get("allocation_policies", {}) if isinstance(read, Mapping) else None
+    return read["allocation_policies"] if isinstance(read, Mapping) and "allocation_policies" in read else read
+
+
+def _refuse(file: Path, mistakes: Iterable[object]) -> NoReturn:
+    """Print the mistakes in a file, and end the command."""
+    for mistake in mistakes:
+        typer.echo(f"error: {file}: {mistake}", err=True)
+    raise typer.Exit(CONFIGURATION)
+
+
+def _simulated(tenant: Tenant, trial: Trial, by: Sequence[str]) -> SimulationAnswer:
+    """Return what the policies would make of the days, or end with an error."""
+    from tempfile import TemporaryDirectory
+
+    from chargeback.cli.progress import ProgressDisplay
+    from chargeback.cli.statements import opened
+    from chargeback.errors import UnknownCategory
+    from chargeback.pipeline.run_messages import Progress, Stage
+    from chargeback.recompute.simulate import simulate_days
+    from chargeback.reports.simulation import simulation_answer
+
+    with opened(tenant, trial.as_of) as (view, reader, posted), TemporaryDirectory(prefix="chargeback-") as folder:
+        with ProgressDisplay() as display:
+
+            def _show(done: int, total: int) -> None:
+                display(Progress(tenant.name, Stage.CALCULATING, done=done, total=total))
+
+            found = simulate_days(view.whole_store, view.rules, trial, Path(folder), _show)
+        if not found.days:
+            why = next(iter(found.left_out.values()), "nothing was billed")
+            typer.echo(f"error: no day of the range can be simulated: {why}", err=True)
+            raise typer.Exit(FAILED)
+        try:
+            return simulation_answer(view, reader, posted.books, trial, found, by)
+        except (UnknownCategory, ValueError) as error:
+            raise typer.BadParameter(str(error), param_hint="--group-by") from None
+
+
+def _money(amount: Decimal, found: SimulationAnswer) -> str:
+    from chargeback.reports.wording import money_text
+
+    return money_text(amount, found.currency)
+
+
+def _facts(found: SimulationAnswer) -> list[str]:
+    """Return in sentences what was simulated, and what was not."""
+    days = len(found.base.days)
+    nobody = found.unallocated
+    facts = [
+        f"{days} days ({found.start_date} to {found.end_date}), {_money(found.billed, found)} billed: "
+        f"{_money(found.moved, found)} ({found.moved_share} %) would be charged to others.",
+        f"Charged to nobody: {_money(nobody.before, found)}, then {_money(nobody.after, found)}.",
+    ]
+    if found.left_out:
+        first = found.left_out[0]
+        facts.append(f"Not simulated: {len(found.left_out)} days, such as {first.date}: {first.reason}.")
+    if found.never_measured:
+        facts.append(f"Never measured: {', '.join(found.never_measured)}; what they would split goes to others.")
+    if found.never_applied:
+        facts.append(f"Not on the bill of these days: {', '.join(found.never_applied)}.")
+    if found.corrections:
+        months = ", ".join(dict.fromkeys(each.period_id for each in found.corrections))
+        facts.append(f"To calculate these days so would post corrections of closed months: {months}.")
+    return facts
+
+
+def _rows(found: SimulationAnswer) -> list[list[str]]:
+    return [
+        [
+            *(value or "" for value in each.dimensions.values()),
+            _money(each.before, found),
+            _money(each.after, found),
+            f"{'+' if each.delta > 0 else ''}{_money(each.delta, found)}",
+            "" if each.percent is None else f"{each.percent:+} %",
+        ]
+        for each in found.items[:_SHOWN]
+    ]
+
+
+def _columns(found: SimulationAnswer) -> list[str]:
+    return [*found.group_by, "before", "after", "change", "percent"]
+
+
+def _print_table(found: SimulationAnswer, beyond: Sequence[str]) -> None:
+    from chargeback.cli.display import print_table
+
+    for fact in _facts(found):
+        typer.echo(fact)
+    print_table("", _columns(found), _rows(found), numbers=4)
+    if len(found.items) > _SHOWN:
+        typer.echo(f"and {len(found.items) - _SHOWN} more")
+    for each in beyond:
+        typer.echo(f"beyond the limits: {each}", err=True)
+
+
+def _print_json(found: SimulationAnswer, _beyond: Sequence[str]) -> None:
+    typer.echo(found.model_dump_json(indent=2))
+
+
+def _print_markdown(found: SimulationAnswer, beyond: Sequence[str]) -> None:
+    """The first lines are always the same, so that a comment on a pull request can be found and replaced."""
+    columns = _columns(found)
+    lines = ["<!-- chargeback simulate -->", "### What these policies would move", ""]
+    lines += [f"- {fact}" for fact in _facts(found)]
+    lines += [f"- **Beyond the limits:** {each}" for each in beyond]
+    lines += ["", f"| {' | '.join(columns)} |", f"|{'|'.join([*(['---'] * len(found.group_by)), *(['--:'] * 4)])}|"]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in _rows(found)]
+    lines += [f"| {' | '.join(row)} |" for row in escaped]
+    if len(found.items) > _SHOWN:
+        lines += ["", f"and {len(found.items) - _SHOWN} more"]
+    typer.echo("\n".join(lines))
+
+
+_PRINT: Final[Mapping[str, Callable[[SimulationAnswer, Sequence[str]], None]]] = {
+    "table": _print_table,
+    "json": _print_json,
+    "markdown": _print_markdown,
+}

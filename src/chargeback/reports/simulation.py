@@ -1,0 +1,250 @@
+"""What other policies would have made of some days: who would pay more, who less, and what of it is certain.
+
+The totals are those of the days that were calculated. A day whose evidence is lost, and a measure that was never
+gathered, are named: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Final, Literal
+
+from pydantic import Field
+
+from chargeback import __version__
+from chargeback.allocation.policies import Policy
+from chargeback.errors import StorageError
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import difference, half_of_changes, total
+from chargeback.recompute.simulate import Simulated, Trial
+from chargeback.reports.answers import Exact, ResponseModel, Sum
+from chargeback.reports.closing.reach import MovedAmount, moved_between
+from chargeback.reports.policies import PolicyPortion
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.closings import Books
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import KeyValues, sums_by
+
+_ZERO: Final = Decimal(0)
+_HUNDREDTH: Final = Decimal("0.01")
+
+
+class DayRevision(ResponseModel):
+    """A day that was simulated, and the revision that it is compared with."""
+
+    date: date
+    revision: int | None
+
+
+class LeftOutDay(ResponseModel):
+    """A billed day that could not be simulated."""
+
+    date: date
+    reason: str
+
+
+class BeforeAndAfter(ResponseModel):
+    """A sum as it is, and as it would be."""
+
+    before: Sum
+    after: Sum
+
+
+class SimulatedSum(ResponseModel):
+    """What one group would cost instead."""
+
+    dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-1"}])
+    before: Sum
+    after: Sum
+    delta: Sum
+    percent: Exact | None = Field(description="`delta` in percent of `before`, to two places; null where that is zero.")
+
+
+class ChangedPolicy(ResponseModel):
+    """A product type that would be split otherwise on some of the days."""
+
+    product_type: str
+    days: int
+    cost: Sum = Field(description="What is billed for it on all simulated days.")
+    before: list[PolicyPortion]
+    after: list[PolicyPortion]
+
+
+class SimulationBase(ResponseModel):
+    """What a simulation was made of."""
+
+    days: list[DayRevision]
+    policies: str = Field(description="One hash for the policies in force.")
+    candidate: str = Field(description="One hash for those that were tried.")
+    software: str
+
+
+class SimulationAnswer(ResponseModel):
+    """What other policies would have made of some days."""
+
+    start_date: date
+    end_date: date = Field(description="Inclusive.")
+    currency: str
+    group_by: list[str]
+    base: SimulationBase
+    digest: str = Field(description="One text for all of this: the same where nothing has moved.")
+    verdict: Literal["complete", "incomplete"]
+    left_out: list[LeftOutDay] = Field(description="Billed days that could not be simulated, and why.")
+    never_measured: list[str] = Field(description="Measures that the policies need, and that were not gathered.")
+    never_applied: list[str] = Field(description="Product types of the policies that are not on the bill of the days.")
+    billed: Sum
+    moved: Sum = Field(description="What would be charged to others: half the sum of all changes.")
+    moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
+    unallocated: BeforeAndAfter
+    policies: list[ChangedPolicy]
+    items: list[SimulatedSum] = Field(description="All groups whose cost changes, the largest change first.")
+    corrections: list[MovedAmount] = Field(
+        description="What would be posted as corrections of closed months, if the days were calculated again so."
+    )
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Readers of the simulated days as they are, and as they would be."""
+
+    before: TenantReader
+    after: TenantReader
+
+    def sums(self, selection: Selection, *by: str) -> tuple[dict[KeyValues, Decimal], dict[KeyValues, Decimal]]:
+        """Return the sums of both."""
+        before, after = (sums_by(each, CHARGEBACKS, selection, by) for each in (self.before, self.after))
+        return before, after
+
+
+def simulation_answer(
+    tenant: TenantView, reader: TenantReader, books: Books, trial: Trial, found: Simulated, by: Sequence[str]
+) -> SimulationAnswer:
+    """Return what a trial made of its days; ``reader`` sees what is charged instead.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read, or days were calculated again meanwhile.
+        UnknownCategory: the tenant has no such cost category.
+        ValueError: chargebacks cannot be grouped so.
+    """
+    simulated = {each.day for each in found.days}
+    stored = [each for each in reader.snapshot(CHARGEBACKS_TABLE).within(trial.days) if each.day in simulated]
+    files = [each.file for each in found.days if each.file is not None]
+    sides = _Sides(*(reader.with_files(CHARGEBACKS_TABLE, each) for each in (stored, files)))
+    everything, billed = Selection.of_days(trial.days), total(each.billed for each in found.days)
+    old, new = sides.sums(everything, *by)
+    if {total(old.values()), total(new.values())} != {billed}:
+        raise StorageError("days were calculated again while they were simulated: simulate again")
+    items = _items(by, old, new)
+    moved = half_of_changes(each.delta for each in items)
+    nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in sides.sums(everything, "identity_id")]
+    types, _ = sides.sums(everything, "product_type")
+    never_measured = sorted(set[str]().union(*(each.unmeasured for each in found.days)))
+    left_out = [LeftOutDay(date=day, reason=reason) for day, reason in sorted(found.left_out.items())]
+    answer = SimulationAnswer(
+        start_date=trial.days.start,
+        end_date=trial.days.end - ONE_DAY,
+        currency=tenant.currency,
+        group_by=list(by),
+        base=SimulationBase(
+            days=[DayRevision(date=each.day, revision=each.revision) for each in found.days],
+            policies=tenant.rules.catalogue.hash,
+            candidate=trial.candidate.hash,
+            software=__version__,
+        ),
+        digest="",
+        verdict="incomplete" if left_out or never_measured else "complete",
+        left_out=left_out,
+        never_measured=never_measured,
+        never_applied=_never_applied(trial, found),
+        billed=billed,
+        moved=moved,
+        moved_share=_percent(moved, billed) or _ZERO,
+        unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
+        policies=_changed(found, types),
+        items=items,
+        corrections=[
+            moved
+            for period in _closed(books, trial.days)
+            for grouping in tenant.closing.by
+            for moved in moved_between(
+                period.id, grouping, *map(_by_value, sides.sums(Selection(period.window), grouping))
+            )
+        ],
+    )
+    digest = hashlib.sha256(answer.model_dump_json().encode()).hexdigest()
+    return answer.model_copy(update={"digest": digest})
+
+
+def _by_value(sums: Mapping[KeyValues, Decimal]) -> dict[str | None, Decimal]:
+    return {value: amount for (value,), amount in sums.items()}
+
+
+def _never_applied(trial: Trial, found: Simulated) -> list[str]:
+    """Return the names of the tenant's own policies that no line of the days has."""
+    applied: set[str | None] = set()
+    for each in found.days:
+        applied.update(map(trial.candidate.on(each.day).match, each.after))
+    aliases = trial.candidate.aliases
+    return [name for name in trial.names if aliases.get(name, name) not in applied]
+
+
+def _items(by: Sequence[str], old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]) -> list[SimulatedSum]:
+    found = []
+    for key in old.keys() | new.keys():
+        before, after = old.get(key, _ZERO), new.get(key, _ZERO)
+        if before != after:
+            delta = difference(after, before)
+            found.append(
+                SimulatedSum(
+                    dimensions=dict(zip(by, key, strict=True)),
+                    before=before,
+                    after=after,
+                    delta=delta,
+                    percent=_percent(delta, before),
+                )
+            )
+    return sorted(found, key=lambda each: (-each.delta.copy_abs(), [value or "" for value in each.dimensions.values()]))
+
+
+def _percent(part: Decimal, whole: Decimal) -> Decimal | None:
+    return None if not whole else (100 * part / whole.copy_abs()).quantize(_HUNDREDTH, ROUND_HALF_EVEN)
+
+
+def _changed(found: Simulated, cost: Mapping[KeyValues, Decimal]) -> list[ChangedPolicy]:
+    """Return the product types that are split otherwise, as they are on the last of the days on which they are."""
+    days: Counter[str] = Counter()
+    latest: dict[str, tuple[Policy, Policy]] = {}
+    for each in found.days:
+        for name, policy in each.after.items():
+            if policy.hash != each.before[name].hash:
+                days[name] += 1
+                latest[name] = (each.before[name], policy)
+    return [
+        ChangedPolicy(
+            product_type=name,
+            days=days[name],
+            cost=cost.get((name,), _ZERO),
+            before=PolicyPortion.all_of(latest[name][0]),
+            after=PolicyPortion.all_of(latest[name][1]),
+        )
+        for name in sorted(latest)
+    ]
+
+
+def _closed(books: Books, days: DayRange) -> list[AccountingPeriod]:
+    return [
+        each.period
+        for each in books.closed
+        if each.seal is None and each.period.start < days.end and days.start <= each.period.last_day
+    ]

@@ -1,0 +1,198 @@
+"""``chargeback simulate``, and policies with dates on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chargeback.cli.exit_codes import BEYOND, CONFIGURATION, FAILED, MOVES
+from tests.cli.conftest import TODAY, Demo, Run, Said, environment
+from tests.support.clock import words_within
+
+FIRST, LAST = TODAY - timedelta(days=7), TODAY - timedelta(days=6)
+#: The base fee of clusters is shared, whoever uses them.
+EVENLY = {"KAFKA_NUM_CKUS": {"portions": [{"share": "1", "try": ["even(active)", "unallocated"]}]}}
+
+
+WORKFLOW = Path(__file__).parents[2] / "examples" / "ci" / "policies.yaml"
+#: In place of GitHub: it keeps one comment in a file.
+_GH = """#!/bin/bash
+case "$*" in
+  *"--paginate"*) test -f posted && echo 7 ;;
+  *"PATCH"*"comments/7"*"body=@comment.md"*) cp comment.md posted; echo edited >> told ;;
+  "pr comment"*) cp comment.md posted; echo created >> told ;;
+  *) exit 1 ;;
+esac
+true
+"""
+
+
+@pytest.fixture
+def simulate(chargeback: Run, calculated: Demo) -> Run:
+    """Simulate policies on the last two days that are calculated."""
+
+    def run(policies: object, *words: str, **more: str) -> Said:
+        file = calculated.file.parent / "new.yaml"
+        file.write_text(policies if isinstance(policies, str) else yaml.safe_dump(policies), encoding="utf-8")
+        place = ["--config", str(calculated.file), "--tenant", "acme", "--policies", str(file)]
+        return chargeback("simulate", *place, "--from", f"{FIRST}", "--to", f"{LAST}", *words, **more)
+
+    return run
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything that is stored."""
+    return {str(path): path.read_bytes() for path in (folder / "acme.facts").rglob("*") if path.is_file()}
+
+
+def test_who_would_pay_what(simulate: Run, calculated: Demo) -> None:
+    """Nothing is lost, nothing is stored, and what moves adds up."""
+    before = files(calculated.file.parent)
+    said = simulate(EVENLY, "--format", "json")
+    assert said.returncode == MOVES, said.stderr
+    assert files(calculated.file.parent) == before
+    found = json.loads(said.stdout)
+    assert (found["verdict"], found["left_out"], found["never_applied"]) == ("complete", [], [])
+    assert [each["date"] for each in found["base"]["days"]] == [f"{FIRST}", f"{LAST}"]
+    deltas = [Decimal(each["delta"]) for each in found["items"]]
+    assert sum(deltas) == 0
+    assert sum(map(abs, deltas)) / 2 == Decimal(found["moved"]) > 0
+    assert deltas == sorted(deltas, key=abs, reverse=True)
+    (policy,) = found["policies"]
+    assert (policy["product_type"], policy["days"], len(policy["after"])) == ("KAFKA_NUM_CKUS", 2, 1)
+    again = json.loads(simulate(EVENLY, "--format", "json").stdout)
+    assert again == found, "the same is the same, to its digest"
+    by_team = json.loads(simulate(EVENLY, "--format", "json", "--group-by", "tag:team").stdout)
+    assert (by_team["billed"], by_team["group_by"]) == (found["billed"], ["tag:team"])
+
+
+def test_what_is_the_same_moves_nothing(simulate: Run) -> None:
+    """Exit 0; with --only-if-changed nothing is said either."""
+    said = simulate({}, "--format", "json")
+    assert (said.returncode, json.loads(said.stdout)["moved"]) == (0, "0.00"), said.stderr
+    quiet = simulate({}, "--only-if-changed")
+    assert (quiet.returncode, quiet.stdout) == (0, "")
+
+
+def test_limits(simulate: Run) -> None:
+    """What goes beyond one is said, and exits with 3."""
+    assert simulate(EVENLY, "--fail-if-moved", "100%", "--fail-if-any-moves", "1000000").returncode == MOVES
+    said = simulate(EVENLY, "--fail-if-moved", "0%", "--fail-if-any-moves", "0.01", "--fail-if-unallocated-rises")
+    assert said.returncode == BEYOND
+    assert "beyond the limits" in said.stderr
+    nobody = {"*": {"portions": [{"share": "1", "try": ["unallocated"]}]}, **EVENLY}
+    nobody["KAFKA_NUM_CKUS"] = nobody["*"]
+    assert simulate(nobody, "--fail-if-unallocated-rises").returncode == BEYOND
+
+
+def test_a_comment_for_a_pull_request(simulate: Run) -> None:
+    """It begins with what finds it again, and is a table."""
+    said = simulate({"allocation_policies": EVENLY}, "--format", "markdown", "--fail-if-moved", "0")
+    lines = said.stdout.splitlines()
+    assert lines[:2] == ["<!-- chargeback simulate -->", "### What these policies would move"]
+    assert "| identity_id | before | after | change | percent |" in lines
+    assert any(each.startswith("- **Beyond the limits:**") for each in lines)
+
+
+def test_a_whole_configuration_is_tried(simulate: Run, calculated: Demo) -> None:
+    """As a pull request has it: the tenant's policies are taken from it."""
+    whole = yaml.safe_load(calculated.file.read_text(encoding="utf-8"))
+    whole["tenants"]["acme"]["plugin_settings"]["allocation_policies"] = EVENLY
+    assert simulate(whole).returncode == MOVES
+    del whole["tenants"]["acme"]["plugin_settings"]["allocation_policies"]
+    assert simulate(whole).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("policies", "words", "said"),
+    [
+        ("{", [], "new.yaml"),
+        ("- ", [], "a version has `policies`"),
+        ("text", [], "should be a mapping of product types to policies"),
+        ({"A": {"portions": [{"share": "2", "try": ["owner"]}]}}, [], "allocation_policies.A.portions[0].share"),
+        ({}, ["--group-by", "nothing"], "cannot be grouped by nothing"),
+        ({}, ["--group-by", "category:nothing"], "nothing"),
+        ({}, ["--fail-if-moved", "much"], "should be a share of the bill"),
+        ({}, ["--format", "xml"], "should be one of table, json, markdown"),
+    ],
+)
+def test_what_cannot_be_simulated(simulate: Run, policies: object, words: list[str], said: str) -> None:
+    """The mistake and its place are said; exit 2."""
+    found = simulate(policies, *words)
+    assert (found.returncode, found.stdout) == (CONFIGURATION, "")
+    assert said in " ".join(found.stderr.split())
+
+
+def test_days_that_nobody_knows(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """Exit 1, with the reason."""
+    (tmp_path / "new.yaml").write_text("{}", encoding="utf-8")
+    words = ["--config", str(calculated.file), "--tenant", "acme", "--policies", str(tmp_path / "new.yaml")]
+    said = chargeback("simulate", *words, "--from", "2020-01-01", "--to", "2020-01-02")
+    assert said.returncode == FAILED
+    assert "no day of the range can be simulated: nothing was billed" in said.stderr
+
+
+def test_policies_with_dates_that_were_changed(chargeback: Run, calculated: Demo) -> None:
+    """``check``, ``run`` and ``serve`` refuse them, until the days are calculated again; then they are theirs."""
+
+    def begins(day: date) -> None:
+        whole = yaml.safe_load(calculated.file.read_text(encoding="utf-8"))
+        version = {"effective_from": day, "reason": "The base fee is shared", "policies": EVENLY}
+        whole["tenants"]["acme"]["plugin_settings"]["allocation_policies"] = [version]
+        calculated.file.write_text(yaml.safe_dump(whole), encoding="utf-8")
+
+    place = ["--config", str(calculated.file)]
+    begins(LAST)
+    for words in (["check"], ["run"], ["serve", "--mode", "api"]):
+        said = chargeback(*words, *place)
+        assert said.returncode != 0, words
+        assert "1 day was calculated by other policies" in said.stderr, words
+    again = ["--from", f"{LAST}", "--to", f"{LAST}", "--recalculate"]
+    assert chargeback("run", *place, *again).returncode == CONFIGURATION
+    done = chargeback("run", *place, *again, "--restate")
+    assert done.returncode == 0, done.stderr
+    assert chargeback("check", *place).returncode == 0
+    begins(TODAY)
+    assert "no version is in force on them any more" in chargeback("check", *place).stderr
+
+
+def test_the_workflow_keeps_one_comment_on_a_pull_request(calculated: Demo, process: None) -> None:
+    """Its steps, as they are: the first push makes the comment, the next one edits it, one that changes no policy says
+    nothing; and what moves too much fails."""
+    folder = calculated.file.parent / "pull-request"
+    folder.mkdir()
+    (folder / "gh").write_text(_GH)
+    (folder / "gh").chmod(0o755)
+    workflow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+    steps = {each["name"]: each["run"] for each in job["steps"] if "run" in each}
+
+    def push(policies: object) -> list[int]:
+        whole = yaml.safe_load(calculated.file.read_text(encoding="utf-8"))
+        whole["tenants"]["acme"]["plugin_settings"]["allocation_policies"] = policies
+        (folder / "chargeback.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
+        path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+        known = environment(PATH=path, CONFIG=str(calculated.file), TENANT="acme", NUMBER="3", REPOSITORY="acme/bills")
+        words = [*words_within(TODAY), "bash", "-e", "-c"]
+        return [
+            subprocess.run([*words, script], cwd=folder, env=known, timeout=120, check=False).returncode
+            for script in steps.values()
+        ]
+
+    support = {"portions": [{"share": "1", "try": ["even(period)"]}]}
+    assert push({}) == [0, 0, 0]
+    assert not (folder / "posted").exists(), "nothing to say"
+    assert push({"SUPPORT": support})[:2] == [0, 0]
+    assert push({"*": support, "SUPPORT": support})[:2] == [0, 0]
+    assert (folder / "told").read_text().split() == ["created", "edited"]
+    assert (folder / "posted").read_text().startswith("<!-- chargeback simulate -->")
+    nobody = {"portions": [{"share": "1", "try": ["unallocated"]}]}
+    assert push({"KAFKA_NUM_CKUS": nobody}) == [0, 0, 1]
