@@ -32,6 +32,7 @@ from benchmarks.scopes import scopes
 from benchmarks.service import export, many_clients, time_limit, while_busy
 from benchmarks.serving import Service, serving
 from benchmarks.shapes import HUGE, LARGE, MIDDLE, MONTH, USUAL
+from benchmarks.simulation import simulation
 from benchmarks.sums import sums
 from benchmarks.tenants import Generated, generated
 from benchmarks.topics import overlay
@@ -46,6 +47,7 @@ _OF_TENANTS: Final = (
     "copies",
     "scopes",
     "closing",
+    "simulate",
     "dashboard",
     "trust",
     "categories",
@@ -190,6 +192,8 @@ def _read(tenants: list[Generated], wanted: set[str], scratch: Path, *, quick: b
         yield from scopes(tenant, scratch, repeats=3 if quick else 5)
     for tenant in tenants if "closing" in wanted else ():
         yield from months(tenant, scratch, repeats=3 if quick else 5)
+    for tenant in tenants if "simulate" in wanted else ():
+        yield from simulation(tenant, scratch)
 
 
 def _start(tenant: Generated, scratch: Path) -> Iterator[Figure]:

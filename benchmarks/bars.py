@@ -128,6 +128,8 @@ _RULES: Final = (
     _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
     # The books are sums as of instants, and the days on which something was replaced.
     _at_reference(r"closing, .* / posted by .*, a month", 1.5, margin=20),
+    # A simulation is the calculation of its days, and a few sums.
+    _at_reference(r"simulate, .* / .*", 1.3),
     # What a client still has, and what was asked before, costs no query.
     _at_reference(r"dashboard, .*, (304|cached)", 0.1, margin=12),
     # A line is calculated again and compared in every revision of its day, where the floor only finds its rows.
