@@ -113,7 +113,7 @@ class _Explainer:
             is_used = policy.policy.is_proportional or first(usage, resource_id=line["resource_id"]) is not None
             try:
                 resolved = self._resolved(usage) if is_used else usage
-                evidence = Evidence(key.day, billing, resolved, members, self._day.had_metrics)
+                evidence = Evidence(key.day, billing, resolved, members, self._day.had_metrics())
                 portion = self._calculate(evidence, policy, key, line)
             except PluginError as error:
                 missing = error.message

@@ -95,7 +95,8 @@ def simulate_days(
     """
     with store.control.read() as connection:
         states = [each for each in read_days(connection, trial.days) if each.billing_gathered]
-        inventory = read_inventory(connection)
+        # It may be large, and only usage that is stored without its owners needs it.
+        inventory = Inventory() if rules.resolve is None else read_inventory(connection)
     found = Simulated()
     with closing(DayCalculator(trial.candidate)) as calculator:
         for number, state in enumerate(states):
@@ -154,4 +155,4 @@ def _evidence(stored: StoredDay, day: date, rules: AllocationRules, inventory: I
         return missing or "a part of its evidence is lost"
     if rules.resolve is not None:
         usage = rules.resolve(day, usage, inventory)
-    return Evidence(day, billing, usage, members, stored.had_metrics)
+    return Evidence(day, billing, usage, members, stored.had_metrics())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,7 +22,8 @@ from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import METRICS, DayState, read_days
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import names_of
-from chargeback.store.facts.files import DayFile
+from chargeback.store.facts.errors import translate_file_errors
+from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
     MEMBERS_TABLE,
@@ -39,6 +40,8 @@ _SAME_LINE: Final = (
     *("network_access_type", "tier"),
 )
 
+
+_DETAIL: Final = "allocation_detail"
 
 #: The evidence of a day in words, by its table.
 _EVIDENCE: Final = {
@@ -118,7 +121,6 @@ class StoredDay:
     Attributes:
         revision: the revision in force; None if it is not known.
         revisions: all revisions of the day, ascending.
-        rows: the rows of the revision in force.
     """
 
     def __init__(self, store: TenantStore, dataset: RevisedDataset, day: date, as_of: datetime | None) -> None:
@@ -145,8 +147,8 @@ class StoredDay:
         files = self._files(dataset.table, self.revision)
         if files is None:
             raise HistoryGone([forgotten(each) for each in (self.revision,) if each is not None])
-        self.rows = self._table(dataset.table, files)
-        if not self.revisions and self.rows.num_rows == 0:
+        self._row_files = files
+        if not self.revisions and not any(file.rows for file in files):
             raise LineNotFound(f"The day {day} is not calculated.")
 
     def lacks(self, what: str) -> bool:
@@ -154,12 +156,24 @@ class StoredDay:
         is_latest = self.revision is None or self.revision == self.revisions[-1]
         return is_latest and self._state is not None and what in self._state.incomplete
 
-    @property
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The rows of the revision in force.
+
+        Raises:
+            DamagedFacts: a file of them is lost.
+        """
+        return self._table(self._dataset.table, self._row_files)
+
     def had_metrics(self) -> bool:
-        """Whether the day was calculated with metrics: the rows tell, and the state of the latest revision."""
-        if METRICS_UNAVAILABLE in self.rows["allocation_detail"].unique().to_pylist():
-            return False
-        return not self.lacks(METRICS)
+        """Return whether the day was calculated with metrics: the rows tell, and the state of the latest revision.
+
+        Raises:
+            DamagedFacts: a file of the rows is lost.
+        """
+        with translate_file_errors(self._dataset.table):
+            details = [read_file(file, [_DETAIL])[_DETAIL].unique().to_pylist() for file in self._row_files]
+        return not any(METRICS_UNAVAILABLE in each for each in details) and not self.lacks(METRICS)
 
     def evidence(self) -> tuple[list[pa.Table | None], str | None]:
         """Return the tables that the rows were calculated from, in the dataset's order, each None if it is lost; and
