@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final, Literal
 
 from pydantic import Field
@@ -37,6 +37,8 @@ from chargeback.store.queries.sums import KeyValues, sums_by
 
 _ZERO: Final = Decimal(0)
 _HUNDREDTH: Final = Decimal("0.01")
+# A change of the largest amount against the smallest one has more digits than Python's usual context.
+_WIDE: Final = Context(prec=100, rounding=ROUND_HALF_EVEN)
 
 
 class DayRevision(ResponseModel):
@@ -218,7 +220,11 @@ def _items(by: Sequence[str], old: Mapping[KeyValues, Decimal], new: Mapping[Key
 
 
 def _percent(part: Decimal, whole: Decimal) -> Decimal | None:
-    return None if not whole else (100 * part / whole.copy_abs()).quantize(_HUNDREDTH, ROUND_HALF_EVEN)
+    """Return a part in percent of the absolute value of a whole; None where that is zero."""
+    if not whole:
+        return None
+    share = _WIDE.divide(_WIDE.multiply(Decimal(100), part), whole.copy_abs())
+    return share.quantize(_HUNDREDTH, context=_WIDE)
 
 
 def _changed(found: Simulated, cost: Mapping[KeyValues, Decimal]) -> list[ChangedPolicy]:

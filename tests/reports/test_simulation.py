@@ -1,0 +1,132 @@
+"""What other policies would make of some days, as numbers and names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from chargeback.allocation.policies import parse_policies
+from chargeback.config.closing import ClosingProfile
+from chargeback.errors import StorageError
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import total
+from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.simulate import Trial, simulate_days
+from chargeback.reports.simulation import SimulationAnswer, simulation_answer
+from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.closings import Books, ClosedPeriod, Closing
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.reader import TenantReader, open_reader
+from tests.support.clock import NOW
+from tests.support.sources import DAY, Laboratory, line
+
+DAYS = DayRange(DAY - ONE_DAY, DAY + ONE_DAY)
+WRITE = "KAFKA_NETWORK_WRITE"
+MONTH = AccountingPeriod.of(DAY)
+CLOSED = Books((ClosedPeriod(Closing(1, MONTH, "closed", NOW, "", None)),))
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """Two days, on each of which one identity uses three times as much as another."""
+    with Laboratory(tmp_path / "laboratory", days=2) as opened:
+        for day in DAYS:
+            opened.sources.lines[day] = [line("100", day=day), line("10", day=day, product="NEW")]
+        opened.sources.totals = {
+            name: {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1} for name in ("bytes_in", "bytes_out")
+        }
+        opened.run()
+        yield opened
+
+
+@contextmanager
+def reading(laboratory: Laboratory) -> Iterator[TenantReader]:
+    """A reader of what is stored."""
+    with (
+        QueryEngine(threads=1) as engine,
+        open_reader(engine, laboratory.store, CancellationToken(), LookupCaches()) as reader,
+    ):
+        yield reader
+
+
+def tried(
+    laboratory: Laboratory, folder: Path, books: Books, *methods: str, by: str = "identity_id"
+) -> SimulationAnswer:
+    """What a policy of the lines, and one of a type that nothing has, make of the days."""
+    portions = {"portions": [{"share": "1", "try": list(methods)}]}
+    own = parse_policies({WRITE: portions, "UNHEARD_OF": portions}, "policies")
+    rules = AllocationRules.of(laboratory.tenant)
+    view = TenantView.of(laboratory.tenant, laboratory.store, rules)
+    trial = Trial(rules.catalogue.override(own), tuple(own.names), DAYS)
+    with reading(laboratory) as reader:
+        found = simulate_days(laboratory.store, rules, trial, folder)
+        return simulation_answer(view, reader, books, trial, found, [by])
+
+
+def test_who_pays_what_instead(laboratory: Laboratory, tmp_path: Path) -> None:
+    """The largest change first; the sum of all is nothing, half of what changes is what moves."""
+    found = tried(laboratory, tmp_path / "even", Books(), "even(active)")
+    shown = found.model_dump(mode="json")
+    assert shown["items"] == [
+        {
+            "dimensions": {"identity_id": "sa-a"},
+            **{"before": "150.00", "after": "100.00", "delta": "-50.00", "percent": "-33.33"},
+        },
+        {
+            "dimensions": {"identity_id": "sa-b"},
+            **{"before": "50.00", "after": "100.00", "delta": "50.00", "percent": "100.00"},
+        },
+    ]
+    assert (shown["billed"], shown["moved"], shown["moved_share"]) == ("220.00", "50.00", "22.73")
+    assert shown["unallocated"] == {"before": "20.00", "after": "20.00"}
+    assert (found.verdict, found.never_applied, found.never_measured) == ("complete", ["UNHEARD_OF"], [])
+    assert [(each.product_type, each.days, each.cost) for each in found.policies] == [(WRITE, 2, Decimal(200))]
+    assert found.corrections == []
+
+
+def test_a_measure_that_nobody_gathers_makes_it_incomplete(laboratory: Laboratory, tmp_path: Path) -> None:
+    """What it would split goes to the next method, and is not taken for certain."""
+    found = tried(laboratory, tmp_path / "requests", Books(), "usage(requests)", "even(active)")
+    assert (found.verdict, found.never_measured) == ("incomplete", ["requests"])
+    assert found.moved == 50
+
+
+def test_corrections_of_closed_months_are_shown_before_they_are_posted(laboratory: Laboratory, tmp_path: Path) -> None:
+    """By the groupings of the closing, value by value."""
+    object.__setattr__(laboratory.tenant, "closing", ClosingProfile(by=("identity_id",)))
+    found = tried(laboratory, tmp_path / "closed", CLOSED, "even(active)", by="product_type")
+    assert found.items == []
+    assert [(each.period_id, each.value, each.delta) for each in found.corrections] == [
+        (MONTH.id, "sa-a", Decimal(-50)),
+        (MONTH.id, "sa-b", Decimal(50)),
+    ]
+
+
+def test_days_that_are_calculated_again_meanwhile_are_not_compared(laboratory: Laboratory, tmp_path: Path) -> None:
+    """The reader sees the bill of before, the simulation that of after."""
+    rules = AllocationRules.of(laboratory.tenant)
+    view = TenantView.of(laboratory.tenant, laboratory.store, rules)
+    trial = Trial(rules.catalogue, (), DAYS)
+    with reading(laboratory) as reader:
+        laboratory.sources.lines[DAY] = [line("101")]
+        laboratory.run()
+        found = simulate_days(laboratory.store, rules, trial, tmp_path / "late")
+        with pytest.raises(StorageError, match="simulate again"):
+            simulation_answer(view, reader, Books(), trial, found, ["identity_id"])
+
+
+def test_a_change_may_be_of_any_size(laboratory: Laboratory, tmp_path: Path) -> None:
+    """From the smallest amount to a large one, in percent."""
+    for day in DAYS:
+        laboratory.sources.lines[day] = [line("0.000000000004" if day == DAY else "10000000000000000000", day=day)]
+    laboratory.run()
+    found = tried(laboratory, tmp_path / "large", Books(), "even(active)")
+    assert total(each.delta for each in found.items) == 0
+    assert all(each.percent is not None for each in found.items)
