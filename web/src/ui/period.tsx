@@ -2,7 +2,7 @@ import { type FormEvent, useId } from "react";
 import { go, useHere } from "../app/router";
 import { brief, isDay, range } from "../format/days";
 import type { Dates } from "../url/period";
-import { during, type View } from "../url/view";
+import { DEFAULT_PERIOD, during, type View } from "../url/view";
 import { Popover } from "./popover";
 
 const PERIODS: readonly [string, string][] = [
@@ -27,8 +27,16 @@ function named(view: View): string {
   return found ? found[1] : (view.period ?? "");
 }
 
-/** Choose the period. `dated` are its dates, as soon as they are known. */
-export function PeriodButton({ dated, last }: { dated: Dates | null; last: string | null }) {
+interface PeriodProps {
+  /** Its dates, as soon as they are known. */
+  dated: Dates | null;
+  last: string | null;
+  /** What the usual period is called, where it is another one. */
+  usual?: string | undefined;
+}
+
+/** Choose the period. */
+export function PeriodButton({ dated, last, usual }: PeriodProps) {
   const here = useHere();
   const { view } = here;
   const label = dated ? range(dated.start, dated.end) : named(view);
@@ -45,7 +53,7 @@ export function PeriodButton({ dated, last }: { dated: Dates | null; last: strin
                     aria-current={view.period === key ? "true" : undefined}
                     onClick={close}
                   >
-                    {text}
+                    {key === DEFAULT_PERIOD && usual ? usual : text}
                   </a>
                 </li>
               ))}

@@ -23,6 +23,8 @@ interface Props {
   currencies?: boolean;
   /** What this page shows, for a file: path and query of the API. */
   file?: File | null;
+  /** What the usual period is called, where it is not the last 30 days. */
+  usual?: string;
   /** The list of the API that is shown, and what it is called where it leaves filters aside. */
   list?: string;
   subject?: string;
@@ -37,6 +39,7 @@ export function Toolbar({
   filters = true,
   currencies = false,
   file = null,
+  usual,
   list = "/costs",
   subject = "Costs",
   children,
@@ -51,7 +54,7 @@ export function Toolbar({
   return (
     <>
       <search className="tools" aria-label="Period and filters">
-        <PeriodButton dated={dates} last={last} />
+        <PeriodButton dated={dates} last={last} usual={usual} />
         {compare && <CompareButton shown={compared} />}
         {currencies && tenant && <CurrencyButton tenant={tenant} />}
         {scope && <ScopeChips scope={scope} />}

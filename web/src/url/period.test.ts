@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resolve, shifted, wholeMonths } from "./period";
+import { billed, resolve, shifted, wholeMonths } from "./period";
 import { readView } from "./view";
 
 const LAST = "2026-11-16";
@@ -21,6 +21,17 @@ test("last month of January is in the year before", () => {
 
 test("months are whole", () => {
   expect(wholeMonths({ start: "2026-10-18", end: "2026-11-16" })).toEqual({ start: "2026-10-01", end: "2026-11-30" });
+});
+
+test("a bill begins with the last whole month that has costs", () => {
+  const months = (query: string, first: string | null, last = LAST) =>
+    Object.values(billed(readView(query), first, last));
+  expect(months("", "2026-01-05")).toEqual(["2026-10-01", "2026-10-31"]);
+  expect(months("", "2026-10-31")).toEqual(["2026-10-01", "2026-10-31"]);
+  expect(months("", "2026-01-05", "2026-10-31")).toEqual(["2026-10-01", "2026-10-31"]);
+  expect(months("", "2026-11-01")).toEqual(["2026-10-01", "2026-11-30"]);
+  expect(months("?period=7d", "2026-01-05")).toEqual(["2026-11-01", "2026-11-30"]);
+  expect(months("?start_date=2026-09-02&end_date=2026-10-03", null)).toEqual(["2026-09-01", "2026-10-31"]);
 });
 
 test("whole months move by months, other dates by days", () => {

@@ -24,6 +24,14 @@ export function wholeMonths({ start, end }: Dates): Dates {
   return { start: firstOfMonth(start), end: lastOfMonth(end) };
 }
 
+/** The months of a bill: those that a view touches or, where it says nothing of its own, the last whole one that has
+ * costs, which can be booked. `first` and `last` are the days that have any. */
+export function billed(view: View, first: Day | null, last: Day): Dates {
+  const end = last === lastOfMonth(last) ? last : add(firstOfMonth(last), -1);
+  if (view.period !== DEFAULT_PERIOD || end < (first ?? last)) return wholeMonths(resolve(view, last));
+  return { start: firstOfMonth(end), end };
+}
+
 /** The dates before (−1) or after (1): as many whole months where these are whole months, else as many days. */
 export function shifted({ start, end }: Dates, by: -1 | 1): Dates {
   if (start === firstOfMonth(start) && end === lastOfMonth(end)) {

@@ -50,6 +50,19 @@ test("the bill adds up to the service's total and to the provider's bill, and is
   await leave();
 });
 
+test("a bill that is not asked for of some days is that of the last whole month", async () => {
+  const { page, asked, close: leave } = await visit("acme/bill");
+  await hasAsked({ page, asked }, (each) =>
+    each.includes("/chargebacks/aggregate?start_date=2026-10-01&end_date=2026-10-31&"),
+  );
+  await page.locator(".when button").first().click();
+  await page.getByRole("link", { name: "The last whole month", exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("navigation", { name: "Pages of Bill" }).getByRole("link", { name: "Statements" }).click();
+  await hasAsked({ page, asked }, (each) => each.includes("/statements?period=2026-10&"));
+  await leave();
+});
+
 test("the bill leads to statements in cents that add up, and each of these to its files", async () => {
   const { page, asked, close: leave } = await visit("acme/bill?period=2026-11&by=category:cost_center");
   await page.getByRole("navigation", { name: "Pages of Bill" }).getByRole("link", { name: "Statements" }).click();

@@ -14,7 +14,7 @@ import { Icon } from "../../ui/icons";
 import { NothingHere } from "../../ui/nothing";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
-import { type Dates, resolve, wholeMonths } from "../../url/period";
+import { billed, type Dates } from "../../url/period";
 import { during, extra } from "../../url/view";
 import { leadingTag, USUAL } from "../costs/facts";
 import { statement } from "./statement";
@@ -44,7 +44,7 @@ function NothingYet() {
 
 function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
   const here = useHere();
-  const dates = wholeMonths(resolve(here.view, last));
+  const dates = billed(here.view, tenant.first_date, last);
   const by = here.view.by ?? leadingTag(tenant) ?? "identity_id";
   const parted = here.view.extra.parts !== undefined && by !== PARTS;
   const columns = parted ? [by, PARTS] : [by];
@@ -57,7 +57,7 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
   };
   return (
     <>
-      <Toolbar shown={dates} compare={false} file={file} list="/chargebacks/aggregate">
+      <Toolbar shown={dates} usual="The last whole month" compare={false} file={file} list="/chargebacks/aggregate">
         <button type="button" className="button" onClick={() => print()}>
           <Icon name="print" />
           <span className="narrow-sr">Print</span>
@@ -86,7 +86,7 @@ function Months({ tenant, answer, columns, dates, isWhole }: MonthsProps) {
   const when = monthRange(dates.start, dates.end);
   const by = at(columns, 0);
   if (answer.total_rows === 0)
-    return <NothingHere title="No costs in this bill" when={when} way="Show the last months" />;
+    return <NothingHere title="No costs in this bill" when={when} way="Show the last whole month" />;
   return (
     <Card
       className="bill"

@@ -10,7 +10,7 @@ import { CsvLink } from "../../ui/csv";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
-import { resolve, wholeMonths } from "../../url/period";
+import { billed, wholeMonths } from "../../url/period";
 import { StatementsAgainstTheBill } from "../bill/tieout";
 import { leadingTag } from "../costs/facts";
 import { isStated, statementOf, VALUE } from "./address";
@@ -38,7 +38,7 @@ export function StatementPage() {
 
 function OfMonth({ tenant, last }: { tenant: Tenant; last: string }) {
   const { view } = useHere();
-  const { end } = resolve(view, last);
+  const { end } = billed(view, tenant.first_date, last);
   const period = firstOfMonth(end).slice(0, 7);
   const asked = view.by ?? leadingTag(tenant) ?? "identity_id";
   const by = isStated(asked) ? asked : "identity_id";
@@ -46,7 +46,7 @@ function OfMonth({ tenant, last }: { tenant: Tenant; last: string }) {
   const shown = wholeMonths({ start: end, end });
   return (
     <>
-      <Toolbar shown={shown} compare={false} filters={false} />
+      <Toolbar shown={shown} usual="The last whole month" compare={false} filters={false} />
       {value === undefined ? (
         <List tenant={tenant.tenant_name} period={period} by={by} />
       ) : (
