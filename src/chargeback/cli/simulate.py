@@ -24,7 +24,7 @@ from chargeback.cli.options import (
 if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.recompute.simulate import Trial
-    from chargeback.reports.simulation import SimulationAnswer
+    from chargeback.reports.simulation import SimulatedSum, SimulationAnswer
 
 _FORMATS: Final = ("table", "json", "markdown")
 #: How many groups a table shows.
@@ -255,16 +255,35 @@ def _facts(found: SimulationAnswer) -> list[str]:
     return facts
 
 
+def _shown(found: SimulationAnswer) -> list[SimulatedSum]:
+    """Return the groups that a table has: the largest changes, of a cent or more."""
+    from chargeback.model.cents import rounded_cents
+
+    return [each for each in found.items[:_SHOWN] if rounded_cents(each.delta, found.currency)]
+
+
+def _named(found: SimulationAnswer, column: str, value: str | None) -> str:
+    """Return a value with its display name, if it has one."""
+    name = found.names.get(column, {}).get(value or "")
+    return value or "" if name in {None, value} else f"{name} ({value})"
+
+
+def _rest(found: SimulationAnswer) -> list[str]:
+    """Return in words what the table leaves out."""
+    more = len(found.items) - len(_shown(found))
+    return [f"and {more} more, which change by less"] if more else []
+
+
 def _rows(found: SimulationAnswer) -> list[list[str]]:
     return [
         [
-            *(value or "" for value in each.dimensions.values()),
+            *(_named(found, column, value) for column, value in each.dimensions.items()),
             _money(each.before, found),
             _money(each.after, found),
             f"{'+' if each.delta > 0 else ''}{_money(each.delta, found)}",
             "" if each.percent is None else f"{each.percent:+} %",
         ]
-        for each in found.items[:_SHOWN]
+        for each in _shown(found)
     ]
 
 
@@ -278,8 +297,8 @@ def _print_table(found: SimulationAnswer, beyond: Sequence[str]) -> None:
     for fact in _facts(found):
         typer.echo(fact)
     print_table("", _columns(found), _rows(found), numbers=4)
-    if len(found.items) > _SHOWN:
-        typer.echo(f"and {len(found.items) - _SHOWN} more")
+    for rest in _rest(found):
+        typer.echo(rest)
     for each in beyond:
         typer.echo(f"beyond the limits: {each}", err=True)
 
@@ -297,8 +316,7 @@ def _print_markdown(found: SimulationAnswer, beyond: Sequence[str]) -> None:
     lines += ["", f"| {' | '.join(columns)} |", f"|{'|'.join([*(['---'] * len(found.group_by)), *(['--:'] * 4)])}|"]
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in _rows(found)]
     lines += [f"| {' | '.join(row)} |" for row in escaped]
-    if len(found.items) > _SHOWN:
-        lines += ["", f"and {len(found.items) - _SHOWN} more"]
+    lines += ["", *_rest(found)]
     typer.echo("\n".join(lines))
 
 

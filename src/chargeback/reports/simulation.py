@@ -26,6 +26,7 @@ from chargeback.model.money import difference, half_of_changes, total
 from chargeback.recompute.simulate import Simulated, Trial
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.closing.reach import MovedAmount, moved_between
+from chargeback.reports.names import display_names
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import Books
@@ -109,6 +110,9 @@ class SimulationAnswer(ResponseModel):
     moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
     unallocated: BeforeAndAfter
     policies: list[ChangedPolicy]
+    names: dict[str, dict[str, str]] = Field(
+        description="The display names of the ids in `items`, by column and id; without those that have none."
+    )
     items: list[SimulatedSum] = Field(description="All groups whose cost changes, the largest change first.")
     corrections: list[MovedAmount] = Field(
         description="What would be posted as corrections of closed months, if the days were calculated again so."
@@ -174,6 +178,7 @@ def simulation_answer(
         moved_share=_percent(moved, billed) or _ZERO,
         unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
         policies=_changed(found, types),
+        names={},
         items=items,
         corrections=[
             moved
@@ -185,7 +190,9 @@ def simulation_answer(
         ],
     )
     digest = hashlib.sha256(answer.model_dump_json().encode()).hexdigest()
-    return answer.model_copy(update={"digest": digest})
+    with tenant.store.control.read() as connection:
+        names = display_names(connection, by, [each.dimensions for each in items])
+    return answer.model_copy(update={"digest": digest, "names": names})
 
 
 def _by_value(sums: Mapping[KeyValues, Decimal]) -> dict[str | None, Decimal]:
