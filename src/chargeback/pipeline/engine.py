@@ -192,6 +192,7 @@ class Engine:
         self._lock = threading.Lock()
         self._triggered: set[threading.Thread] = set()
         self._tried: set[str] = set()
+        self._checked: set[str] = set()
         self._attempts: dict[str, int] = {}
         self._last_news: dict[str, str] = {}
 
@@ -300,13 +301,15 @@ class Engine:
     def _open(self, name: str, *, restate: bool = False) -> None:
         """Migrate the storage to this version's schema and record its owner; a worker also clears a suspension.
 
-        Unless days are to be restated, policies with dates must be those by which the days were calculated.
+        Unless days are to be restated, policies with dates must be those by which the days were calculated. This is
+        checked once: the configuration of a process does not change.
         """
         store = self._stores[name]
         store.prepare()
-        if not restate:
+        if not restate and name not in self._checked:
             with store.control.read() as connection:
                 check_policies(connection, self._configuration.tenants[name])
+            self._checked.add(name)
         if self._is_worker:
             self._suspensions.clear_at_start(name)
 

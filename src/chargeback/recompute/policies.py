@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -19,7 +20,7 @@ from chargeback.recompute.rules import AllocationRules
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.day_revisions import read_policy_versions
 from chargeback.store.control.revisions import read_revisions
-from chargeback.store.tenant import START_LIMITS, open_store
+from chargeback.store.tenant import MAX_PARALLEL_CHECKS, START_LIMITS, open_store
 
 log = logging.getLogger(__name__)
 
@@ -98,13 +99,16 @@ def check_stored_days(tenant: Tenant, *, ask_server: bool = True) -> None:
 
 
 def require_policies(tenants: Sequence[Tenant]) -> None:
-    """Check the same of all tenants, before they are served; what cannot be read is only logged.
+    """Check the same of all tenants in parallel, before they are served; what cannot be read is only logged.
 
     Raises:
         PoliciesChanged: the days of a tenant were calculated by other policies.
     """
-    for tenant in tenants:
-        try:
-            check_stored_days(tenant)
-        except StorageError as error:
-            log.error("%s", error)
+    if not tenants:
+        return
+    with ThreadPoolExecutor(min(len(tenants), MAX_PARALLEL_CHECKS), "policy check") as pool:
+        for check in [pool.submit(check_stored_days, tenant) for tenant in tenants]:
+            try:
+                check.result()
+            except StorageError as error:
+                log.error("%s", error)

@@ -31,7 +31,7 @@ from chargeback.store.ownership import StorageOwner
 
 log = logging.getLogger(__name__)
 
-_MAX_PARALLEL_CHECKS = 16
+MAX_PARALLEL_CHECKS = 16
 #: The folder of copies of files that are in object storage, where none is configured.
 _COPIES = "copies"
 #: Limits at startup, which must not wait for a server that does not respond.
@@ -195,7 +195,7 @@ def require_usable_storage(tenants: Sequence[Tenant]) -> None:
     """
     if not tenants:
         return
-    with ThreadPoolExecutor(min(len(tenants), _MAX_PARALLEL_CHECKS), "storage check") as pool:
+    with ThreadPoolExecutor(min(len(tenants), MAX_PARALLEL_CHECKS), "storage check") as pool:
         for check in [pool.submit(check_storage, tenant, limits=START_LIMITS) for tenant in tenants]:
             try:
                 check.result()
