@@ -99,7 +99,7 @@ def test_who_may_not_read_is_told_so(tmp_path: Path) -> None:
 def test_a_bucket_that_does_not_exist_is_named_first(tmp_path: Path) -> None:
     """The error begins with its cause, not with the table that is read first."""
     nowhere = replace(object_server().location(), bucket="no-such-bucket")
-    with pytest.raises(StorageError, match=r"^the bucket `no-such-bucket` does not exist: create it, or correct"):
+    with pytest.raises(StorageError, match=r"^the (bucket|container) `no-such-bucket` does not exist: create it"):
         check_owner(at(nowhere, tmp_path), StorageOwner("acme", None))
 
 
