@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import CONFIGURATION, FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, one_tenant
+from chargeback.cli.exit_codes import FAILED
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, invalid_file, one_tenant
 from chargeback.cli.storage import TenantName, opened_storage
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from chargeback.categories.document import CostCategory
-    from chargeback.errors import ConfigProblem
     from chargeback.reports.categories.editing import CategoryEdit
 
 app = typer.Typer(
@@ -156,20 +155,20 @@ def import_(
             raise typer.Exit(FAILED)
         _write(tenant, config, _make, reason=reason or f"import from {source}", dry_run=dry_run)
     except ConfigurationError as error:
-        raise _invalid(path, error.problems) from None
+        raise invalid_file(path, error.problems) from None
 
 
 def _read(file: Path, tenant: str, config: Path) -> list[CostCategory]:
     """Return the categories of a file for a tenant, or end with every problem."""
-    from chargeback.errors import ConfigProblem, ConfigurationError
+    from chargeback.errors import ConfigurationError
     from chargeback.reports.categories.files import read_categories
 
     try:
         return read_categories(file.read_text(encoding="utf-8-sig"), partial(_check_measures, tenant, config))
     except ConfigurationError as error:
-        raise _invalid(file, error.problems) from None
+        raise invalid_file(file, error.problems) from None
     except UnicodeDecodeError as error:
-        raise _invalid(file, [ConfigProblem("", f"is not UTF-8: {error.reason} at byte {error.start}")]) from None
+        raise invalid_file(file, [f"is not UTF-8: {error.reason} at byte {error.start}"]) from None
 
 
 def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
@@ -193,13 +192,6 @@ def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
         ):
             known |= Measured(store.facts.snapshot(USAGE_TABLE).files, partial(with_owners, store)).measures(cursor)
     check_measures(category, known)
-
-
-def _invalid(file: Path, problems: Sequence[ConfigProblem]) -> typer.Exit:
-    """Print the problems of a file; return the end of the command."""
-    for problem in problems:
-        typer.echo(f"error: {file}: {problem}", err=True)
-    return typer.Exit(CONFIGURATION)
 
 
 def _write(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chargeback.cli.exit_codes import CONFIGURATION
 from chargeback.errors import ConfigProblem, ConfigurationError
 
 if TYPE_CHECKING:
@@ -59,6 +60,13 @@ def chosen_tenants(configuration: Configuration, names: Sequence[str] | None) ->
             [ConfigProblem("", f"there is no tenant {name}; there are {there}") for name in unknown]
         )
     return [tenant for name, tenant in known.items() if not names or name in names]
+
+
+def invalid_file(file: Path, mistakes: Iterable[object]) -> typer.Exit:
+    """Print the mistakes in a file; return the end of the command."""
+    for mistake in mistakes:
+        typer.echo(f"error: {file}: {mistake}", err=True)
+    return typer.Exit(CONFIGURATION)
 
 
 def one_tenant(config: Path, name: str) -> Tenant:

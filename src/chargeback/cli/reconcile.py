@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +18,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
+    invalid_file,
     one_tenant,
     to_day,
 )
@@ -78,23 +79,16 @@ def reconcile(
         how = parse_mapping(mapping.read_text(encoding="utf-8"))
         costs = read_costs(file.read_text(encoding="utf-8-sig"), how, chosen.settings.currency)
     except ConfigurationError as error:
-        raise _invalid(mapping, error.problems) from None
+        raise invalid_file(mapping, error.problems) from None
     except CostFileError as error:
-        raise _invalid(file, error.mistakes) from None
+        raise invalid_file(file, error.mistakes) from None
     except UnicodeDecodeError as error:
-        raise _invalid(file, [f"is not UTF-8: {error.reason} at byte {error.start}"]) from None
+        raise invalid_file(file, [f"is not UTF-8: {error.reason} at byte {error.start}"]) from None
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     found = _compare(chosen, costs, how, (to_day(start), to_day(end)), instant)
     _print(found)
     if any(item.delta for item in found.items):
         raise typer.Exit(FAILED)
-
-
-def _invalid(file: Path, mistakes: Iterable[object]) -> typer.Exit:
-    """Print the mistakes in a file; return the end of the command."""
-    for mistake in mistakes:
-        typer.echo(f"error: {file}: {mistake}", err=True)
-    return typer.Exit(CONFIGURATION)
 
 
 def _compare(

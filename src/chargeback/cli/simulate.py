@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.cli.exit_codes import BEYOND, CONFIGURATION, FAILED, MOVES
+from chargeback.cli.exit_codes import BEYOND, FAILED, MOVES
 from chargeback.cli.options import (
     DAY,
     DAY_FORMATS,
@@ -18,6 +18,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
+    invalid_file,
     one_tenant,
 )
 
@@ -156,6 +157,7 @@ def _present(tenant: Tenant) -> str:
 def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: datetime | None) -> Trial:
     """Return what is to be tried, or end with the mistakes in the file."""
     import yaml
+    from pydantic import ValidationError
 
     from chargeback.allocation.policies import parse_policies
     from chargeback.errors import ConfigurationError
@@ -165,19 +167,19 @@ def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: d
     try:
         read = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        _refuse(file, [str(error)])
+        raise invalid_file(file, [error]) from None
     own = _policies_in(read, tenant.name)
     if not isinstance(own, dict | list):
-        _refuse(file, ["should be a mapping of product types to policies, or a list of versions of them"])
+        raise invalid_file(file, ["should be a mapping of product types to policies, or a list of versions of them"])
     try:
         parsed = parse_policies(own, "allocation_policies")
         settings = type(tenant.plugin_settings).model_validate(
             {**tenant.plugin_settings.model_dump(), "allocation_policies": own}
         )
     except ConfigurationError as error:
-        _refuse(file, map(str, error.problems))
-    except ValueError as error:  # pydantic's: a measure that the ecosystem does not have
-        _refuse(file, [each["msg"] for each in error.errors()] if hasattr(error, "errors") else [str(error)])
+        raise invalid_file(file, error.problems) from None
+    except ValidationError as error:  # such as a measure that the ecosystem does not have
+        raise invalid_file(file, [each["msg"] for each in error.errors()]) from None
     candidate = tenant.ecosystem.tenant_catalogue(settings)
     first, last = (each.date() for each in days)
     return Trial(candidate, tuple(parsed.names), DayRange(first, last + ONE_DAY), as_of)
@@ -190,13 +192,6 @@ def _policies_in(read: object, tenant_name: str) -> object:
             read = read.get(key) if isinstance(read, Mapping) else None
         return read.get("allocation_policies", {}) if isinstance(read, Mapping) else None
     return read["allocation_policies"] if isinstance(read, Mapping) and "allocation_policies" in read else read
-
-
-def _refuse(file: Path, mistakes: Iterable[object]) -> NoReturn:
-    """Print the mistakes in a file, and end the command."""
-    for mistake in mistakes:
-        typer.echo(f"error: {file}: {mistake}", err=True)
-    raise typer.Exit(CONFIGURATION)
 
 
 def _simulated(tenant: Tenant, trial: Trial, by: Sequence[str]) -> SimulationAnswer:
