@@ -19,13 +19,12 @@ from pydantic import Field
 from chargeback import __version__
 from chargeback.allocation.policies import Policy
 from chargeback.errors import StorageError
-from chargeback.model.accounting import AccountingPeriod
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import ONE_DAY
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, half_of_changes, total
 from chargeback.recompute.simulate import Simulated, Trial
 from chargeback.reports.answers import Exact, ResponseModel, Sum
-from chargeback.reports.closing.reach import MovedAmount, moved_between
+from chargeback.reports.closing.reach import MovedAmount, moved_in_month
 from chargeback.reports.names import display_names
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.tenant_view import TenantView
@@ -182,21 +181,15 @@ def simulation_answer(
         items=items,
         corrections=[
             moved
-            for period in _closed(books, trial.days)
+            for period in books.unsealed(trial.days.start, trial.days.end - ONE_DAY)
             for grouping in tenant.closing.by
-            for moved in moved_between(
-                period.id, grouping, *map(_by_value, sides.sums(Selection(period.window), grouping))
-            )
+            for moved in moved_in_month(sides.before, sides.after, period, grouping)
         ],
     )
     digest = hashlib.sha256(answer.model_dump_json().encode()).hexdigest()
     with tenant.store.control.read() as connection:
         names = display_names(connection, by, [each.dimensions for each in items])
     return answer.model_copy(update={"digest": digest, "names": names})
-
-
-def _by_value(sums: Mapping[KeyValues, Decimal]) -> dict[str | None, Decimal]:
-    return {value: amount for (value,), amount in sums.items()}
 
 
 def _never_applied(trial: Trial, found: Simulated) -> list[str]:
@@ -252,12 +245,4 @@ def _changed(found: Simulated, cost: Mapping[KeyValues, Decimal]) -> list[Change
             after=PolicyPortion.all_of(latest[name][1]),
         )
         for name in sorted(latest)
-    ]
-
-
-def _closed(books: Books, days: DayRange) -> list[AccountingPeriod]:
-    return [
-        each.period
-        for each in books.closed
-        if each.seal is None and each.period.start < days.end and days.start <= each.period.last_day
     ]

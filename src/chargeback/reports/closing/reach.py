@@ -63,13 +63,15 @@ def moved_in_closed(
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
     """
-    periods = [each.period for each in books.closed if each.seal is None]
+    periods = books.unsealed()
     if not periods:
         return []
     whole = reader.unscoped()
     tags, index = read_tags(connection), read_categories(connection)
     changed = whole.with_entities(tags, caches.candidate(tenant.whole_store, index, tags))
-    return [moved for by in tenant.closing.by for period in periods for moved in _moved(whole, changed, period, by)]
+    return [
+        moved for by in tenant.closing.by for period in periods for moved in moved_in_month(whole, changed, period, by)
+    ]
 
 
 def check_reach(moved: Sequence[MovedAmount], books: Books, currency: str) -> None:
@@ -99,12 +101,7 @@ def check_recalculation(books: Books, request: RunRequest, currency: str) -> Non
     Raises:
         ReachesIntoClosed: the request does.
     """
-    first, last = request.start or date.min, request.end or date.max
-    reached = [
-        each.period.id
-        for each in books.closed
-        if each.seal is None and first <= each.period.last_day and each.period.start <= last
-    ]
+    reached = [each.id for each in books.unsealed(request.start or date.min, request.end or date.max)]
     if not request.recalculate or not reached:
         return
     begins = books.closed[-1].period.next.start
@@ -117,7 +114,14 @@ def check_recalculation(books: Books, request: RunRequest, currency: str) -> Non
     )
 
 
-def _moved(before: TenantReader, after: TenantReader, period: AccountingPeriod, by: str) -> list[MovedAmount]:
+def moved_in_month(before: TenantReader, after: TenantReader, period: AccountingPeriod, by: str) -> list[MovedAmount]:
+    """Return the values whose amounts of a month differ between two readers; none by a cost category that one of them
+    does not have.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
     try:
         old, new = (sums_by(each, CHARGEBACKS, Selection(period.window), (by,)) for each in (before, after))
     except UnknownCategory:

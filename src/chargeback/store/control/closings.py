@@ -101,6 +101,15 @@ class Books:
         """Return a closed month; None if it is open."""
         return next((each for each in self.closed if each.period == period), None)
 
+    def unsealed(self, first: date = date.min, last: date = date.max) -> list[AccountingPeriod]:
+        """Return the closed months that are not sealed, of which corrections may be posted; with days (both inclusive)
+        those that have some of them."""
+        return [
+            each.period
+            for each in self.closed
+            if each.seal is None and first <= each.period.last_day and each.period.start <= last
+        ]
+
     def closed_at(self, period: AccountingPeriod) -> datetime | None:
         """Return the instant at which a month was closed; of an open one that of the books."""
         found = self.find(period)
