@@ -1,17 +1,34 @@
-"""Exact conversions between Arrow's decimal columns and Python's integers."""
+"""Exact conversions between Arrow's decimal columns and Python's integers, and exact sums of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from chargeback.model.money import exact_sum
 
 #: A decimal type without decimal places, for amounts or quantities in units of their last place.
 INTEGER: Final = pa.decimal128(38, 0)
 
+#: A type that has the sum of as many amounts as there may be.
+WIDE: Final = pa.decimal256(76, 12)
+
 _BYTES: Final = 16
 _WORD: Final = 64
+
+
+def total_of(amounts: pa.Array | pa.ChunkedArray) -> Decimal:
+    """Return the exact sum of amounts, of any size.
+
+    >>> total_of(pa.array([Decimal("1.25"), Decimal("-0.5")], pa.decimal128(38, 12)))
+    Decimal('0.750000000000')
+    """
+    # Arrow's sums keep the type of the summed values and overflow silently.
+    return exact_sum([pc.sum(amounts.cast(WIDE), min_count=0).as_py()])
 
 
 def reinterpret(values: pa.Array, data_type: pa.DataType) -> pa.Array:

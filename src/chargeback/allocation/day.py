@@ -177,7 +177,7 @@ class DayCalculator:
             AllocationError: the amounts of the day do not fit 38 digits.
         """
         types = sorted(set(evidence.billing["product_type"].to_pylist()))
-        catalogue, version = self._catalogue.on(evidence.day), self._catalogue.version_on(evidence.day)
+        catalogue = self._catalogue.on(evidence.day)
         policies = catalogue.policies_of(types)
         methods = {m for policy in policies.values() for portion in policy.portions for m in portion.methods}
         lines = billable_lines(evidence.billing)
@@ -188,7 +188,7 @@ class DayCalculator:
         shares = pa.concat_tables([shares, allocation.allocate(cost for cost in costs if cost.policy.is_proportional)])
         rows, dimensions = self._row_builder.build(evidence.day, lines, allocation.portions, allocation.targets, shares)
         unknown = tuple(name for name in types if catalogue.match(name) is None)
-        return CalculatedDay(rows, dimensions, policies, unknown, None if version is None else version.hash)
+        return CalculatedDay(rows, dimensions, policies, unknown, self._catalogue.version_hash(evidence.day))
 
 
 class _Allocation:

@@ -132,6 +132,11 @@ class PolicyCatalogue:
         """Return the version that is in force on a UTC day; None where none has begun."""
         return next((each for each in reversed(self.versions) if each.effective_from <= day), None)
 
+    def version_hash(self, day: date) -> str | None:
+        """Return the hash of the version that is in force on a UTC day; None where none has begun."""
+        version = self.version_on(day)
+        return None if version is None else version.hash
+
     def on(self, day: date) -> PolicyCatalogue:
         """Return the policies of a UTC day."""
         version = self.version_on(day)

@@ -16,12 +16,11 @@ from importlib.metadata import version
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from chargeback.allocation.columns import WIDE, total_of
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.policies import Policy, PolicyCatalogue, policies_hash
 from chargeback.errors import WorkersUnavailable
-from chargeback.model.money import exact_sum
 from chargeback.store.control.catalogue import NewContent
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import prepare_day
@@ -34,9 +33,6 @@ _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow
 #: How much of a worker's memory the engine that calculates may use; the rest is for Python's own columns.
 _ENGINE_SHARE: Final = 0.4
 _LEAST_MEMORY: Final = 128 * 2**20
-
-# Arrow's sums keep the type of the summed values and overflow silently.
-_WIDE: Final = pa.decimal256(76, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +54,13 @@ def prepare_rows(
         StorageError: it cannot be written.
     """
     content = prepare_day(place, dataset.table, day, rows, owner)
-    return NewRows(content, rows.num_rows, sum_of(rows), sums_by(rows, dataset.payer))
-
-
-def sum_of(rows: pa.Table) -> Decimal:
-    """Return the exact sum of the amounts."""
-    return exact_sum([pc.sum(rows["amount"].cast(_WIDE), min_count=0).as_py()])
+    return NewRows(content, rows.num_rows, total_of(rows["amount"]), sums_by(rows, dataset.payer))
 
 
 def sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decimal]:
     """Return the exact sum of the amounts of each payer."""
     texts = {name: rows[name].cast(pa.string()) for name in payer}
-    wide = pa.table({**texts, "amount": rows["amount"].cast(_WIDE)})
+    wide = pa.table({**texts, "amount": rows["amount"].cast(WIDE)})
     sums = wide.group_by(list(payer)).aggregate([("amount", "sum")])
     keys = zip(*(sums[name].to_pylist() for name in payer), strict=True)
     return dict(zip(keys, sums["amount_sum"].to_pylist(), strict=True))

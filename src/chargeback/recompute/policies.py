@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
 
 from sqlalchemy import Connection
 
@@ -56,12 +57,9 @@ def changed_days(connection: Connection, catalogue: PolicyCatalogue) -> list[Cha
         StorageError: the control database cannot be read.
     """
     since = catalogue.versions[0].effective_from if catalogue.versions else None
-    found: dict[date | None, list[date]] = {}
-    for day, calculated_by in read_policy_versions(connection, since).items():
-        version = catalogue.version_on(day)
-        if calculated_by != (None if version is None else version.hash):
-            found.setdefault(None if version is None else version.effective_from, []).append(day)
-    return [ChangedDays(catalogue.version_on(days[0]), tuple(days)) for days in found.values()]
+    calculated = read_policy_versions(connection, since)
+    changed = [day for day, calculated_by in calculated.items() if calculated_by != catalogue.version_hash(day)]
+    return [ChangedDays(version, tuple(days)) for version, days in groupby(changed, catalogue.version_on)]
 
 
 def check_policies(connection: Connection, tenant: Tenant) -> None:

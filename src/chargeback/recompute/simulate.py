@@ -9,17 +9,13 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from chargeback.allocation.columns import total_of
 from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
 from chargeback.allocation.policies import Policy, PolicyCatalogue
 from chargeback.errors import HistoryGone
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory
-from chargeback.model.money import exact_sum
 from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.stored_day import LineNotFound, StoredDay
 from chargeback.store.control.days import read_days
@@ -29,9 +25,6 @@ from chargeback.store.facts.places import Folder
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, prepare_day
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.tenant import TenantStore
-
-# Arrow's sums keep the type of the summed values and overflow silently.
-_WIDE: Final = pa.decimal256(76, 12)
 
 
 @dataclass(frozen=True)
@@ -135,13 +128,12 @@ def _simulated(
     if new is not None:
         path = f"{place.root}/{new.path}"
         file = DayFile(evidence.day, path, new.rows, new.size, place, new.schema_version)
-    costs = evidence.billing["total_cost"].cast(_WIDE)
     asked = frozenset(measure for policy in calculated.policies.values() for measure in policy.measures)
     return SimulatedDay(
         evidence.day,
         revision,
         file,
-        exact_sum([pc.sum(costs, min_count=0).as_py()]),
+        total_of(evidence.billing["total_cost"]),
         rules.catalogue.on(evidence.day).policies_of(calculated.policies),
         calculated.policies,
         asked - rules.catalogue.measures - set(evidence.usage["measure"].unique().to_pylist()),

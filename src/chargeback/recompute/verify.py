@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from chargeback.allocation.columns import WIDE, total_of
 from chargeback.allocation.topics import lines_of_clusters
 from chargeback.errors import DamagedFacts
 from chargeback.model.days import ONE_DAY, DayRange
@@ -42,9 +41,6 @@ PAST_RETENTION = "past retention"
 ATTRIBUTED = "attributed"
 NOT_ATTRIBUTED = "not attributed"
 DAMAGED = "damaged"
-
-# Arrow's sums keep the type of the summed values and overflow silently.
-_WIDE: Final = pa.decimal256(76, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +174,7 @@ class _DayTables:
 
     def total(self, name: str, column: str) -> Decimal:
         """Return the exact sum of a column."""
-        return exact_sum([pc.sum(self.columns(name, [column])[column].cast(_WIDE), min_count=0).as_py()])
+        return total_of(self.columns(name, [column])[column])
 
     @contextmanager
     def _record_damage(self) -> Iterator[None]:
@@ -241,7 +237,7 @@ def verify_topics(store: TenantStore, plan: TopicPlan, today: date) -> Iterator[
 def _check_topics(
     state: DayState, lines: pa.Table, rows: pa.Table, oldest: date, damage: tuple[str, ...]
 ) -> TopicCheck:
-    wide = rows.set_column(1, "amount", rows["amount"].cast(_WIDE))
+    wide = rows.set_column(1, "amount", rows["amount"].cast(WIDE))
     sums = wide.group_by("line_id").aggregate([("amount", "sum")])
     attributed = dict(zip(sums["line_id"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True))
     costs = dict(zip(lines["line_id"].to_pylist(), lines["total_cost"].to_pylist(), strict=True))

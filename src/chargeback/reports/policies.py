@@ -77,14 +77,13 @@ def list_versions(catalogue: PolicyCatalogue, calculated: Mapping[date, str | No
     for place, version in enumerate(catalogue.versions):
         following = catalogue.versions[place + 1 :]
         last = following[0].effective_from - ONE_DAY if following else None
-        days = None if calculated is None else _count(version, last, calculated)
         found.append(
             PolicyVersionItem(
                 effective_from=version.effective_from,
                 last_day=last,
                 reason=version.reason,
                 hash=version.hash,
-                calculated_days=days,
+                calculated_days=None if calculated is None else _count(catalogue, version, calculated),
                 policies=[
                     VersionPolicy(product_type=name, hash=policy.hash, portions=PolicyPortion.all_of(policy))
                     for name, policy in sorted(version.policies.items())
@@ -94,11 +93,8 @@ def list_versions(catalogue: PolicyCatalogue, calculated: Mapping[date, str | No
     return found
 
 
-def _count(version: PolicyVersion, last: date | None, calculated: Mapping[date, str | None]) -> int:
-    return sum(
-        hash_ == version.hash and version.effective_from <= day and (last is None or day <= last)
-        for day, hash_ in calculated.items()
-    )
+def _count(catalogue: PolicyCatalogue, version: PolicyVersion, calculated: Mapping[date, str | None]) -> int:
+    return sum(hash_ == version.hash and catalogue.version_on(day) is version for day, hash_ in calculated.items())
 
 
 def list_policies(rules: AllocationRules, used: Sequence[UsedPolicy], day: date) -> list[PolicyItem]:

@@ -482,8 +482,7 @@ class _PresentPolicies:
 
     def hash(self, day: date, types: frozenset[str]) -> str:
         """Return one hash for the policies of some product types on a day."""
-        version = self._catalogue.version_on(day)
-        place = (None if version is None else version.hash, types)
+        place = (self._catalogue.version_hash(day), types)
         if place not in self._hashes:
             self._hashes[place] = policies_hash(self._catalogue.on(day).policies_of(types))
         return self._hashes[place]

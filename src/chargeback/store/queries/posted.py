@@ -263,22 +263,22 @@ class PostedReader(TenantReader):
         if ByPosting(CHARGE_PERIOD) in question.by and ByDay() not in facts:
             facts = (*facts, ByTime("month", _UTC))
         asked = replace(question, by=facts, periods=())
-        found: list[tuple[int, _Side, SumRelation]] = []
+        found: list[tuple[int, _Side, SumRelation, tuple[str, ...]]] = []
         for number, window in enumerate(windows):
             for side in self._sides(question, window, only_corrections=only_corrections):
                 known = self.known(side.at)
-                if _files(known, question.dataset, side):
+                if files := _files(known, question.dataset, side):
                     selection = replace(question.selection, window=side.within.window)
-                    found.append((number, side, known.sums(replace(asked, selection=selection, days=side.days))))
-        is_fine = any(sums.is_fine for *_, sums in found)
+                    sums = known.sums(replace(asked, selection=selection, days=side.days))
+                    found.append((number, side, sums, files))
+        is_fine, is_kept = any(sums.is_fine for _, _, sums, _ in found), self._is_decided_by_files(question)
         read: list[tuple[SumRelation, str]] = []
         kept: list[pa.Table] = []
-        for number, side, sums in found:
+        for number, side, sums, files in found:
             sql = f"SELECT {_columns(question, side, number, sums, is_fine=is_fine)} FROM sums"
-            if side.is_regular or not self._is_decided_by_files(question):
+            if side.is_regular or not is_kept:
                 read.append((sums, sql))
             else:
-                files = _files(self.known(side.at), question.dataset, side)
                 made_of = (_hashable(sums.question), self.scope_digest, sql, files)
                 kept.append(self._kept.get(made_of, partial(sums.arrow, sql)))
         if not read:  # something that has the right columns, and no rows
@@ -291,7 +291,7 @@ class PostedReader(TenantReader):
         fine = tuple(f"{name}{FINE}" for name in question.amounts) if is_fine else ()
         sides = " UNION ALL BY NAME ".join([f"({sql})", *_inserted(before), *_registered(self.cursor, kept, fine)])
         netted = last.table("posted", _netted(question, f"({sides})", style, fine))
-        days = [sums.days for *_, sums in found if sums.days is not None]
+        days = [sums.days for _, _, sums, _ in found if sums.days is not None]
         within = DayRange(min(each.start for each in days), max(each.end for each in days)) if days else None
         return SumRelation(self.cursor, question, is_fine, within, lambda use: use(f"SELECT * FROM {netted}", {}))
 
