@@ -127,7 +127,9 @@ _RULES: Final = (
     # Sums of what a scope shows are no more than those of everything; the first question makes them.
     _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
     # The books are sums as of instants, and the days on which something was replaced.
-    _at_reference(r"closing, .* / posted by .*, a month", 1.5, margin=20),
+    _at_reference(r"closing, .* / posted by .*, a month", 1.5, margin=2),
+    # First, both sides of the corrections are read, and what the tables were when each month was closed.
+    _at_reference(r"closing, .* / posted by .*, first asked", 3, margin=50),
     # A simulation is the calculation of its days, and a few sums.
     _at_reference(r"simulate, .* / .*", 1.3),
     # What a client still has, and what was asked before, costs no query.

@@ -189,15 +189,18 @@ def test_a_sealed_month_between_others_stays_out_of_their_corrections(tenant: Mo
 
 
 @pytest.mark.parametrize("by", ["identity_id", "tag:team", "cluster_id"])
-def test_what_is_read_for_corrections_is_kept_where_files_decide_it(tenant: Months, by: str) -> None:
+def test_what_is_posted_is_kept_where_files_decide_it(tenant: Months, by: str) -> None:
     """Tags and clusters may change without them."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
+    kept = len(tenant.caches.posted)
     first, again = posted(tenant, by), posted(tenant, by)
     assert first == again
-    assert len(tenant.caches.corrections) == (2 if by == "identity_id" else 0), "both sides"
+    assert len(tenant.caches.posted) - kept == (3 if by == "identity_id" else 0), "both sides, and the answer"
     tenant.charge(tenant.days[0], sa_1="8", sa_2="4")
     assert sum(posted(tenant, by).values()) == sum(again.values()) + 1
+    tenant.charge(tenant.days[-1], sa_1="7", sa_2="4")
+    assert sum(posted(tenant, by).values()) == sum(again.values()) + 2, "a day of an open month"
 
 
 def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> None:

@@ -53,6 +53,18 @@ def test_an_object_is_what_was_written(bucket: Bucket) -> None:
     assert [found.path for found in bucket.files()] == ["usage_history/date=2026-01-01/copied.parquet"]
 
 
+def test_what_the_server_does_not_copy_is_read_and_written(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it says of it."""
+    bucket.put("usage/date=2026-01-01/one.parquet", b"content")
+
+    def refuse(*_: object) -> None:
+        raise FileNotFoundError("usage/date%3D2026-01-01/one.parquet")
+
+    monkeypatch.setattr("obstore.copy", refuse)
+    bucket.copy("usage/date=2026-01-01/one.parquet", "usage_history/date=2026-01-01/one.parquet")
+    assert bucket.read("usage_history/date=2026-01-01/one.parquet") == b"content"
+
+
 def test_another_process_can_write_there(bucket: Bucket) -> None:
     """The workers of a cluster are sent the place, and write where the run looks."""
     sent: Bucket = pickle.loads(pickle.dumps(bucket))

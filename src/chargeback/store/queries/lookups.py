@@ -17,6 +17,7 @@ from chargeback.categories.parsing import parse_category
 from chargeback.categories.resolve import Names
 from chargeback.errors import CategoryError
 from chargeback.model.money import parse_json
+from chargeback.store.control.closings import Books
 from chargeback.store.control.cost_categories import categories_revision, list_categories
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
 from chargeback.store.control.names import every_name
@@ -73,8 +74,10 @@ class LookupCaches:
     pasts: RevisionCache[Any] = field(default_factory=lambda: RevisionCache(most=64))
     #: The display names of then: by tenant and digest.
     pinned_names: RevisionCache[Names] = field(default_factory=lambda: RevisionCache(most=64))
-    #: Both sides of corrections, see :mod:`~chargeback.store.queries.posted`.
-    corrections: KeptTables = field(default_factory=KeptTables)
+    #: The books, by tenant and the instant of which they are.
+    books: RevisionCache[Books] = field(default_factory=lambda: RevisionCache(most=64))
+    #: Both sides of corrections, and answers, see :mod:`~chargeback.store.queries.posted`.
+    posted: KeptTables = field(default_factory=KeptTables)
 
     def documents_of(self, tenant_name: str, connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
         """Return the cost categories of a tenant, now or ``as_of`` an earlier instant.

@@ -8,8 +8,8 @@ since the month before was closed:
 ``known(M, T)`` is what a reader as of the instant T sees of the days of M; ``c(P)`` is the instant at which P was
 closed or, of an open month, now. So the sum over all months is what is known now, whatever happened in between;
 nothing is copied, and no row needs a key. Only days whose files differ between the two instants are read for a
-correction, unless tags or cost categories that the question uses were changed as well. What was read for one is kept
-for as long as its files decide it: the next question of the same kind reads nothing but the month itself.
+correction, unless tags or cost categories that the question uses were changed as well. Where files alone decide, what
+was read for a correction is kept, and so is the answer: asked again, nothing is read; after a run, the month alone.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from chargeback.model.accounting import AccountingPeriod, periods_of
 from chargeback.model.chargeback import DIMENSION_COLUMNS
 from chargeback.model.days import DayRange, InstantRange
 from chargeback.store.control import cost_categories, tags
-from chargeback.store.control.closings import Books, KnownMonth, read_books
+from chargeback.store.control.closings import Books, KnownMonth, read_books, state_of_books
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import DAY_TABLES
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
@@ -59,12 +60,12 @@ from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.partials import COUNTS, REALLOCATED
 from chargeback.store.queries.pinned import pinned_names
-from chargeback.store.queries.question import TOTAL, SumRelation, Sums
+from chargeback.store.queries.question import TOTAL, Run, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader, version_reader
 from chargeback.store.queries.revision_cache import KeptTables
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import FINE, literal
-from chargeback.store.queries.version import past_version, revision_of_pasts
+from chargeback.store.queries.version import past_version
 from chargeback.store.queries.visible_sums import VisibleEntities
 from chargeback.store.tenant import TenantStore
 
@@ -121,7 +122,7 @@ class PostedReader(TenantReader):
         self, base: TenantReader, books: Books, control: ControlDatabase, open_past: OpenPast, kept: KeptTables
     ) -> None:
         """Read the ``books``; ``base`` sees the instant of the books, and ``open_past`` opens readers of others.
-        ``kept`` has what was read for corrections."""
+        ``kept`` has what was read for corrections, and answers."""
         super().__init__(
             base.cursor,
             base._tables,
@@ -263,24 +264,36 @@ class PostedReader(TenantReader):
         if ByPosting(CHARGE_PERIOD) in question.by and ByDay() not in facts:
             facts = (*facts, ByTime("month", _UTC))
         asked = replace(question, by=facts, periods=())
-        found: list[tuple[int, _Side, SumRelation, tuple[str, ...]]] = []
-        for number, window in enumerate(windows):
-            for side in self._sides(question, window, only_corrections=only_corrections):
-                known = self.known(side.at)
-                if files := _files(known, question.dataset, side):
-                    selection = replace(question.selection, window=side.within.window)
-                    sums = known.sums(replace(asked, selection=selection, days=side.days))
-                    found.append((number, side, sums, files))
-        is_fine, is_kept = any(sums.is_fine for _, _, sums, _ in found), self._is_decided_by_files(question)
+        found = [
+            (number, side, files)
+            for number, window in enumerate(windows)
+            for side in self._sides(question, window, only_corrections=only_corrections)
+            if (files := _files(self.known(side.at), question.dataset, side))
+        ]
+        days = [file.day for *_, files in found for file in files if file.day is not None]
+        relation = partial(SumRelation, self.cursor, question, days=DayRange.spanning(days) if days else None)
+        paths = tuple((number, side, tuple(file.path for file in files)) for number, side, files in found)
+        is_kept, made_of = self._is_decided_by_files(question), (_hashable(question), self.scope_digest, style, paths)
+        if is_kept and (answer := self._kept.find(made_of)) is not None:
+            name = self.cursor.register(self.cursor.new_name("posted"), answer)
+            return relation(is_fine=False, run=_all_of(name))
         read: list[tuple[SumRelation, str]] = []
         kept: list[pa.Table] = []
-        for number, side, sums, files in found:
+        sums_of_parts = [
+            self.known(side.at).sums(
+                replace(asked, selection=replace(question.selection, window=side.within.window), days=side.days)
+            )
+            for _, side, _ in found
+        ]
+        is_fine = any(sums.is_fine for sums in sums_of_parts)
+        for (number, side, its), sums in zip(paths, sums_of_parts, strict=True):
             sql = f"SELECT {_columns(question, side, number, sums, is_fine=is_fine)} FROM sums"
             if side.is_regular or not is_kept:
                 read.append((sums, sql))
             else:
-                made_of = (_hashable(sums.question), self.scope_digest, sql, files)
-                kept.append(self._kept.get(made_of, partial(sums.arrow, sql)))
+                kept.append(
+                    self._kept.get((_hashable(sums.question), self.scope_digest, sql, its), partial(sums.arrow, sql))
+                )
         if not read:  # something that has the right columns, and no rows
             nothing = self._base.sums(replace(asked, selection=replace(question.selection, window=_NO_TIME)))
             first = periods_of(windows[0])[0]
@@ -289,11 +302,13 @@ class PostedReader(TenantReader):
         # What is read last is netted while it is read.
         *before, (last, sql) = read
         fine = tuple(f"{name}{FINE}" for name in question.amounts) if is_fine else ()
-        sides = " UNION ALL BY NAME ".join([f"({sql})", *_inserted(before), *_registered(self.cursor, kept, fine)])
-        netted = last.table("posted", _netted(question, f"({sides})", style, fine))
-        days = [sums.days for _, _, sums, _ in found if sums.days is not None]
-        within = DayRange(min(each.start for each in days), max(each.end for each in days)) if days else None
-        return SumRelation(self.cursor, question, is_fine, within, lambda use: use(f"SELECT * FROM {netted}", {}))
+        sides = " UNION ALL BY NAME ".join([f"({sql})", *_inserted(before), *_registered(self.cursor, kept)])
+        name = last.table("posted", _netted(question, f"({sides})", style, fine))
+        if is_kept:
+            answer = self.cursor.table(f"SELECT * FROM {name} LIMIT {_KEPT_ROWS + 1}", {})
+            if answer.num_rows <= _KEPT_ROWS:
+                self._kept.keep(made_of, answer)
+        return relation(is_fine=is_fine, run=_all_of(name))
 
     # Rows
 
@@ -401,6 +416,8 @@ class PostedReader(TenantReader):
 
 #: What the rows of a correction have in common, besides their day: all that makes a dimension, and the environment.
 _KEPT: Final = ("dimension_id", *DIMENSION_COLUMNS, "environment_id")
+#: An answer with more rows is not kept: while it is made into one, they are all in memory.
+_KEPT_ROWS: Final = 20_000
 _TYPES: Final[Mapping[str, str]] = {NUMBER: "BIGINT", AMOUNT: "DECIMAL(38, 12)"}
 _NO_TIME: Final = InstantRange(
     datetime.fromisoformat("1970-01-01T00:00:00Z"), datetime.fromisoformat("1970-01-01T00:00:00Z")
@@ -416,10 +433,14 @@ def _posting(posted: AccountingPeriod, charged: AccountingPeriod, class_: str) -
     return {POSTED_PERIOD: posted.id, CHARGE_CLASS: class_, CHARGE_PERIOD: charged.id}
 
 
-def _files(known: TenantReader, dataset: Dataset, side: _Side) -> tuple[str, ...]:
-    """Return the paths of the files that had rows of a dataset on the days of a side."""
+def _files(known: TenantReader, dataset: Dataset, side: _Side) -> list[DayFile]:
+    """Return the files that had rows of a dataset on the days of a side."""
     files = known.snapshot(dataset.table).within(side.within)
-    return tuple(file.path for file in files if side.days is None or file.day in side.days)
+    return [file for file in files if side.days is None or file.day in side.days]
+
+
+def _all_of(table: str) -> Run:
+    return lambda use: use(f"SELECT * FROM {table}", {})
 
 
 def _differing(then: TenantReader, now: TenantReader, within: DayRange, tables: Iterable[str]) -> frozenset[date]:
@@ -442,14 +463,12 @@ def _inserted(read: Sequence[tuple[SumRelation, str]]) -> list[str]:
     return [f"SELECT * FROM {table}"]
 
 
-def _registered(cursor: Cursor, kept: Sequence[pa.Table], fine: Sequence[str]) -> list[str]:
-    """Return the relation of what was kept of some sides, as SQL."""
+def _registered(cursor: Cursor, kept: Sequence[pa.Table]) -> list[str]:
+    """Return the relation of what was kept of some sides, as SQL. Shares, whose sums have further digits, are those of
+    cost categories; where these decide, nothing is kept."""
     if not kept:
         return []
-    corrections = cursor.register(cursor.new_name("corrections"), pa.concat_tables(kept))
-    # As columns of Arrow, the whole numbers of further digits are decimals.
-    whole = ", ".join(f"{name}::HUGEINT AS {name}" for name in fine)
-    return [f"SELECT * {f'REPLACE ({whole}) ' if fine else ''}FROM {corrections}"]
+    return [f"SELECT * FROM {cursor.register(cursor.new_name('corrections'), pa.concat_tables(kept))}"]
 
 
 def _hashable(question: Sums) -> Hashable:
@@ -530,10 +549,11 @@ def open_posted(
         StorageError: the control database cannot be read.
     """
     with store.control.read() as connection:
-        books, revision = read_books(connection, as_of), revision_of_pasts(connection)
+        revision = state_of_books(connection)
+        books = caches.books.get(f"{store.tenant_name} {as_of}", revision, partial(read_books, connection, as_of))
 
     def _open(at: datetime, scope: RowScope | None) -> TenantReader:
         version = past_version(store, token, caches, at, revision)
         return version_reader(base.cursor, store, version, caches, scope, pinned_names(store, caches, books, at))
 
-    return PostedReader(base, books, store.control, _open, caches.corrections)
+    return PostedReader(base, books, store.control, _open, caches.posted)

@@ -59,15 +59,24 @@ class KeptTables:
 
     def get(self, made_of: Hashable, make: Callable[[], pa.Table]) -> pa.Table:
         """Return the table of something, which ``make`` makes unless it is kept."""
+        table = self.find(made_of)
+        if table is None:
+            table = make()
+            self.keep(made_of, table)
+        return table
+
+    def find(self, made_of: Hashable) -> pa.Table | None:
+        """Return the table of something; None if it is not kept."""
         with self._lock:
             if made_of in self._kept:
                 self._kept.move_to_end(made_of)
-                return self._kept[made_of]
-        table = make()
+            return self._kept.get(made_of)
+
+    def keep(self, made_of: Hashable, table: pa.Table) -> None:
+        """Keep the table of something."""
         with self._lock:
             if made_of not in self._kept and table.nbytes <= self._most_bytes // _PART_OF_ALL:
                 self._kept[made_of] = table
                 self._bytes += table.nbytes
                 while self._bytes > self._most_bytes:
                     self._bytes -= self._kept.popitem(last=False)[1].nbytes
-        return table

@@ -8,12 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 
-from sqlalchemy import Connection
-
-from chargeback.store.control.catalogue import read_catalogue_state
 from chargeback.store.control.days import DayState
 from chargeback.store.control.revisions import ControlRevisions, read_revisions
-from chargeback.store.control.tags import revision as tag_revision
 from chargeback.store.facts.tables import Snapshot
 from chargeback.store.queries.as_of import days_as_of
 from chargeback.store.queries.cancellation import CancellationToken, interruptible
@@ -71,12 +67,6 @@ def read_version(
     last = max((day for day, state in past.states.items() if state.was_calculated), default=None)
     control = replace(control, last_calculated=last)
     return DataVersion(then, control, past.snapshots, Past(past.states, index, as_of), categories)
-
-
-def revision_of_pasts(connection: Connection) -> object:
-    """Return what all versions of earlier instants have in common, for as long as nothing changes: the state of the
-    catalogue and that of the tags."""
-    return read_catalogue_state(connection), tag_revision(connection)
 
 
 def past_version(
