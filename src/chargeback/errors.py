@@ -300,6 +300,10 @@ class EngineBusy(ChargebackError):
     retryable = True
 
 
+class NothingToSimulate(ChargebackError):
+    """No day of a range can be simulated; the message says why."""
+
+
 class EditConflict(ChargebackError):
     """Someone else was faster: what was to be changed is no longer what the editor saw. The message names who."""
 

@@ -22,6 +22,7 @@ from chargeback.api.limits import MAX_BODY_BYTES
 from chargeback.api.services import ApiLimits
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.findings import IDLE_RESOURCE, finding_id
+from chargeback.reports.tenant_view import SimulationOrder
 from chargeback.store.control.audit import REQUEST_REFUSED
 from chargeback.store.facts.tables import USAGE_TABLE
 from chargeback.store.tenant import TenantStore
@@ -73,9 +74,9 @@ class Interruption:
 
 @dataclass
 class Runner:
-    """Starts no runs, but remembers them; ``before`` and ``after`` the start something may happen."""
+    """Starts no runs and simulations, but remembers them; ``before`` and ``after`` the start something may happen."""
 
-    started: list[RunRequest] = field(default_factory=list)
+    started: list[RunRequest | SimulationOrder] = field(default_factory=list)
     before: Callable[[], None] = lambda: None
     after: Callable[[], None] = lambda: None
 
@@ -84,6 +85,17 @@ class Runner:
         self.before()
         begin()
         self.started.append(request)
+        self.after()
+
+    def check(self, order: SimulationOrder) -> str:
+        """Take any policies."""
+        return f"hash of {len(order.policies)}"
+
+    def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
+        """Prepare a simulation, and start it."""
+        self.before()
+        begin()
+        self.started.append(order)
         self.after()
 
 
@@ -224,6 +236,7 @@ WRITES: Final = {
     ),
     f"POST {TENANT}/tags/bulk-delete": Write({"json": {"items": [_PLACE]}}, f"{ACME}/tags/bulk-delete", _tag),
     f"POST {TENANT}/pipeline/run": Write({"json": {}}, f"{ACME}/pipeline/run"),
+    f"POST {TENANT}/simulations": Write({"json": {"policies": {}} | DAY}, f"{ACME}/simulations"),
     f"POST {TENANT}/export": Write({"json": DAY}, f"{ACME}/export", changes=False),
     f"POST {TENANT}/export/focus": Write({"json": DAY}, f"{ACME}/export/focus", changes=False),
     f"POST {TENANT}/topic-attributions/export": Write(
@@ -265,7 +278,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         known(store, resources=["lkc-1", "lkc-2"], identities=["sa-1", "sa-2"])
         for day in DAYS:
             measure(store.facts, USAGE_TABLE, day, [("bytes_in", "lkc-1", "sa-1", "0")])
-        app = create_app(services_for(store, limits=ApiLimits(600), pipeline=runner))
+        app = create_app(services_for(store, limits=ApiLimits(600), pipeline=runner, simulator=runner))
         lifespan = app.router.lifespan_context(app)
         loop.run(lifespan.__aenter__())
         running = loop.get_loop()

@@ -132,6 +132,7 @@ _PREFACE = {
     " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
     "chargebacks/explain": f"KEY=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?{urlencode(_EXPLAINED)}'"
     " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
+    "{simulation_id}": f"SIMULATION=$(curl -s '{ADDRESS}{PEOPLE}/simulations' | jq -r '.items[0].id')",
     "$ETAG": f"ETAG=$(curl -sI '{ADDRESS}{UNIT}' | grep -i '^etag:' | tr -d '\\r' | cut -d ' ' -f 2)",
     "{finding_id}": f"FINDING=$(curl -s '{ADDRESS}{PEOPLE}/findings?{urlencode(_ANY_FINDING)}' | jq -r '.items[0].id')",
     "{dimension_id}": f"DIMENSION=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?page_size=1' | jq '.items[0].dimension_id')",
@@ -146,6 +147,13 @@ class Asker:
         self._client = client
         self._tenant = tenant
         self._today = today
+
+    def _simulation(self) -> str:
+        """The newest simulation, when it is done."""
+        path = f"/api/v1/tenants/{self._tenant}/simulations"
+        wait_until(lambda: self._client.get(path).json()["items"][0]["state"] == "done", 60)
+        newest: str = self._client.get(path).json()["items"][0]["id"]
+        return newest
 
     def ask(self, example: Example) -> httpx.Response:
         """The answer to an example."""
@@ -165,6 +173,8 @@ class Asker:
         if "$VIEW" in text:
             views = self._client.get(f"/api/v1/tenants/{self._tenant}/views").json()["items"]
             text = text.replace("$VIEW", views[0]["id"] if views else "1")
+        if "$SIMULATION" in text:
+            text = text.replace("$SIMULATION", self._simulation())
         if "$ETAG" in text:
             unit = self._client.get(self._filled(UNIT))
             text = text.replace("$ETAG", unit.headers.get("etag", '"1"'))

@@ -53,6 +53,9 @@ _INVOICE = frozenset({"issuer", "kind", "status", "references", "issued", "due",
 _MONTH = (("period", "2026-01"), ("by", "identity_id"))
 
 
+_SIMULATION = ("/{simulation_id}", "/{simulation_id}/items.csv")
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """One endpoint. ``query`` are the parameters of its own, beside the common ones that every GET takes."""
@@ -72,7 +75,7 @@ class Endpoint:
     @property
     def is_file(self) -> bool:
         """Whether this is the answer of another endpoint as a file, which the document describes there."""
-        return self.path.endswith(".csv") and not self.path.endswith("/rules.csv")
+        return self.path.endswith(".csv") and not self.path.endswith(("/rules.csv", "/items.csv"))
 
     @property
     def documented(self) -> str:
@@ -103,6 +106,7 @@ class Endpoint:
             "number": "1",
             "invoice_id": "INV-1",
             "category_key": "cost_center",
+            "simulation_id": "0" * 64,
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
@@ -144,6 +148,14 @@ ENDPOINTS = (
     _get(f"{TENANT}/days/{{date}}/revisions", specified=False),
     _get(f"{TENANT}/policies", "hash", "date", "product_type", specified=False),
     _get(f"{TENANT}/policies/history", specified=False),
+    Endpoint(
+        "POST",
+        f"{TENANT}/simulations",
+        body=frozenset({"policies", "start_date", "end_date", "as_of", "group_by"}),
+        success=202,
+        specified=False,
+    ),
+    *(_get(f"{TENANT}/simulations{each}", specified=False) for each in ("", *_SIMULATION)),
     _get(
         f"{TENANT}/usage",
         *("period", "as_of", "measure", "resource_id", "subject", "sort_by", "sort_order"),

@@ -18,6 +18,8 @@ TAGS_OF = f"{PEOPLE}/entities/identity/UNALLOCATED/tags"
 AGO = """ago() { jq -nr "now - $1 * 86400 | strftime(\\"%F\\")"; }"""
 #: A day that has data in the demo, as a shell writes it.
 SOME_DAY = "$(ago 8)"
+#: A day that has been calculated, also where only the last ones are.
+CALCULATED_DAY = "$(ago 7)"
 SOME_MONTH = "$(ago 8 | cut -c 1-7)"
 #: A month before the data of the demo.
 EARLIER = "$(ago 70 | cut -c 1-7)"
@@ -157,6 +159,22 @@ EXAMPLES = (
     Example(
         f"GET {TENANT}/policies",
         f"{PEOPLE}/policies?product_type=KAFKA_NUM_CKUS",
+    ),
+    Example(
+        f"POST {TENANT}/simulations",
+        f"{PEOPLE}/simulations",
+        {
+            "policies": {"KAFKA_NUM_CKUS": {"portions": [{"share": "1", "try": ["even(active)", "unallocated"]}]}},
+            "start_date": CALCULATED_DAY,
+            "end_date": CALCULATED_DAY,
+        },
+    ),
+    Example(f"GET {TENANT}/simulations", f"{PEOPLE}/simulations"),
+    Example(f"GET {TENANT}/simulations/{{simulation_id}}", f"{PEOPLE}/simulations/$SIMULATION"),
+    Example(
+        f"GET {TENANT}/simulations/{{simulation_id}}/items.csv",
+        f"{PEOPLE}/simulations/$SIMULATION/items.csv",
+        header="identity_id,before,after,delta,percent",
     ),
     Example(
         f"GET {TENANT}/policies/history",

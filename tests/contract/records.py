@@ -13,6 +13,7 @@ import httpx
 
 from tests.contract.described import check_described
 from tests.contract.endpoints import Endpoint
+from tests.support.serving import wait_until
 
 Record = dict[str, Any]
 
@@ -92,6 +93,18 @@ class Everything:
     def topics(self) -> list[Record]:
         """Topic rows."""
         return self._list("topic-attributions")
+
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """What can stand in a path: a dimension, a resource, and a simulation that is done."""
+        asked = {"policies": {}, "start_date": self.days[-1], "end_date": self.days[-1]}
+        path: str = self._client.post(f"{self.base}/simulations", json=asked).headers["location"]
+        wait_until(lambda: self._client.answer(path)["state"] == "done", 60)
+        return {
+            "dimension_id": str(self.chargebacks[0]["dimension_id"]),
+            "entity_id": self.resources[0]["resource_id"],
+            "simulation_id": path.rpartition("/")[2],
+        }
 
     @cached_property
     def days(self) -> list[str]:

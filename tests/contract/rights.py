@@ -46,6 +46,10 @@ WHOLE = frozenset(
         f"GET {TENANT}/periods/{{period}}/invoices",
         f"PUT {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
         f"DELETE {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
+        f"POST {TENANT}/simulations",
+        f"GET {TENANT}/simulations",
+        f"GET {TENANT}/simulations/{{simulation_id}}",
+        f"GET {TENANT}/simulations/{{simulation_id}}/items.csv",
         f"GET {_CATEGORY}",
         f"GET {_CATEGORY}/history",
         f"GET {_CATEGORY}/rules.csv",
@@ -87,6 +91,7 @@ _WRITES = {
     f"POST {TENANT}/tags/bulk-delete": Right.TAG,
     f"POST {TENANT}/tags/bulk-by-filter": Right.TAG,
     f"POST {TENANT}/pipeline/run": Right.RUN,
+    f"POST {TENANT}/simulations": Right.RUN,
 }
 assert set(_WRITES) == {name for name, each in BY_NAME.items() if each.method != "GET"}
 assert set(BY_NAME) >= WHOLE | OPEN | OF_ANYBODY

@@ -70,6 +70,7 @@ _RULES = (
     ("compare", "should be previous or none with basis=posted"),
     *((name, "should not be given with basis=posted") for name in ("sort_by", "sort_order", "min_amount")),
     ("columns", "should not have category_share"),
+    ("policies", ""),  # their form is documented elsewhere
 )
 #: Instants at the ends of the calendar that have no counterpart in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"

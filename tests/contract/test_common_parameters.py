@@ -55,7 +55,6 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
 def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpoint, everything: Everything) -> None:
     """They are accepted everywhere; where they mean nothing they change nothing."""
-    dimension = everything.chargebacks[0]["dimension_id"]
     common: dict[str, Any] = {
         "start_date": TODAY,
         "end_date": TODAY,
@@ -63,10 +62,8 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
         "page": 1,
         "page_size": 1000,
     }
-    known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
-    path = endpoint.of("acme", **known)
     common |= needed_of(endpoint, everything)
-    assert client.get(path, params=common).status_code == 200
+    assert client.get(endpoint.of("acme", **everything.ids), params=common).status_code == 200
 
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)

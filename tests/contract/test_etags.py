@@ -17,10 +17,8 @@ GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpo
 def _get(
     client: Client, everything: Everything, endpoint: Endpoint, headers: dict[str, str] | None = None
 ) -> httpx.Response:
-    dimension = everything.chargebacks[0]["dimension_id"]
-    known = {"dimension_id": str(dimension), "entity_id": everything.resources[0]["resource_id"]}
     needed = needed_of(endpoint, everything)
-    return client.get(endpoint.of("acme", **known), params=needed, headers=headers)
+    return client.get(endpoint.of("acme", **everything.ids), params=needed, headers=headers)
 
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)

@@ -18,7 +18,7 @@ READ = [
     for endpoint in ENDPOINTS
     if "{tenant_name}" in endpoint.path
     and (endpoint.method == "GET" or endpoint.path.endswith("/export"))
-    and "{dimension_id}" not in endpoint.path
+    and not {"{dimension_id}", "{simulation_id}"} & {*endpoint.path.split("/")}
 ]
 
 

@@ -122,6 +122,7 @@ def bodies() -> dict[str, Any]:
             "end_date": str(LAST),
         },
         "/pipeline/run": {},
+        "/simulations": {"policies": {}, "start_date": str(LAST), "end_date": str(LAST)},
         "/findings/{finding_id}/snooze": {"reason": "changed"},
         "/statement/acknowledge": {"note": "changed"},
         "/statement/dispute": {"note": "changed"},
@@ -172,6 +173,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{period}": f"{LAST:%Y-%m}",
                 "{number}": "1",
                 "{invoice_id}": "INV-1",
+                "{simulation_id}": "0" * 64,
             }
             concrete = path
             for name, value in given.items():

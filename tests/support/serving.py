@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from chargeback.api.app import create_app
 from chargeback.api.services import ApiLimits, Authenticate, Services, everybody
 from chargeback.model.days import Clock
-from chargeback.reports.tenant_view import PipelinePort, TenantView
+from chargeback.reports.tenant_view import PipelinePort, SimulatorPort, TenantView
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import FixedClock
 
@@ -77,6 +77,7 @@ def services_for(
     mode: str = "both",
     limits: ApiLimits = ApiLimits(),  # noqa: B008 - immutable
     pipeline: PipelinePort | None = None,
+    simulator: SimulatorPort | None = None,
     lookback_days: int = 200,
     clock: Clock = FixedClock(),  # noqa: B008 - immutable
     authenticate: Authenticate = everybody,
@@ -84,7 +85,7 @@ def services_for(
     """Create services for the storage of tenants, on the day of the tests."""
     tenants = {
         store.tenant_name: TenantView(
-            store.tenant_name, store.tenant_id, store.ecosystem, lookback_days, store, pipeline
+            store.tenant_name, store.tenant_id, store.ecosystem, lookback_days, store, pipeline, simulator
         )
         for store in stores
     }

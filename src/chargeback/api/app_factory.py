@@ -16,6 +16,7 @@ from chargeback.emitters.prometheus import Exposition, exposition_of
 from chargeback.errors import PluginError
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.simulations import Simulations, TenantSimulator
 from chargeback.recompute.rules import AllocationRules
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.server import ServerLimits
@@ -38,16 +39,14 @@ def create_app_from(
     current time. No storage is accessed before the first request.
     """
     api = configuration.api
-    tenants = {
-        name: TenantView.of(
-            tenant,
-            open_store(tenant, limits=_interactive(api.request_timeout_seconds)),
-            _rules(tenant),
-            pipeline=pipeline,
-            exposition=_exposition(tenant),
+    simulations = Simulations(configuration.logging, configuration.secrets(), clock)
+    tenants = {}
+    for name, tenant in configuration.tenants.items():
+        store = open_store(tenant, limits=_interactive(api.request_timeout_seconds))
+        simulator, shown = TenantSimulator(tenant, store, simulations), _exposition(tenant)
+        tenants[name] = TenantView.of(
+            tenant, store, _rules(tenant), pipeline=pipeline, simulator=simulator, exposition=shown
         )
-        for name, tenant in configuration.tenants.items()
-    }
     limits = ApiLimits(
         api.request_timeout_seconds,
         api.enable_cors,

@@ -157,9 +157,7 @@ def _present(tenant: Tenant) -> str:
 def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: datetime | None) -> Trial:
     """Return what is to be tried, or end with the mistakes in the file."""
     import yaml
-    from pydantic import ValidationError
 
-    from chargeback.allocation.policies import parse_policies
     from chargeback.errors import ConfigurationError
     from chargeback.model.days import ONE_DAY, DayRange
     from chargeback.recompute.simulate import Trial
@@ -168,21 +166,11 @@ def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: d
         read = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise invalid_file(file, [error]) from None
-    own = _policies_in(read, tenant.name)
-    if not isinstance(own, dict | list):
-        raise invalid_file(file, ["should be a mapping of product types to policies, or a list of versions of them"])
+    first, last = (each.date() for each in days)
     try:
-        parsed = parse_policies(own, "allocation_policies")
-        settings = type(tenant.plugin_settings).model_validate(
-            {**tenant.plugin_settings.model_dump(), "allocation_policies": own}
-        )
+        return Trial.of(tenant, _policies_in(read, tenant.name), DayRange(first, last + ONE_DAY), as_of)
     except ConfigurationError as error:
         raise invalid_file(file, error.problems) from None
-    except ValidationError as error:  # such as a measure that the ecosystem does not have
-        raise invalid_file(file, [each["msg"] for each in error.errors()]) from None
-    candidate = tenant.ecosystem.tenant_catalogue(settings)
-    first, last = (each.date() for each in days)
-    return Trial(candidate, tuple(parsed.names), DayRange(first, last + ONE_DAY), as_of)
 
 
 def _policies_in(read: object, tenant_name: str) -> object:
@@ -196,28 +184,21 @@ def _policies_in(read: object, tenant_name: str) -> object:
 
 def _simulated(tenant: Tenant, trial: Trial, by: Sequence[str]) -> SimulationAnswer:
     """Return what the policies would make of the days, or end with an error."""
-    from tempfile import TemporaryDirectory
-
     from chargeback.cli.progress import ProgressDisplay
-    from chargeback.cli.statements import opened
-    from chargeback.errors import UnknownCategory
+    from chargeback.errors import NothingToSimulate, UnknownCategory
     from chargeback.pipeline.run_messages import Progress, Stage
-    from chargeback.recompute.simulate import simulate_days
-    from chargeback.reports.simulation import simulation_answer
+    from chargeback.pipeline.simulations import simulated
 
-    with opened(tenant, trial.as_of) as (view, reader, posted), TemporaryDirectory(prefix="chargeback-") as folder:
-        with ProgressDisplay() as display:
+    with ProgressDisplay() as display:
 
-            def _show(done: int, total: int) -> None:
-                display(Progress(tenant.name, Stage.CALCULATING, done=done, total=total))
+        def _show(done: int, total: int) -> None:
+            display(Progress(tenant.name, Stage.CALCULATING, done=done, total=total))
 
-            found = simulate_days(view.whole_store, view.rules, trial, Path(folder), _show)
-        if not found.days:
-            why = next(iter(found.left_out.values()), "nothing was billed")
-            typer.echo(f"error: no day of the range can be simulated: {why}", err=True)
-            raise typer.Exit(FAILED)
         try:
-            return simulation_answer(view, reader, posted.books, trial, found, by)
+            return simulated(tenant, trial, by, _show)
+        except NothingToSimulate as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(FAILED) from None
         except (UnknownCategory, ValueError) as error:
             raise typer.BadParameter(str(error), param_hint="--group-by") from None
 

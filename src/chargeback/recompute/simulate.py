@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Final, Self
+
+from pydantic import ValidationError
 
 from chargeback.allocation.columns import total_of
 from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
-from chargeback.allocation.policies import Policy, PolicyCatalogue
-from chargeback.errors import HistoryGone
+from chargeback.allocation.policies import Policy, PolicyCatalogue, parse_policies
+from chargeback.config import Tenant
+from chargeback.errors import ConfigProblem, ConfigurationError, HistoryGone
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory
 from chargeback.recompute.rules import AllocationRules
@@ -25,6 +29,8 @@ from chargeback.store.facts.places import Folder
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, prepare_day
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.tenant import TenantStore
+
+_POLICIES: Final = "allocation_policies"
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,25 @@ class Trial:
     names: tuple[str, ...]
     days: DayRange
     as_of: datetime | None = None
+
+    @classmethod
+    def of(cls, tenant: Tenant, policies: object, days: DayRange, as_of: datetime | None = None) -> Self:
+        """Return the trial of what the ``allocation_policies`` of a tenant would be.
+
+        Raises:
+            ConfigurationError: they are not valid; every mistake is at its place in them.
+        """
+        if not isinstance(policies, Mapping | list):
+            message = "should be a mapping of product types to policies, or a list of versions of them"
+            raise ConfigurationError([ConfigProblem("", message)])
+        names = tuple(parse_policies(policies, _POLICIES).names)
+        try:
+            settings = type(tenant.plugin_settings).model_validate(
+                {**tenant.plugin_settings.model_dump(), _POLICIES: policies}
+            )
+        except ValidationError as error:  # such as a measure that the ecosystem does not have
+            raise ConfigurationError([ConfigProblem("", each["msg"]) for each in error.errors()]) from None
+        return cls(tenant.ecosystem.tenant_catalogue(settings), names, days, as_of)
 
 
 @dataclass

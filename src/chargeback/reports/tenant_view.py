@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from typing import Any, Final, NoReturn, Protocol, Self, cast
 
 from chargeback.config import Tenant
@@ -12,6 +13,7 @@ from chargeback.config.journal import JournalProfile
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
 from chargeback.model.currency import Rates
+from chargeback.model.days import DayRange
 from chargeback.model.run_request import RunRequest
 from chargeback.recompute.rules import AllocationRules
 from chargeback.store.facts.tables import FactTables
@@ -36,12 +38,42 @@ class PipelinePort(Protocol):
 
 
 @dataclass(frozen=True)
+class SimulationOrder:
+    """Policies to try on some days, as ``allocation_policies`` would have them, and by what to compare; with what was
+    known ``as_of`` an instant, or is known now."""
+
+    policies: Mapping[str, Any] | list[Any]
+    days: DayRange
+    by: tuple[str, ...]
+    as_of: datetime | None = None
+
+
+class SimulatorPort(Protocol):
+    """Something that simulates the days of one tenant."""
+
+    def check(self, order: SimulationOrder) -> str:
+        """Check the policies of an order; return one hash for them.
+
+        Raises:
+            ConfigurationError: they are not valid.
+        """
+
+    def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
+        """Start the simulation that is kept under a number; return at once. ``begin`` is called immediately before the
+        start; if it raises, nothing is started.
+
+        Raises:
+            EngineBusy: as many as may are waiting.
+        """
+
+
+@dataclass(frozen=True)
 class TenantView:
-    """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``);
-    ``exposition`` is what Prometheus can scrape of it, if anything; ``rules`` are those by which its days are
-    calculated; ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how
-    its months are closed, and ``issuer`` who issues its statements; ``currencies`` are the rates by which amounts can
-    be shown in others than ``currency``."""
+    """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``),
+    ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
+    are those by which its days are calculated; ``focus`` says how its bill is written in FOCUS, ``journal`` how its
+    journals are made, ``closing`` how its months are closed, and ``issuer`` who issues its statements; ``currencies``
+    are the rates by which amounts can be shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -49,6 +81,7 @@ class TenantView:
     lookback_days: int
     store: TenantStore
     pipeline: PipelinePort | None = None
+    simulator: SimulatorPort | None = None
     topic_attribution_status: str = "disabled"
     topic_attribution_error: str | None = None
     exposition: Exposition | None = None
@@ -68,6 +101,7 @@ class TenantView:
         rules: AllocationRules,
         *,
         pipeline: PipelinePort | None = None,
+        simulator: SimulatorPort | None = None,
         exposition: Exposition | None = None,
     ) -> Self:
         """Return a configured tenant, whose storage is open, and whose days are calculated by ``rules``."""
@@ -79,6 +113,7 @@ class TenantView:
             lookback_days=settings.lookback_days,
             store=store,
             pipeline=pipeline,
+            simulator=simulator,
             topic_attribution_status=tenant.topic_status.value,
             topic_attribution_error=tenant.topic_error,
             exposition=exposition,

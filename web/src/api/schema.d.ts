@@ -519,6 +519,81 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/simulations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Simulations
+         * @description List the simulations of the last seven days, the newest first.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_simulations_api_v1_tenants__tenant_name__simulations_get"];
+        put?: never;
+        /**
+         * Start Simulation
+         * @description Try other policies on some days, from the evidence that is kept. No fact is written, and no run disturbed.
+         *
+         *     It is calculated in a process of its own, when it is its turn; the answer is kept for seven days. The same question
+         *     gets the same `id`, and is not calculated twice, unless what it is made of has changed.
+         *
+         *     Needs the right `run`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["start_simulation_api_v1_tenants__tenant_name__simulations_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/simulations/{simulation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Simulation
+         * @description Return how far a simulation is, and what it found.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_simulation_api_v1_tenants__tenant_name__simulations__simulation_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/simulations/{simulation_id}/items.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Simulated Items
+         * @description Return the groups whose cost would change as CSV, the largest change first.
+         *
+         *     Needs the right `export`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_simulated_items_api_v1_tenants__tenant_name__simulations__simulation_id__items_csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/usage": {
         parameters: {
             query?: never;
@@ -2597,6 +2672,22 @@ export interface components {
             } | null;
         };
         /**
+         * BeforeAndAfter
+         * @description A sum as it is, and as it would be.
+         */
+        BeforeAndAfter: {
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+        };
+        /**
          * BillingLineItem
          * @description One line of the provider's bill.
          */
@@ -3084,6 +3175,26 @@ export interface components {
              * @example 1234.56
              */
             delta: string;
+        };
+        /**
+         * ChangedPolicy
+         * @description A product type that would be split otherwise on some of the days.
+         */
+        ChangedPolicy: {
+            /** Product Type */
+            product_type: string;
+            /** Days */
+            days: number;
+            /**
+             * Cost
+             * @description What is billed for it on all simulated days.
+             * @example 1234.56
+             */
+            cost: string;
+            /** Before */
+            before: components["schemas"]["PolicyPortion"][];
+            /** After */
+            after: components["schemas"]["PolicyPortion"][];
         };
         /**
          * ChangedRest
@@ -4051,6 +4162,19 @@ export interface components {
             topic_attribution_calculated: boolean;
         };
         /**
+         * DayRevision
+         * @description A day that was simulated, and the revision that it is compared with.
+         */
+        DayRevision: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /** Revision */
+            revision: number | null;
+        };
+        /**
          * DayRevisions
          * @description The revisions of one day, the oldest first.
          */
@@ -4179,7 +4303,7 @@ export interface components {
              * Moved
              * @description What rules would assign to another value, by amount.
              */
-            moved: components["schemas"]["MovedAmount"][];
+            moved: components["schemas"]["chargeback__reports__categories__answers__MovedAmount"][];
             /**
              * Items
              * @description The same by identity, at most 50.
@@ -5973,6 +6097,19 @@ export interface components {
             text: string;
         };
         /**
+         * LeftOutDay
+         * @description A billed day that could not be simulated.
+         */
+        LeftOutDay: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
          * Me
          * @description The caller.
          */
@@ -6035,21 +6172,6 @@ export interface components {
              * @example 1234.56
              */
             value: string;
-        };
-        /**
-         * MovedAmount
-         * @description What would have another value.
-         */
-        MovedAmount: {
-            /** Before */
-            before: string;
-            /** After */
-            after: string;
-            /**
-             * Amount
-             * @example 1234.56
-             */
-            amount: string;
         };
         /**
          * MovedItem
@@ -6421,6 +6543,35 @@ export interface components {
         PageOf_ResourceItem_: {
             /** Items */
             items: components["schemas"]["ResourceItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[SimulationItem] */
+        PageOf_SimulationItem_: {
+            /** Items */
+            items: components["schemas"]["SimulationItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -7676,6 +7827,253 @@ export interface components {
         SignatureList: {
             /** Items */
             items: components["schemas"]["SignatureItem"][];
+        };
+        /**
+         * SimulatedSum
+         * @description What one group would cost instead.
+         */
+        SimulatedSum: {
+            /**
+             * Dimensions
+             * @example {
+             *       "identity_id": "sa-1"
+             *     }
+             */
+            dimensions: {
+                [key: string]: string | null;
+            };
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+            /**
+             * Percent
+             * @description `delta` in percent of `before`, to two places; null where that is zero.
+             */
+            percent: string | null;
+        };
+        /**
+         * SimulationAnswer
+         * @description What other policies would have made of some days.
+         */
+        SimulationAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             * @description Inclusive.
+             */
+            end_date: string;
+            /** Currency */
+            currency: string;
+            /** Group By */
+            group_by: string[];
+            base: components["schemas"]["SimulationBase"];
+            /**
+             * Digest
+             * @description One text for all of this: the same where nothing has moved.
+             */
+            digest: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "complete" | "incomplete";
+            /**
+             * Left Out
+             * @description Billed days that could not be simulated, and why.
+             */
+            left_out: components["schemas"]["LeftOutDay"][];
+            /**
+             * Never Measured
+             * @description Measures that the policies need, and that were not gathered.
+             */
+            never_measured: string[];
+            /**
+             * Never Applied
+             * @description Product types of the policies that are not on the bill of the days.
+             */
+            never_applied: string[];
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Moved
+             * @description What would be charged to others: half the sum of all changes.
+             * @example 1234.56
+             */
+            moved: string;
+            /**
+             * Moved Share
+             * @description The same in percent of what is billed, to two places.
+             * @example 1234.56
+             */
+            moved_share: string;
+            unallocated: components["schemas"]["BeforeAndAfter"];
+            /** Policies */
+            policies: components["schemas"]["ChangedPolicy"][];
+            /**
+             * Names
+             * @description The display names of the ids in `items`, by column and id; without those that have none.
+             */
+            names: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
+            /**
+             * Items
+             * @description All groups whose cost changes, the largest change first.
+             */
+            items: components["schemas"]["SimulatedSum"][];
+            /**
+             * Corrections
+             * @description What would be posted as corrections of closed months, if the days were calculated again so.
+             */
+            corrections: components["schemas"]["chargeback__reports__closing__reach__MovedAmount"][];
+        };
+        /**
+         * SimulationBase
+         * @description What a simulation was made of.
+         */
+        SimulationBase: {
+            /** Days */
+            days: components["schemas"]["DayRevision"][];
+            /**
+             * Policies
+             * @description One hash for the policies in force.
+             */
+            policies: string;
+            /**
+             * Candidate
+             * @description One hash for those that were tried.
+             */
+            candidate: string;
+            /** Software */
+            software: string;
+        };
+        /**
+         * SimulationItem
+         * @description A simulation that was asked for.
+         */
+        SimulationItem: {
+            /**
+             * Id
+             * @description The same for the same question, for as long as nothing that it is made of changes.
+             */
+            id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "running" | "done" | "failed";
+            /**
+             * Days
+             * @description How many days there are; 0 before that is known.
+             */
+            days: number;
+            /**
+             * Done
+             * @description How many of them are calculated.
+             */
+            done: number;
+            /**
+             * Error
+             * @description Why it failed.
+             */
+            error: string | null;
+            /**
+             * Asked
+             * @description What was asked.
+             * @example {
+             *       "start_date": "2026-01-01"
+             *     }
+             */
+            asked: {
+                [key: string]: unknown;
+            };
+            /**
+             * Asked By
+             * @example alice
+             */
+            asked_by: string;
+            /**
+             * Asked At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            asked_at: string;
+        };
+        /**
+         * SimulationState
+         * @description A simulation, with what it found.
+         */
+        SimulationState: {
+            /**
+             * Id
+             * @description The same for the same question, for as long as nothing that it is made of changes.
+             */
+            id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "running" | "done" | "failed";
+            /**
+             * Days
+             * @description How many days there are; 0 before that is known.
+             */
+            days: number;
+            /**
+             * Done
+             * @description How many of them are calculated.
+             */
+            done: number;
+            /**
+             * Error
+             * @description Why it failed.
+             */
+            error: string | null;
+            /**
+             * Asked
+             * @description What was asked.
+             * @example {
+             *       "start_date": "2026-01-01"
+             *     }
+             */
+            asked: {
+                [key: string]: unknown;
+            };
+            /**
+             * Asked By
+             * @example alice
+             */
+            asked_by: string;
+            /**
+             * Asked At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            asked_at: string;
+            /** @description Null while it is running, and of one that failed. */
+            answer: components["schemas"]["SimulationAnswer"] | null;
         };
         /**
          * SnoozeItem
@@ -9453,6 +9851,57 @@ export interface components {
             others: string;
         };
         /**
+         * MovedAmount
+         * @description What would have another value.
+         */
+        chargeback__reports__categories__answers__MovedAmount: {
+            /** Before */
+            before: string;
+            /** After */
+            after: string;
+            /**
+             * Amount
+             * @example 1234.56
+             */
+            amount: string;
+        };
+        /**
+         * MovedAmount
+         * @description What a value of a month has instead of what it had.
+         */
+        chargeback__reports__closing__reach__MovedAmount: {
+            /**
+             * Period Id
+             * @example 2026-10
+             */
+            period_id: string;
+            /**
+             * By
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Value
+             * @example payments
+             */
+            value: string | null;
+            /**
+             * Before
+             * @example 1234.56
+             */
+            before: string;
+            /**
+             * After
+             * @example 1234.56
+             */
+            after: string;
+            /**
+             * Delta
+             * @example 1234.56
+             */
+            delta: string;
+        };
+        /**
          * BulkByFilter
          * @description One tag for every resource and identity in the chargebacks that match.
          */
@@ -10716,6 +11165,56 @@ export interface components {
              * @example null
              */
             reason: string | null;
+        };
+        /**
+         * SimulationBody
+         * @description What to try.
+         */
+        SimulationBody: {
+            /**
+             * Policies
+             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them.
+             * @example {
+             *       "SUPPORT": {
+             *         "portions": [
+             *           {
+             *             "share": "1",
+             *             "try": [
+             *               "even(period)",
+             *               "unallocated"
+             *             ]
+             *           }
+             *         ]
+             *       }
+             *     }
+             */
+            policies: Record<string, never> | unknown[];
+            /**
+             * Start Date
+             * Format: date
+             * @description The first UTC day to try them on.
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             * @description The last one, inclusive; at most 400 days.
+             */
+            end_date: string;
+            /**
+             * As Of
+             * @description With what was known at this instant; by default with what is known now.
+             * @default null
+             */
+            as_of: string | null;
+            /**
+             * Group By
+             * @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20.
+             * @default [
+             *       "identity_id"
+             *     ]
+             */
+            group_by: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
         };
         /**
          * TopicExportRequest
@@ -13569,6 +14068,471 @@ export interface operations {
                 };
             };
             /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_simulations_api_v1_tenants__tenant_name__simulations_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_SimulationItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_simulation_api_v1_tenants__tenant_name__simulations_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulationBody"];
+            };
+        };
+        responses: {
+            /** @description It is calculated, or was already. */
+            202: {
+                headers: {
+                    /** @description URL of the simulation. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `run` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description As many simulations as may are waiting (`Retry-After`), or the storage is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_simulation_api_v1_tenants__tenant_name__simulations__simulation_id__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` of a simulation. */
+                simulation_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationState"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or simulation. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_simulated_items_api_v1_tenants__tenant_name__simulations__simulation_id__items_csv_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` of a simulation. */
+                simulation_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example identity_id,before,after,delta,percent
+                     *     sa-1,2.00,1.00,-1.00,-50.00
+                     */
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or simulation. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is not done. */
             409: {
                 headers: {
                     [name: string]: unknown;

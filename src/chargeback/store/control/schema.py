@@ -501,3 +501,19 @@ invoices = Table(
     Column("who", String(255), nullable=False),
     Column("at", Instant, nullable=False),
 )
+
+#: Simulations that were asked for over HTTP, and what they found.
+simulations = Table(
+    "simulations",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("asked", Text, nullable=False),
+    Column("asked_by", String(255), nullable=False),
+    Column("asked_at", Instant, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("noted_at", Instant, nullable=False),
+    _count("done"),
+    _count("days"),
+    Column("answer", Text),
+    Column("error", Text),
+)

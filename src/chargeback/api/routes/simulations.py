@@ -1,0 +1,209 @@
+"""Other policies on days that are known, before they count."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import Body, Path, Query, Request
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator
+from starlette.responses import Response
+
+from chargeback import __version__
+from chargeback.access.rights import Right
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.documentation import csv_answer
+from chargeback.api.parameters import CommonParameters, Day, StrictModel, When
+from chargeback.api.path_prefix import prefix_of
+from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound
+from chargeback.api.responses import csv_response, json_response
+from chargeback.api.routes.tenants import TenantsQuery
+from chargeback.api.routing import Routes
+from chargeback.api.selecting import check_columns, groups_of
+from chargeback.api.tenant_requests import Change, Control, ControlRequest
+from chargeback.errors import ConfigurationError, NoRunner
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
+from chargeback.reports.simulation import SimulationAnswer
+from chargeback.reports.tenant_view import SimulationOrder
+from chargeback.store.control.closings import canonical, digest_of, state_of_books
+from chargeback.store.control.simulations import (
+    FAILED,
+    KeptSimulation,
+    add_simulation,
+    find_simulation,
+    list_simulations,
+)
+from chargeback.store.queries.datasets import CHARGEBACKS
+
+#: The most days that are simulated at once.
+MOST_DAYS = 400
+
+
+def _policies(value: object) -> object:
+    if not isinstance(value, dict | list):
+        message = "should be a mapping of product types to policies, or a list of versions of them"
+        raise ValueError(message)  # noqa: TRY004 - which pydantic tells the caller
+    return value
+
+
+Policies = Annotated[
+    Any,
+    BeforeValidator(_policies),
+    Field(
+        description="What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a "
+        "list of versions of them.",
+        examples=[{"SUPPORT": {"portions": [{"share": "1", "try": ["even(period)", "unallocated"]}]}}],
+        json_schema_extra={"anyOf": [{"type": "object"}, {"type": "array"}]},
+    ),
+]
+
+
+class SimulationBody(StrictModel):
+    """What to try."""
+
+    policies: Policies
+    start_date: Day = Field(description="The first UTC day to try them on.")
+    end_date: Day = Field(description=f"The last one, inclusive; at most {MOST_DAYS} days.")
+    as_of: When | None = Field(
+        default=None, description="With what was known at this instant; by default with what is known now."
+    )
+    group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that the range is one."""
+        start, end = raw.get("start_date"), raw.get("end_date")
+        if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
+            return [InvalidParameter("start_date", f"should not be after the end, {end}")]
+        return super().cross_checks(raw, now)
+
+    @field_validator("group_by")
+    @classmethod
+    def _are_columns(cls, names: list[str]) -> list[str]:
+        check_columns(names, CHARGEBACKS.groups)
+        return names
+
+    @property
+    def order(self) -> SimulationOrder:
+        """What the simulator is told."""
+        days = DayRange(self.start_date, self.end_date + ONE_DAY)
+        return SimulationOrder(self.policies, days, tuple(self.group_by), self.as_of)
+
+
+class SimulationItem(ResponseModel):
+    """A simulation that was asked for."""
+
+    id: str = Field(description="The same for the same question, for as long as nothing that it is made of changes.")
+    state: Literal["running", "done", "failed"]
+    days: int = Field(description="How many days there are; 0 before that is known.")
+    done: int = Field(description="How many of them are calculated.")
+    error: str | None = Field(description="Why it failed.")
+    asked: dict[str, Any] = Field(description="What was asked.", examples=[{"start_date": "2026-01-01"}])
+    asked_by: str = Field(examples=["alice"])
+    asked_at: Instant
+
+
+class SimulationState(SimulationItem):
+    """A simulation, with what it found."""
+
+    answer: SimulationAnswer | None = Field(description="Null while it is running, and of one that failed.")
+
+
+router = Routes(prefix="/tenants/{tenant_name}/simulations", tags=["Policies"])
+
+SimulationId = Annotated[
+    str, Path(description="The `id` of a simulation."), StringConstraints(pattern="^[0-9a-f]{64}$")
+]
+_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "URL of the simulation."}}
+_FILE = "identity_id,before,after,delta,percent\r\nsa-1,2.00,1.00,-1.00,-50.00\r\n"
+_NO_SIMULATION = {404: "There is no such tenant or simulation."}
+_AMOUNTS = ("before", "after", "delta", "percent")
+_NO_SIMULATOR = "this process has no configuration of the tenant, and simulates nothing"
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=SimulationItem,
+    needs=Right.RUN,
+    whole=True,
+    answer="It is calculated, or was already.",
+    problems={503: "As many simulations as may are waiting (`Retry-After`), or the storage is unavailable."},
+    responses={202: {"headers": _LOCATION}},
+)
+def start_simulation(
+    http: Request, request: Change, caller: CallerDep, params: Annotated[SimulationBody, Body()]
+) -> Response:
+    """Try other policies on some days, from the evidence that is kept. No fact is written, and no run disturbed.
+
+    It is calculated in a process of its own, when it is its turn; the answer is kept for seven days. The same question
+    gets the same `id`, and is not calculated twice, unless what it is made of has changed."""
+    simulator, order = request.tenant.simulator, params.order
+    if simulator is None:
+        raise NoRunner(_NO_SIMULATOR)
+    if len(order.days) > MOST_DAYS:
+        raise InvalidRequest([InvalidParameter("start_date", f"should be at most {MOST_DAYS} days before end_date")])
+    try:
+        candidate = simulator.check(order)
+    except ConfigurationError as error:
+        raise InvalidRequest([InvalidParameter("policies", str(each)) for each in error.problems]) from None
+    asked = params.model_dump(mode="json")
+    with request.writing() as connection:
+        made_of = [asked | {"policies": candidate}, request.tenant.rules.catalogue.hash, __version__]
+        number = digest_of(canonical([*made_of, state_of_books(connection)]))
+        found = find_simulation(connection, number, request.now)
+        if found is None or found.state == FAILED:
+            found = add_simulation(connection, number, asked, caller.name, request.now)
+            simulator.start(number, order, request.context.token.begin_commit)
+    path = http.app.url_path_for("show_simulation", tenant_name=request.tenant.tenant_name, simulation_id=number)
+    return json_response(_item(found), status=202, headers={"Location": f"{prefix_of(http.scope)}{path}"})
+
+
+@router.get("", needs=Right.READ, whole=True)
+def show_simulations(request: Control, params: Annotated[CommonParameters, Query()]) -> PageOf[SimulationItem]:
+    """List the simulations of the last seven days, the newest first."""
+    found = [_item(each) for each in list_simulations(request.connection, request.now)]
+    return PageOf[SimulationItem].cut(found, params.paging)
+
+
+@router.get("/{simulation_id}", needs=Right.READ, whole=True, problems=_NO_SIMULATION)
+def show_simulation(
+    request: Control, simulation_id: SimulationId, _params: Annotated[TenantsQuery, Query()]
+) -> SimulationState:
+    """Return how far a simulation is, and what it found."""
+    found = _kept(request, simulation_id)
+    return SimulationState.like(_item(found), answer=_answer(found))
+
+
+@router.get(
+    "/{simulation_id}/items.csv",
+    response_class=Response,
+    needs=Right.EXPORT,
+    whole=True,
+    problems={**_NO_SIMULATION, 409: "It is not done."},
+    responses={200: csv_answer("The file.", example=_FILE)},
+)
+def show_simulated_items(
+    request: Control, simulation_id: SimulationId, _params: Annotated[TenantsQuery, Query()]
+) -> Response:
+    """Return the groups whose cost would change as CSV, the largest change first."""
+    answer = _answer(_kept(request, simulation_id))
+    if answer is None:
+        raise Conflict("The simulation has found nothing: it is running, or has failed.")
+    items = [each.model_dump(mode="json") for each in answer.items]
+    rows = [each["dimensions"] | {name: each[name] for name in _AMOUNTS} for each in items]
+    return csv_response("simulation.csv", (*answer.group_by, *_AMOUNTS), rows, numbers=_AMOUNTS)
+
+
+def _kept(request: ControlRequest, number: str) -> KeptSimulation:
+    found = find_simulation(request.connection, number, request.now)
+    if found is None:
+        raise NotFound(f"There is no simulation {number}; they are kept for seven days.")
+    return found
+
+
+def _answer(found: KeptSimulation) -> SimulationAnswer | None:
+    return None if found.answer is None else SimulationAnswer.model_validate_json(found.answer)
+
+
+def _item(found: KeptSimulation) -> SimulationItem:
+    return SimulationItem.like(found)

@@ -1,0 +1,207 @@
+"""Simulations that are asked for over HTTP: each in a child process, which needs no lease and writes no facts."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from chargeback.config import Tenant
+from chargeback.config.settings import LoggingSettings
+from chargeback.errors import ChargebackError, EngineBusy, NothingToSimulate, StorageError
+from chargeback.logs import configure_logging
+from chargeback.model.days import Clock, utc_now
+from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.simulate import Progress, Trial, simulate_days
+from chargeback.reports.simulation import SimulationAnswer, simulation_answer
+from chargeback.reports.tenant_view import SimulationOrder, TenantView
+from chargeback.store.control.simulations import SILENCE, end_simulation, note_simulation
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.posted import open_posted
+from chargeback.store.queries.reader import open_reader
+from chargeback.store.tenant import TenantStore, open_store
+
+log = logging.getLogger(__name__)
+
+#: How many are calculated at once in one process, how many may wait, and how long one may take.
+AT_ONCE: Final = 2
+MOST_WAITING: Final = 20
+LONGEST_SECONDS: Final = 900
+#: How often it is noted how far one is.
+_NOTED_SECONDS: Final = SILENCE.total_seconds() / 10
+_BUSY: Final = f"{MOST_WAITING} simulations are waiting, as many as may; ask again when one has ended"
+# Delta's runtime does not survive a fork.
+_SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+def simulated(tenant: Tenant, trial: Trial, by: Sequence[str], progress: Progress) -> SimulationAnswer:
+    """Return what a trial makes of the days of a tenant.
+
+    Raises:
+        AllocationError: the amounts of a day do not fit 38 digits.
+        NothingToSimulate: there are no such days, or their evidence is lost.
+        StorageError: the storage cannot be read, or days were calculated again meanwhile.
+        UnknownCategory: the tenant has no such cost category.
+        ValueError: chargebacks cannot be grouped so.
+    """
+    database = tenant.storage.database_file
+    if database is not None and not database.exists():
+        raise NothingToSimulate(f"tenant {tenant.name}: no data has been gathered yet")
+    rules, token, caches = AllocationRules.of(tenant), CancellationToken(), LookupCaches()
+    with closing(open_store(tenant)) as store, TemporaryDirectory(prefix="chargeback-") as folder:
+        found = simulate_days(store, rules, trial, Path(folder), progress)
+        if not found.days:
+            why = next(iter(found.left_out.values()), "nothing was billed")
+            raise NothingToSimulate(f"no day of the range can be simulated: {why}")
+        with QueryEngine() as engine, open_reader(engine, store, token, caches, as_of=trial.as_of) as reader:
+            books = open_posted(reader, store, token, caches, trial.as_of).books
+            return simulation_answer(TenantView.of(tenant, store, rules), reader, books, trial, found, by)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a child process sends in the end: an answer as JSON, or why there is none."""
+
+    answer: str | None = None
+    error: str | None = None
+    days: int = 0
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a child process is sent."""
+
+    tenant: Tenant
+    order: SimulationOrder
+
+
+class Simulations:
+    """What simulates in one process: a few at a time, each in a child that is killed if it takes too long."""
+
+    def __init__(self, logging: LoggingSettings, secrets: frozenset[str], clock: Clock = utc_now) -> None:
+        self._logging = logging
+        self._secrets = secrets
+        self._clock = clock
+        self._places = threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
+        self._turns = threading.BoundedSemaphore(AT_ONCE)
+
+    def start(self, task: _Task, store: TenantStore, number: str, begin: Callable[[], object]) -> None:
+        """Start a simulation when it is its turn; its progress and end are noted under its number in a ``store`` that
+        stays open.
+
+        Raises:
+            EngineBusy: as many as may are waiting.
+        """
+        if not self._places.acquire(blocking=False):
+            raise EngineBusy(_BUSY)
+        try:
+            begin()
+        except BaseException:
+            self._places.release()
+            raise
+        name = f"simulation {number[:8]}"
+        threading.Thread(target=self._watch, args=(task, store, number), name=name, daemon=True).start()
+
+    def _watch(self, task: _Task, store: TenantStore, number: str) -> None:
+        try:
+            while not self._turns.acquire(timeout=_NOTED_SECONDS):
+                self._note(store, number, 0, 0)
+            try:
+                self._simulate(task, store, number)
+            finally:
+                self._turns.release()
+        except (OSError, StorageError) as error:  # whoever asks for it learns that nobody calculates it any more
+            log.error("the simulation %s of tenant %s: %s", number, task.tenant.name, error)
+        finally:
+            self._places.release()
+
+    def _note(self, store: TenantStore, number: str, done: int, days: int) -> None:
+        with store.control.write() as connection:
+            note_simulation(connection, number, self._clock(), done, days)
+
+    def _simulate(self, task: _Task, store: TenantStore, number: str) -> None:
+        mine, its = _SPAWN.Pipe(duplex=False)
+        # A daemon: it ends with this process.
+        told = (task, its, self._logging, self._secrets)
+        process = _SPAWN.Process(target=_child, args=told, name="chargeback simulation", daemon=True)
+        try:
+            process.start()
+            its.close()
+            found = self._receive(mine, store, number)
+            with store.control.write() as connection:
+                end_simulation(connection, number, found.days, answer=found.answer, error=found.error)
+        finally:
+            if process.is_alive():
+                process.kill()
+            mine.close()
+
+    def _receive(self, pipe: Connection, store: TenantStore, number: str) -> _Found:
+        """Note the progress until there is an answer, or an error."""
+        limit, noted = time.monotonic() + LONGEST_SECONDS, 0.0
+        done = days = 0
+        while time.monotonic() < limit:
+            if time.monotonic() - noted >= _NOTED_SECONDS:
+                noted = time.monotonic()
+                self._note(store, number, done, days)
+            try:
+                if not pipe.poll(1):
+                    continue
+                sent = pipe.recv()
+            except (EOFError, OSError):
+                return _Found(error="the process of the simulation ended unexpectedly")
+            if isinstance(sent, _Found):
+                return replace(sent, days=days)
+            done, days = sent
+        return _Found(error=f"it took longer than {LONGEST_SECONDS // 60} minutes: simulate fewer days")
+
+
+class TenantSimulator:
+    """Simulates the days of one tenant."""
+
+    def __init__(self, tenant: Tenant, store: TenantStore, simulations: Simulations) -> None:
+        self._tenant = tenant
+        self._store = store
+        self._simulations = simulations
+
+    def check(self, order: SimulationOrder) -> str:
+        """Check the policies of an order; return one hash for them.
+
+        Raises:
+            ConfigurationError: they are not valid.
+        """
+        return _trial(self._tenant, order).candidate.hash
+
+    def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
+        """Start the simulation that is kept under a number; return at once. ``begin`` is called immediately before the
+        start; if it raises, nothing is started.
+
+        Raises:
+            EngineBusy: as many as may are waiting.
+        """
+        self._simulations.start(_Task(self._tenant, order), self._store, number, begin)
+
+
+def _trial(tenant: Tenant, order: SimulationOrder) -> Trial:
+    return Trial.of(tenant, order.policies, order.days, order.as_of)
+
+
+def _child(task: _Task, pipe: Connection, logging_: LoggingSettings, secrets: frozenset[str]) -> None:
+    """Simulate; send the progress as (done, days), and what was found."""
+    configure_logging(logging_, secrets)
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        try:
+            trial = _trial(task.tenant, task.order)
+            answer = simulated(task.tenant, trial, task.order.by, lambda done, days: pipe.send((done, days)))
+            pipe.send(_Found(answer=answer.model_dump_json()))
+        except (ChargebackError, ValueError) as error:
+            pipe.send(_Found(error=str(error)))

@@ -1,0 +1,90 @@
+"""Simulations over HTTP: real processes, over what was calculated."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.contract.problems import complaints, detail_of, kind_of
+from tests.contract.records import Client
+from tests.support.clock import TODAY
+from tests.support.serving import wait_until
+
+BASE = "/api/v1/tenants/acme/simulations"
+FIRST, LAST = TODAY - timedelta(days=9), TODAY - timedelta(days=8)
+DAYS = {"start_date": str(FIRST), "end_date": str(LAST)}
+EVENLY = {"KAFKA_NUM_CKUS": {"portions": [{"share": "1", "try": ["even(active)", "unallocated"]}]}}
+
+
+def ended(client: Client, **asked: object) -> Any:
+    """The simulation of something, when it is done or has failed."""
+    response = client.post(BASE, json=DAYS | asked)
+    assert response.status_code == 202, response.text
+    assert response.headers["location"] == f"{BASE}/{response.json()['id']}"
+    wait_until(lambda: client.answer(response.headers["location"])["state"] != "running", 60)
+    return client.answer(response.headers["location"])
+
+
+@pytest.mark.extensive
+def test_who_would_pay_what(client: Client) -> None:
+    """What is charged instead adds up to the same; the same question is not calculated twice."""
+    found = ended(client, policies=EVENLY)
+    assert (found["state"], found["error"], found["done"], found["days"]) == ("done", None, 2, 2)
+    answer = found["answer"]
+    assert (answer["verdict"], answer["group_by"]) == ("complete", ["identity_id"])
+    deltas = [Decimal(each["delta"]) for each in answer["items"]]
+    assert sum(deltas) == 0
+    assert sum(map(abs, deltas)) / 2 == Decimal(answer["moved"]) > 0
+    again = client.post(BASE, json=DAYS | {"policies": dict(EVENLY), "group_by": ["identity_id"]})
+    assert (again.json()["id"], again.json()["state"], again.json()["asked_at"]) == (
+        found["id"],
+        "done",
+        found["asked_at"],
+    )
+    listed = client.answer(BASE)
+    assert found["id"] in [each["id"] for each in listed["items"]]
+    assert all("answer" not in each for each in listed["items"])
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{BASE}/{found['id']}/items.csv").text)))
+    assert [row["delta"] for row in rows] == [each["delta"] for each in answer["items"]]
+    by_team = ended(client, policies=EVENLY, group_by=["tag:team"])
+    assert by_team["id"] != found["id"]
+    assert by_team["answer"]["billed"] == answer["billed"]
+
+
+@pytest.mark.extensive
+def test_what_has_no_evidence(client: Client) -> None:
+    """It fails and says why; there is no file of it."""
+    long_ago = {"start_date": "2020-01-01", "end_date": "2020-01-02"}
+    found = ended(client, policies={}, **long_ago)
+    assert (found["state"], found["answer"]) == ("failed", None)
+    assert found["error"] == "no day of the range can be simulated: nothing was billed"
+    assert kind_of(client.get(f"{BASE}/{found['id']}/items.csv"), 409) == "conflict"
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({}, ["policies"]),
+        ({"policies": "even"}, ["policies"]),
+        ({"policies": {"KAFKA_BASE": {"portions": []}}}, ["policies"]),
+        ({"policies": {}, "start_date": "2026-02-02", "end_date": "2026-02-01"}, ["start_date"]),
+        ({"policies": {}, "start_date": "2020-01-01"}, ["start_date"]),
+        ({"policies": {}, "group_by": ["colour"]}, ["group_by"]),
+        ({"policies": {}, "force": True}, ["force"]),
+    ],
+)
+def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: list[str]) -> None:
+    """Every mistake is told at once, and nothing is started."""
+    before = client.answer(BASE)["total"]
+    assert {each.partition("[")[0] for each in complaints(client.post(BASE, json=DAYS | asked))} == set(named)
+    assert client.answer(BASE)["total"] == before
+
+
+def test_what_is_not_there(client: Client) -> None:
+    """Ids are those of this tenant."""
+    assert "no simulation" in detail_of(client.get(f"{BASE}/{'0' * 64}"), 404)
