@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.contract.problems import complaints, detail_of, kind_of
 from tests.contract.records import Client
@@ -51,6 +52,7 @@ def test_who_would_pay_what(client: Client) -> None:
     assert all("answer" not in each for each in listed["items"])
     rows = list(csv.DictReader(io.StringIO(client.get(f"{BASE}/{found['id']}/items.csv").text)))
     assert [row["delta"] for row in rows] == [each["delta"] for each in answer["items"]]
+    assert ended(client, policies=yaml.safe_dump(EVENLY))["id"] == found["id"], "the same as a text"
     by_team = ended(client, policies=EVENLY, group_by=["tag:team"])
     assert by_team["id"] != found["id"]
     assert by_team["answer"]["billed"] == answer["billed"]
@@ -71,6 +73,7 @@ def test_what_has_no_evidence(client: Client) -> None:
     [
         ({}, ["policies"]),
         ({"policies": "even"}, ["policies"]),
+        ({"policies": "{even"}, ["policies"]),
         ({"policies": {"KAFKA_BASE": {"portions": []}}}, ["policies"]),
         ({"policies": {}, "start_date": "2026-02-02", "end_date": "2026-02-01"}, ["start_date"]),
         ({"policies": {}, "start_date": "2020-01-01"}, ["start_date"]),

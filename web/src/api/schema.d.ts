@@ -11173,7 +11173,7 @@ export interface components {
         SimulationBody: {
             /**
              * Policies
-             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them.
+             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them; or the same as a text in YAML.
              * @example {
              *       "SUPPORT": {
              *         "portions": [
@@ -11188,7 +11188,7 @@ export interface components {
              *       }
              *     }
              */
-            policies: Record<string, never> | unknown[];
+            policies: Record<string, never> | unknown[] | string;
             /**
              * Start Date
              * Format: date

@@ -62,6 +62,7 @@ export type BillLine = Schemas["BillingLineItem"];
 export type Page<T> = Omit<Schemas["PageOf_ChargebackRow_"], "items"> & { items: T[] };
 
 export type Policy = Schemas["PolicyItem"];
+export type Simulation = Schemas["SimulationState"];
 
 export type Health = Schemas["HealthAnswer"];
 export type HealthProblem = Schemas["HealthProblem"];

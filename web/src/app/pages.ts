@@ -47,11 +47,12 @@ export const PLACES: readonly Place[] = [
   {
     title: "Ownership",
     icon: "unowned",
-    sentence: "Whose costs these are: what has no owner yet, the cost categories, and the tags.",
+    sentence: "Whose costs these are: what has no owner yet, cost categories, tags, and how costs are divided.",
     pages: [
       { page: "unowned", title: "Unowned", key: "u" },
       { page: CATEGORIES, title: "Cost categories", key: "o", whole: true },
       { page: "tags", title: "Tags", key: "a" },
+      { page: "policies", title: "Policies", key: "l", whole: true },
     ],
   },
   {

@@ -30,6 +30,7 @@ const PAGES: Record<string, readonly [string, RegExp]> = {
   "moments?from=2026-11-17T02:10:11Z": ["difference", /7 changes/],
   "categories/cost_center": ["category", /4 rules; the first that matches decides/],
   tags: ["tags", /What carries it/],
+  policies: ["policies", /How costs are divided/],
   views: ["views", /Saved views/],
 };
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+import yaml
 from fastapi import Body, Path, Query, Request
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 from starlette.responses import Response
@@ -39,6 +40,12 @@ MOST_DAYS = 400
 
 
 def _policies(value: object) -> object:
+    """Return what is sent as YAML, or is it already."""
+    if isinstance(value, str):
+        try:
+            value = yaml.safe_load(value) or {}
+        except yaml.YAMLError as error:
+            raise ValueError(f"should be YAML: {error}") from None
     if not isinstance(value, dict | list):
         message = "should be a mapping of product types to policies, or a list of versions of them"
         raise ValueError(message)  # noqa: TRY004 - which pydantic tells the caller
@@ -50,9 +57,9 @@ Policies = Annotated[
     BeforeValidator(_policies),
     Field(
         description="What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a "
-        "list of versions of them.",
+        "list of versions of them; or the same as a text in YAML.",
         examples=[{"SUPPORT": {"portions": [{"share": "1", "try": ["even(period)", "unallocated"]}]}}],
-        json_schema_extra={"anyOf": [{"type": "object"}, {"type": "array"}]},
+        json_schema_extra={"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]},
     ),
 ]
 

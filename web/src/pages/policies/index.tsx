@@ -1,0 +1,174 @@
+import { useMutation } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import { present } from "../../api/answer";
+import { send } from "../../api/client";
+import { useAccess } from "../../api/me";
+import { asProblem } from "../../api/problems";
+import { useCosts, useOf, useTenant } from "../../api/questions";
+import type { Costs, Policy } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { range } from "../../format/days";
+import { percent } from "../../format/money";
+import { Amount, Card } from "../../ui/card";
+import { Answered, Bone } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { Toolbar } from "../../ui/toolbar";
+import { ownOf, versionOf, withPolicy } from "./draft";
+import { Tried } from "./tried";
+
+const PRODUCT = "product_type";
+/** So many products have amounts here: no tenant has as many. */
+const MOST_PRODUCTS = 50;
+
+const SOURCES: Record<Policy["source"], string> = {
+  shipped: "as shipped",
+  configured: "configured",
+  recorded: "on other days",
+  unknown: "not known",
+};
+
+/** How costs are divided, with what each policy divided, and what others would make of the same days. */
+export function PoliciesPage() {
+  const here = useHere();
+  const name = here.tenant ?? "";
+  const policies = useOf(name, "/policies", { query: { page_size: 1000 } });
+  const costs = useCosts(name, { ...here.view, filters: [] }, [PRODUCT], { top: MOST_PRODUCTS });
+  return (
+    <>
+      <Toolbar compare={false} filters={false} />
+      <Answered answer={policies} skeleton={<Bone height={30} />}>
+        {({ items }) => (
+          <Answered answer={costs} skeleton={<Bone height={30} />}>
+            {(found) => (
+              <InForce tenant={name} policies={items.filter((each) => each.source !== "recorded")} costs={found} />
+            )}
+          </Answered>
+        )}
+      </Answered>
+    </>
+  );
+}
+
+interface Props {
+  tenant: string;
+  policies: readonly Policy[];
+  costs: Costs;
+}
+
+/** The policies that are in force and, for who may try others, what these would be. */
+function InForce({ tenant, policies, costs }: Props) {
+  const { may } = useAccess(tenant);
+  const [draft, setDraft] = useState(() => ownOf(policies));
+  if (!may("run")) return <Listed policies={policies} costs={costs} />;
+  const edit = (policy: Policy) => setDraft(withPolicy(draft, policy));
+  return (
+    <>
+      <Listed policies={policies} costs={costs} edit={edit} />
+      <Trial tenant={tenant} start={costs.start_date} end={costs.end_date} draft={draft} setDraft={setDraft} />
+    </>
+  );
+}
+
+interface ListedProps extends Omit<Props, "tenant"> {
+  edit?: (policy: Policy) => void;
+}
+
+function Listed({ policies, costs, edit }: ListedProps) {
+  const products = costs.breakdowns.find((each) => each.by === PRODUCT);
+  const amounts = new Map(products?.items.map((each) => [each.value, each.amount]));
+  return (
+    <Card title="How costs are divided" note={`with what each divided, ${range(costs.start_date, costs.end_date)}`}>
+      <Table
+        className="tall"
+        label="Table of policies"
+        heads={["Product", "Portions", "From", { name: "Amount", end: true }, ...(edit ? ["Change"] : [])]}
+      >
+        {policies.map((each) => (
+          <tr key={`${each.product_type} ${each.hash}`}>
+            <th scope="row">{each.product_type}</th>
+            <td className="portions-of">
+              {each.portions.map((portion) => (
+                <div key={portion.number}>
+                  {percent(Number(portion.share), 0)} by <code>{portion.methods.join(", else ")}</code>
+                </div>
+              ))}
+            </td>
+            <td className="quiet">{each.effective_from ?? SOURCES[each.source]}</td>
+            <td className="end">
+              <Divided amount={amounts.get(each.product_type)} currency={costs.currency} />
+            </td>
+            {edit && (
+              <td>
+                <button type="button" className="more" onClick={() => edit(each)}>
+                  Edit<span className="sr"> the policy of {each.product_type}</span>
+                </button>
+              </td>
+            )}
+          </tr>
+        ))}
+      </Table>
+    </Card>
+  );
+}
+
+function Divided({ amount, currency }: { amount: string | undefined; currency: string }) {
+  return amount === undefined ? <span className="quiet">–</span> : <Amount amount={amount} currency={currency} />;
+}
+
+interface TrialProps {
+  tenant: string;
+  start: string;
+  end: string;
+  draft: string;
+  setDraft: (draft: string) => void;
+}
+
+/** Other policies as text, tried on the days of the page. */
+function Trial({ tenant, start, end, draft, setDraft }: TrialProps) {
+  const id = useId();
+  const last = present(useTenant(tenant))?.last_date ?? end;
+  const asked = useMutation({
+    mutationFn: () =>
+      send<"post", "/simulations">("post", tenant, "/simulations", {
+        body: { policies: draft, start_date: start, end_date: end < last ? end : last },
+      }),
+  });
+  const problem = asked.error && asProblem(asked.error);
+  const mistakes = problem?.errors.length ? problem.errors.map((each) => each.message) : problem && [problem.detail];
+  return (
+    <>
+      <Card title="Try others" note="nothing is stored or changed">
+        <label className="document">
+          What allocation_policies would be, in YAML
+          <textarea
+            className="field"
+            rows={Math.min(24, draft.split("\n").length + 3)}
+            spellCheck={false}
+            value={draft}
+            aria-invalid={problem !== null}
+            aria-describedby={id}
+            onChange={(event) => setDraft(event.target.value)}
+          />
+        </label>
+        <ul id={id} role={mistakes ? "alert" : undefined} className="bad">
+          {mistakes?.map((each) => (
+            <li key={each}>{each}</li>
+          ))}
+        </ul>
+        <p className="tools">
+          <button type="button" className="button primary" disabled={asked.isPending} onClick={() => asked.mutate()}>
+            Try it, {range(start, end)}
+          </button>
+          <a
+            className="more"
+            download={`${tenant}-policies.yaml`}
+            href={`data:application/yaml;charset=utf-8,${encodeURIComponent(versionOf(draft, last))}`}
+          >
+            Download it as a version from next month
+          </a>
+        </p>
+      </Card>
+      {asked.data && <Tried tenant={tenant} id={asked.data.id} />}
+    </>
+  );
+}

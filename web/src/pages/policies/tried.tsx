@@ -1,0 +1,145 @@
+import { useAnswer } from "../../api/answer";
+import { address } from "../../api/client";
+import { question } from "../../api/questions";
+import type { Simulation } from "../../api/shapes";
+import { count, range } from "../../format/days";
+import { dimension, label } from "../../format/names";
+import { Amount, Card, Exact } from "../../ui/card";
+import { Fact } from "../../ui/fact";
+import { Answered, Bone, Empty, Warning } from "../../ui/states";
+import { Table } from "../../ui/table";
+
+type Found = NonNullable<Simulation["answer"]>;
+type Item = Found["items"][number];
+
+/** How many groups a list of winners, or of losers, has. */
+const MOST = 10;
+/** What is not seen in cents is counted, and not listed. */
+const SMALLEST = 0.005;
+
+/** What a trial has found, when it has. */
+export function Tried({ tenant, id }: { tenant: string; id: string }) {
+  const asked = question(tenant, "/simulations/{simulation_id}", { at: { simulation_id: id } });
+  const found = useAnswer({
+    ...asked,
+    alone: true,
+    again: (simulation?: Simulation) => (simulation?.state === "running" ? 1 : 60),
+  });
+  return (
+    <Answered answer={found} skeleton={<Bone height={20} />}>
+      {(simulation) => <State tenant={tenant} simulation={simulation} />}
+    </Answered>
+  );
+}
+
+function State({ tenant, simulation }: { tenant: string; simulation: Simulation }) {
+  const { state, done, days, error, answer, id } = simulation;
+  if (state === "failed") return <Empty title="It could not be simulated">{error}</Empty>;
+  if (!answer)
+    return (
+      <p className="note" role="status">
+        {days === 0 ? "It begins soon." : `${done} of ${count(days, "day")} calculated.`}
+      </p>
+    );
+  const file = {
+    href: address(tenant, "/simulations/{simulation_id}/items.csv", { at: { simulation_id: id } }),
+    name: `${tenant}-simulation.csv`,
+  };
+  return <Moved found={answer} file={file} />;
+}
+
+/** A sentence for each thing that is not certain. */
+function doubts({ left_out, never_measured, never_applied, corrections }: Found): string[] {
+  const [first] = left_out;
+  const months = [...new Set(corrections.map((each) => each.period_id))];
+  return [
+    first && `${count(left_out.length, "day")} could not be simulated, such as ${first.date}: ${first.reason}.`,
+    never_measured.length && `Never measured: ${never_measured.join(", ")}; what they would split goes to others.`,
+    never_applied.length && `Not on the bill of these days: ${never_applied.join(", ")}.`,
+    months.length && `To calculate these days so would post corrections of closed months: ${months.join(", ")}.`,
+  ].filter((each): each is string => typeof each === "string");
+}
+
+function Moved({ found, file }: { found: Found; file: { href: string; name: string } }) {
+  const { currency } = found;
+  const seen = found.items.filter((each) => Math.abs(Number(each.delta)) >= SMALLEST);
+  const more = seen.filter((each) => !each.delta.startsWith("-"));
+  const less = seen.filter((each) => each.delta.startsWith("-"));
+  const rest = found.items.length - seen.length;
+  return (
+    <>
+      <Card title="What would move" note={range(found.start_date, found.end_date)} file={file}>
+        <dl className="facts-list">
+          <Fact name="Billed">
+            <Exact amount={found.billed} currency={currency} />
+          </Fact>
+          <Fact name="Charged to others">
+            <Exact amount={found.moved} currency={currency} />
+          </Fact>
+          <Fact name="Part of the bill">
+            <span className="num">{found.moved_share} %</span>
+          </Fact>
+          <Fact name="Charged to nobody now">
+            <Exact amount={found.unallocated.before} currency={currency} />
+          </Fact>
+          <Fact name="Charged to nobody then">
+            <Exact amount={found.unallocated.after} currency={currency} />
+          </Fact>
+        </dl>
+        {doubts(found).map((each) => (
+          <Warning key={each}>{each}</Warning>
+        ))}
+        {found.items.length === 0 && <p className="note">No amount would move.</p>}
+        {rest > 0 && <p className="note">The cost of {count(rest, "group")} changes by less than half a cent.</p>}
+      </Card>
+      {more.length > 0 && <Groups title="Who would pay more" items={more} found={found} />}
+      {less.length > 0 && <Groups title="Who would pay less" items={less} found={found} />}
+    </>
+  );
+}
+
+function Groups({ title, items, found }: { title: string; items: readonly Item[]; found: Found }) {
+  const { currency, group_by: by, names } = found;
+  const rest = items.length - MOST;
+  return (
+    <Card title={title} note={count(items.length, "group")}>
+      <Table
+        label={`Table: ${title}`}
+        heads={[
+          ...by.map(dimension),
+          { name: "Now", end: true },
+          { name: "Then", end: true },
+          { name: "Change", end: true },
+          { name: "Percent", end: true },
+        ]}
+      >
+        {items.slice(0, MOST).map((each) => (
+          <tr key={JSON.stringify(each.dimensions)}>
+            {by.map((column, n) => {
+              const value = each.dimensions[column] ?? null;
+              const { name } = label(column, value, value === null ? null : (names[column]?.[value] ?? null));
+              return n === 0 ? (
+                <th key={column} scope="row">
+                  {name}
+                </th>
+              ) : (
+                <td key={column}>{name}</td>
+              );
+            })}
+            <td className="end">
+              <Amount amount={each.before} currency={currency} />
+            </td>
+            <td className="end">
+              <Amount amount={each.after} currency={currency} />
+            </td>
+            <td className="end">
+              <Exact amount={each.delta} currency={currency} />
+            </td>
+            <td className="end num">{each.percent === null ? "new" : `${each.percent} %`}</td>
+          </tr>
+        ))}
+      </Table>
+      {rest > 0 && <p className="note">and {count(rest, "other")}, which change by less.</p>}
+    </Card>
+  );
+}

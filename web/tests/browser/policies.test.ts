@@ -1,0 +1,43 @@
+/** A policy is edited on the page, and the service says who would pay what. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { pictures } from "./picture.ts";
+import { ask } from "./service.ts";
+import { close, findings, leave, visit } from "./world.ts";
+
+const PERIOD = "period=7d";
+
+interface Listed {
+  items: { product_type: string; source: string; portions: { methods: string[] }[] }[];
+}
+
+after(close);
+
+test("a policy is edited, tried on the days of the page, and those who would pay more are named", async () => {
+  const { items } = await ask<Listed>("tenants/acme/policies?page_size=1000");
+  const product = "KAFKA_NUM_CKUS";
+  assert.ok(items.some((each) => each.product_type === product));
+  const found = await visit(`acme/policies?${PERIOD}`);
+  const { page } = found;
+  await page.getByRole("button", { name: `Edit the policy of ${product}` }).click();
+  const draft = page.getByRole("textbox", { name: /allocation_policies/ });
+  assert.match(await draft.inputValue(), new RegExp(`"${product}":\n  portions:`));
+  assert.deepEqual(await findings(page, "all"), []);
+
+  await draft.fill(`${product}: {portions: [{share: "0.5", try: ["even(active)"]}]}`);
+  const attempt = page.getByRole("button", { name: /^Try it/ });
+  await attempt.click();
+  await page.getByRole("alert").filter({ hasText: "sum" }).waitFor();
+
+  await draft.fill(`${product}: {portions: [{share: "1", try: ["even(active)", "unallocated"]}]}`);
+  await attempt.click();
+  await page.getByRole("heading", { name: "Who would pay more" }).waitFor({ timeout: 60_000 });
+  await page.getByRole("heading", { name: "Who would pay less" }).waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await pictures(page, "policies");
+  const { items: kept } = await ask<{ items: { state: string }[] }>("tenants/acme/simulations");
+  assert.equal(kept[0]?.state, "done");
+  const version = await page.getByRole("link", { name: /Download it/ }).getAttribute("href");
+  assert.match(decodeURIComponent(version ?? ""), /- effective_from: \d{4}-\d\d-01\n/);
+  await leave(found);
+});
