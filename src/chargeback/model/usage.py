@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from typing import Final
 
 import pyarrow as pa
 
@@ -24,6 +27,24 @@ USAGE = pa.schema(
         pa.field("value", QUANTITY, nullable=False),
     ]
 )
+
+_MEASURED: Final = ("date", "measure", "resource_id", "subject", "value")
+
+
+def measurements(rows: Iterable[tuple[date, str, str, str, Decimal]]) -> pa.Table:
+    """Return measurements, each with the columns that it must have, as a table of the schema :data:`USAGE`.
+
+    >>> measurements([(date(2026, 1, 31), "bytes_in", "lkc-1", "sa-1", Decimal(7))]).num_rows
+    1
+    """
+    columns = tuple(zip(*rows, strict=True)) or ((),) * len(_MEASURED)
+    known = dict(zip(_MEASURED, columns, strict=True))
+    arrays = [
+        pa.array(known[field.name], field.type) if field.name in known else pa.nulls(len(columns[0]), field.type)
+        for field in USAGE
+    ]
+    return pa.Table.from_arrays(arrays, schema=USAGE)
+
 
 #: One row says that an identity belonged to a resource on that day. ``relation`` is ``active``, ``owner``,
 #: ``owners`` (its owner and those of what it directly contains) or, with the tenant's own pseudo-resource

@@ -75,3 +75,14 @@ def test_usage_that_only_cleaning_made_the_same_is_added_up(ask: Callable[..., A
         ("web", Decimal(20)),
         ("�", Decimal(10)),
     ]
+
+
+def test_a_column_that_was_added_later_may_be_missing(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that knows nothing of it goes on; one that does may say nothing in it."""
+    longer = USAGE.append(pa.field("source", pa.string()))
+    monkeypatch.setattr("chargeback.ecosystems.validation.measurements.USAGE", longer)
+    without = measured(row(DAY))
+    known = MeasuredUsage(without.table.append_column("source", pa.array([None], pa.string())))
+    for answer in (without, known):
+        found = ask(lambda g: g.usage(DAY, Inventory()), on_usage=lambda day, answer=answer: answer).table
+        assert (found.schema, found["source"].to_pylist()) == (longer, [None])

@@ -19,7 +19,7 @@ from chargeback.ecosystems.confluent_cloud.topics import BYTES_IN, BYTES_OUT, RE
 from chargeback.ecosystems.contract import MeasuredUsage
 from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
 from chargeback.model.inventory import UNALLOCATED, Inventory, alive_during
-from chargeback.model.usage import QUANTITY_PLACES, USAGE
+from chargeback.model.usage import QUANTITY_PLACES, measurements
 from chargeback.sources.windows import Group, GroupTotals, Template, WindowSums
 
 _FLINK = "flink_cfu_minutes"
@@ -146,14 +146,11 @@ def statement_owners(inventory: Inventory, day: date) -> Callable[[Group], str]:
 
 def usage_table(day: date, totals: Mapping[str, Totals]) -> pa.Table:
     """Return measure → (resource, subject) → value as a table of schema :data:`USAGE`, in that order."""
-    rows = [
+    return measurements(
         (day, measure, resource, subject, value)
         for measure in sorted(totals)
         for (resource, subject), value in sorted(totals[measure].items())
-    ]
-    columns: Sequence[Sequence[object]] = tuple(zip(*rows, strict=True)) or ((),) * len(USAGE)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, USAGE, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=USAGE)
+    )
 
 
 def with_owners(day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:

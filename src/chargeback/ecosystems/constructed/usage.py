@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 
-import pyarrow as pa
-
 from chargeback.ecosystems.constructed.meter import Shares
 from chargeback.ecosystems.contract import MeasuredUsage
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.model.usage import USAGE
+from chargeback.model.usage import measurements
 
 
 def measured_usage(day: date, resource_id: str, measures: Mapping[str, Shares]) -> MeasuredUsage:
@@ -20,14 +18,12 @@ def measured_usage(day: date, resource_id: str, measures: Mapping[str, Shares]) 
     Values without the label count for ``UNALLOCATED``, provided that other values have it: if none has the label, the
     metric does not name identities, and nothing was measured.
     """
-    rows = [
+    rows = measurements(
         (day, measure, resource_id, subject, value)
         for measure, shares in sorted(measures.items())
         for subject, value in sorted(_subjects(shares).items())
-    ]
-    columns = tuple(zip(*rows, strict=True)) or ((),) * len(USAGE)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, USAGE, strict=True)]
-    return MeasuredUsage(pa.Table.from_arrays(arrays, schema=USAGE), sum(each.dropped for each in measures.values()))
+    )
+    return MeasuredUsage(rows, sum(each.dropped for each in measures.values()))
 
 
 def _subjects(shares: Shares) -> dict[str, Decimal]:

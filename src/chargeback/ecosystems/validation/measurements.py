@@ -51,18 +51,21 @@ def _measured(answer: object, day: date, *, longest_subject: int) -> MeasuredUsa
 
 
 def _with_schema(table: pa.Table) -> pa.Table:
-    """Return the table in the order of the schema, whose names and types it must have. A field may be declared
-    nullable, as long as it has no nulls."""
-    missing = [name for name in USAGE.names if name not in table.column_names]
+    """Return the table in the order of the schema, whose names and types it must have; a field may be declared
+    nullable. Of the columns of the schema, those that may be null may also be missing: they were added to it later than
+    the plugin was written."""
+    missing = [field.name for field in USAGE if field.name not in table.column_names and not field.nullable]
     extra = sorted(set(table.column_names) - set(USAGE.names))
-    if missing or extra or table.num_columns != len(USAGE):
+    if missing or extra or table.num_columns != len(set(table.column_names)):
         what = f"lacks {', '.join(missing)}" if missing else f"has {', '.join(extra) or 'a column twice'} too much"
         raise InvalidValue(f"table should have the columns {', '.join(USAGE.names)}; it {what}")
     for field in USAGE:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
         column = table[field.name]
         if column.type != field.type:
             raise InvalidValue(f"column {field.name} of the table should be {field.type}, not {column.type}")
-        if column.null_count:
+        if column.null_count and not field.nullable:
             row = pc.index(pc.is_null(column), True).as_py() + 1
             raise InvalidValue(f"row {row}: {field.name} should not be null")
     return pa.table([table[name] for name in USAGE.names], schema=USAGE)
@@ -95,5 +98,5 @@ def _check_once(table: pa.Table) -> None:
 def _added_up(table: pa.Table) -> pa.Table:
     """Return rows that only cleaning made equal added up to one."""
     summed = table.group_by(["date", *_KEY], use_threads=False).aggregate([("value", "sum")])
-    columns = [*(summed[name] for name in ("date", *_KEY)), summed["value_sum"].cast(QUANTITY)]
-    return pa.table(columns, schema=USAGE)
+    columns = {name: summed[name] for name in ("date", *_KEY)}
+    return _with_schema(pa.table(columns | {"value": summed["value_sum"].cast(QUANTITY)}))
