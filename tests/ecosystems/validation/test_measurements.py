@@ -82,7 +82,8 @@ def test_a_column_that_was_added_later_may_be_missing(ask: Callable[..., Any], m
     longer = USAGE.append(pa.field("source", pa.string()))
     monkeypatch.setattr("chargeback.ecosystems.validation.measurements.USAGE", longer)
     without = measured(row(DAY))
-    known = MeasuredUsage(without.table.append_column("source", pa.array([None], pa.string())))
-    for answer in (without, known):
-        found = ask(lambda g: g.usage(DAY, Inventory()), on_usage=lambda day, answer=answer: answer).table
-        assert (found.schema, found["source"].to_pylist()) == (longer, [None])
+    for said in (None, "metrics"):
+        known = MeasuredUsage(without.table.append_column("source", pa.array([said], pa.string())))
+        for answer, expected in ((without, None), (known, said)):
+            found = ask(lambda g: g.usage(DAY, Inventory()), on_usage=lambda day, answer=answer: answer).table
+            assert (found.schema, found["source"].to_pylist()) == (longer, [expected])

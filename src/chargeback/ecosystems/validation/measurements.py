@@ -37,17 +37,16 @@ def _measured(answer: object, day: date, *, longest_subject: int) -> MeasuredUsa
     given = expect(pa.Table, measured.table, "table")
     table = _with_schema(given)
     _check_rows(table, day)
-    cleaned = table
-    for name, longest in zip(_KEY, (MAX_ID_LENGTH, MAX_ID_LENGTH, longest_subject), strict=True):
-        cleaned = cleaned.set_column(
-            cleaned.schema.get_field_index(name), USAGE.field(name), clean_column(table[name], longest)
-        )
     _check_once(table)
-    for name in _KEY:
-        _check_none(table, pc.equal(pc.utf8_trim_whitespace(cleaned[name]), ""), f"{name} should not be empty")
-    if cleaned is not table and any(cleaned[name] is not table[name] for name in _KEY):
-        cleaned = _added_up(cleaned)
-    return MeasuredUsage(cleaned, dropped)
+    limits = dict(zip(_KEY, (MAX_ID_LENGTH, MAX_ID_LENGTH, longest_subject), strict=True))
+    cleaned = table
+    for name, longest in limits.items():
+        column = table[name]
+        clean = clean_column(column, longest)
+        _check_none(table, pc.equal(pc.utf8_trim_whitespace(clean), ""), f"{name} should not be empty")
+        if clean is not column:
+            cleaned = cleaned.set_column(table.schema.get_field_index(name), USAGE.field(name), clean)
+    return MeasuredUsage(table if cleaned is table else _added_up(cleaned), dropped)
 
 
 def _with_schema(table: pa.Table) -> pa.Table:
