@@ -3,7 +3,7 @@ import { useAccess } from "../api/me";
 import { useHere } from "../app/router";
 import type { Term } from "../format/glossary";
 import { type Change, change, exact, money, percent, signed, split } from "../format/money";
-import { ratio, type Units, write } from "../money/money";
+import { ratio, read, type Units, write } from "../money/money";
 import { isTable, toggleTable } from "../url/tables";
 import { Ask } from "./ask";
 import { CsvLink, type File } from "./csv";
@@ -103,6 +103,26 @@ export function Amount({
 }
 
 const MARKS: Record<Change["direction"], string> = { up: "▲", down: "▼", same: "", new: "" };
+
+/** Three cells of a table: an amount before and after, and what it changes by. */
+export function BeforeAndAfter({
+  before,
+  after,
+  delta,
+  currency,
+}: Record<"before" | "after" | "delta" | "currency", string>) {
+  return (
+    <>
+      <td className="end">
+        <Amount amount={before} currency={currency} />
+      </td>
+      <td className="end">
+        <Amount amount={after} currency={currency} />
+      </td>
+      <td className="end num">{signed(read(delta), currency)}</td>
+    </>
+  );
+}
 
 /** What changed, in percent; nothing where there is nothing to compare with. */
 export function Delta({ amount, previous, currency }: { amount: Units; previous: Units | null; currency: string }) {

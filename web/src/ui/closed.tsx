@@ -1,10 +1,8 @@
 import { type KeyboardEvent, useId, useState } from "react";
 import type { Moved, Reaching } from "../api/problems";
 import { count, full, month } from "../format/days";
-import { signed } from "../format/money";
 import { dimension, label } from "../format/names";
-import { read } from "../money/money";
-import { Amount } from "./card";
+import { BeforeAndAfter } from "./card";
 import { Table } from "./table";
 
 interface Props {
@@ -100,13 +98,7 @@ export function MovedAmounts({
             <td>
               {label(each.by, each.value).name} <span className="quiet small">{dimension(each.by)}</span>
             </td>
-            <td className="end">
-              <Amount amount={each.before} currency={currency} />
-            </td>
-            <td className="end">
-              <Amount amount={each.after} currency={currency} />
-            </td>
-            <td className="end num">{signed(read(each.delta), currency)}</td>
+            <BeforeAndAfter before={each.before} after={each.after} delta={each.delta} currency={currency} />
           </tr>
         ))}
       </Table>

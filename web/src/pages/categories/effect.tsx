@@ -1,9 +1,8 @@
 import type { DryRun } from "../../api/shapes";
 import { count } from "../../format/days";
-import { signed } from "../../format/money";
 import { label } from "../../format/names";
 import { read, sum } from "../../money/money";
-import { Amount } from "../../ui/card";
+import { Amount, BeforeAndAfter } from "../../ui/card";
 import { Table } from "../../ui/table";
 import { type CategoryDocument, nameIn } from "./document";
 
@@ -45,13 +44,7 @@ export function EffectOf({ effect, document }: { effect: DryRun; document: Categ
           {values.map((each) => (
             <tr key={each.value}>
               <th scope="row">{name(each.value)}</th>
-              <td className="end">
-                <Amount amount={each.before} currency={currency} />
-              </td>
-              <td className="end">
-                <Amount amount={each.after} currency={currency} />
-              </td>
-              <td className="end num">{signed(read(each.difference), currency)}</td>
+              <BeforeAndAfter before={each.before} after={each.after} delta={each.difference} currency={currency} />
             </tr>
           ))}
         </Table>

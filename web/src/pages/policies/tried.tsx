@@ -4,7 +4,7 @@ import { question } from "../../api/questions";
 import type { Simulation } from "../../api/shapes";
 import { count, range } from "../../format/days";
 import { dimension, label } from "../../format/names";
-import { Amount, Card, Exact } from "../../ui/card";
+import { BeforeAndAfter, Card, Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
 import { Answered, Bone, Empty, Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -126,15 +126,7 @@ function Groups({ title, items, found }: { title: string; items: readonly Item[]
                 <td key={column}>{name}</td>
               );
             })}
-            <td className="end">
-              <Amount amount={each.before} currency={currency} />
-            </td>
-            <td className="end">
-              <Amount amount={each.after} currency={currency} />
-            </td>
-            <td className="end">
-              <Exact amount={each.delta} currency={currency} />
-            </td>
+            <BeforeAndAfter before={each.before} after={each.after} delta={each.delta} currency={currency} />
             <td className="end num">{each.percent === null ? "new" : `${each.percent} %`}</td>
           </tr>
         ))}
