@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from tests.support.sources import DAY, Laboratory, line
 DAYS = DayRange(DAY - ONE_DAY, DAY + ONE_DAY)
 WRITE = "KAFKA_NETWORK_WRITE"
 MONTH = AccountingPeriod.of(DAY)
+#: What the shipped policy tries after usage.
+_REST = ("even(active)", "even(period)", "unallocated")
 CLOSED = Books((ClosedPeriod(Closing(1, MONTH, "closed", NOW, "", None)),))
 
 
@@ -88,7 +91,48 @@ def test_who_pays_what_instead(laboratory: Laboratory, tmp_path: Path) -> None:
     assert shown["unallocated"] == {"before": "20.00", "after": "20.00"}
     assert (found.verdict, found.never_applied, found.never_measured) == ("complete", ["UNHEARD_OF"], [])
     assert [(each.product_type, each.days, each.cost) for each in found.policies] == [(WRITE, 2, Decimal(200))]
+    assert [(each.moved, each.cause) for each in found.policies] == [(Decimal(50), "method")]
+    assert shown["by_cause"] == {"portion": "0.00", "method": "50.00", "measure": "0.00", "earlier": "0.00"}
     assert found.corrections == []
+
+
+@pytest.mark.parametrize(
+    ("tries", "cause"),
+    [
+        ([("0.5", "usage(bytes_in)"), ("0.5", "usage(bytes_in)")], "portion"),
+        ([("1", "even(period)")], "method"),
+        ([("1", "usage(bytes_out)")], "measure"),
+    ],
+)
+def test_what_differs_is_the_cause(
+    laboratory: Laboratory, tmp_path: Path, tries: list[tuple[str, str]], cause: str
+) -> None:
+    """Portions before methods, and methods before what they measure; nothing moves for another reason."""
+    section = {WRITE: {"portions": [{"share": share, "try": [first, *_REST]} for share, first in tries]}}
+    rules = AllocationRules.of(laboratory.tenant)
+    view = TenantView.of(laboratory.tenant, laboratory.store, rules)
+    trial = Trial(rules.catalogue.override(parse_policies(section, "policies")), (WRITE,), DAYS)
+    with reading(laboratory) as reader:
+        simulated = simulate_days(laboratory.store, rules, trial, tmp_path / cause)
+        found = simulation_answer(view, reader, Books(), trial, simulated, ["identity_id"])
+    assert [each.cause for each in found.policies] == [cause]
+    causes = found.by_cause
+    assert getattr(causes, cause) == found.moved == found.policies[0].moved
+    assert causes.portion + causes.method + causes.measure + causes.earlier == found.moved
+
+
+def test_what_an_earlier_policy_calculated_moves_for_no_new_reason(laboratory: Laboratory, tmp_path: Path) -> None:
+    """The days were split evenly, and the policies have changed since, without a date."""
+    now = AllocationRules.of(laboratory.tenant)
+    evenly = {WRITE: {"portions": [{"share": "1", "try": ["even(active)"]}]}}
+    earlier = replace(now, catalogue=now.catalogue.override(parse_policies(evenly, "policies")))
+    view = TenantView.of(laboratory.tenant, laboratory.store, earlier)
+    trial = Trial(earlier.catalogue, (), DAYS)
+    with reading(laboratory) as reader:
+        simulated = simulate_days(laboratory.store, earlier, trial, tmp_path / "same")
+        found = simulation_answer(view, reader, Books(), trial, simulated, ["identity_id"])
+    assert found.policies == []
+    assert found.by_cause.earlier == found.moved == 50
 
 
 def test_a_measure_that_nobody_gathers_makes_it_incomplete(laboratory: Laboratory, tmp_path: Path) -> None:

@@ -297,6 +297,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "tag_key": ["team", "secret", "stage"],
     "period": ["2026-02"],
     "category_key": ["cost_center"],
+    "simulation_id": ["0" * 64],
 }
 #: Requests with POST that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {

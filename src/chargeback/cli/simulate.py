@@ -218,6 +218,10 @@ def _facts(found: SimulationAnswer) -> list[str]:
         f"{_money(found.moved, found)} ({found.moved_share} %) would be charged to others.",
         f"Charged to nobody: {_money(nobody.before, found)}, then {_money(nobody.after, found)}.",
     ]
+    causes = {"portions": found.by_cause.portion, "methods": found.by_cause.method, "measures": found.by_cause.measure}
+    causes["earlier policies of the same product types"] = found.by_cause.earlier
+    if moved := [f"{name} {_money(amount, found)}" for name, amount in causes.items() if amount]:
+        facts.append(f"By what differs: {', '.join(moved)}.")
     if found.left_out:
         first = found.left_out[0]
         facts.append(f"Not simulated: {len(found.left_out)} days, such as {first.date}: {first.reason}.")

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from pydantic import Field
 
 from chargeback import __version__
+from chargeback.allocation.methods import MethodKind
 from chargeback.allocation.policies import Policy
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY
@@ -35,6 +36,9 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues, sums_by
 
+Cause = Literal["portion", "method", "measure"]
+_CAUSES: Final[Sequence[Cause]] = get_args(Cause)
+_TYPE: Final = "product_type"
 _ZERO: Final = Decimal(0)
 _HUNDREDTH: Final = Decimal("0.01")
 # A change of the largest amount against the smallest one has more digits than Python's usual context.
@@ -78,8 +82,25 @@ class ChangedPolicy(ResponseModel):
     product_type: str
     days: int
     cost: Sum = Field(description="What is billed for it on all simulated days.")
+    moved: Sum = Field(description="What of it would be charged to others.")
+    cause: Cause = Field(
+        description="What differs: how its cost is divided into portions, by which methods these are split, or what is "
+        "measured for that."
+    )
     before: list[PolicyPortion]
     after: list[PolicyPortion]
+
+
+class MovedByCause(ResponseModel):
+    """What would be charged to others within each product type, by what differs. What others get for one type and give
+    for another is in both, so that the sum may be more than what moves overall."""
+
+    portion: Sum
+    method: Sum
+    measure: Sum
+    earlier: Sum = Field(
+        description="Of product types whose policy stays: the days were calculated by an earlier one that has no date."
+    )
 
 
 class SimulationBase(ResponseModel):
@@ -107,6 +128,7 @@ class SimulationAnswer(ResponseModel):
     billed: Sum
     moved: Sum = Field(description="What would be charged to others: half the sum of all changes.")
     moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
+    by_cause: MovedByCause
     unallocated: BeforeAndAfter
     policies: list[ChangedPolicy]
     names: dict[str, dict[str, str]] = Field(
@@ -153,7 +175,9 @@ def simulation_answer(
     items = _items(by, old, new)
     moved = half_of_changes(each.delta for each in items)
     nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in sides.sums(everything, "identity_id")]
-    types, _ = sides.sums(everything, "product_type")
+    types, _ = sides.sums(everything, _TYPE)
+    within = _moved_within(*sides.sums(everything, _TYPE, *(each for each in by if each != _TYPE)))
+    policies = _changed(found, types, within)
     never_measured = sorted(set[str]().union(*(each.unmeasured for each in found.days)))
     left_out = [LeftOutDay(date=day, reason=reason) for day, reason in sorted(found.left_out.items())]
     answer = SimulationAnswer(
@@ -175,8 +199,9 @@ def simulation_answer(
         billed=billed,
         moved=moved,
         moved_share=_percent(moved, billed) or _ZERO,
+        by_cause=_by_cause(within, policies),
         unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
-        policies=_changed(found, types),
+        policies=policies,
         names={},
         items=items,
         corrections=[
@@ -227,7 +252,40 @@ def _percent(part: Decimal, whole: Decimal) -> Decimal | None:
     return share.quantize(_HUNDREDTH, context=_WIDE)
 
 
-def _changed(found: Simulated, cost: Mapping[KeyValues, Decimal]) -> list[ChangedPolicy]:
+def _moved_within(old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]) -> dict[str | None, Decimal]:
+    """Return what moves within each product type, the first of the keys."""
+    deltas: dict[str | None, list[Decimal]] = {}
+    for key in old.keys() | new.keys():
+        deltas.setdefault(key[0], []).append(difference(new.get(key, _ZERO), old.get(key, _ZERO)))
+    return {name: half_of_changes(each) for name, each in deltas.items()}
+
+
+def _by_cause(within: Mapping[str | None, Decimal], policies: Sequence[ChangedPolicy]) -> MovedByCause:
+    causes = {each.product_type: each.cause for each in policies}
+    moved = {cause: [amount for name, amount in within.items() if causes.get(name or "") == cause] for cause in _CAUSES}
+    rest = [amount for name, amount in within.items() if name not in causes]
+    sums = {cause: total(amounts) for cause, amounts in moved.items()}
+    return MovedByCause(**sums, earlier=total(rest))
+
+
+def _cause(before: Policy, after: Policy) -> Cause:
+    """Return what differs first between two policies."""
+    if [each.share for each in before.portions] != [each.share for each in after.portions]:
+        return "portion"
+    return "method" if _methods(before) != _methods(after) else "measure"
+
+
+def _methods(policy: Policy) -> list[list[tuple[MethodKind, tuple[str, ...]]]]:
+    """Return the methods of each portion, without what is measured for them."""
+    return [
+        [(each.kind, () if each.kind is MethodKind.USAGE else each.arguments) for each in portion.methods]
+        for portion in policy.portions
+    ]
+
+
+def _changed(
+    found: Simulated, cost: Mapping[KeyValues, Decimal], within: Mapping[str | None, Decimal]
+) -> list[ChangedPolicy]:
     """Return the product types that are split otherwise, as they are on the last of the days on which they are."""
     days: Counter[str] = Counter()
     latest: dict[str, tuple[Policy, Policy]] = {}
@@ -241,6 +299,8 @@ def _changed(found: Simulated, cost: Mapping[KeyValues, Decimal]) -> list[Change
             product_type=name,
             days=days[name],
             cost=cost.get((name,), _ZERO),
+            moved=within.get(name, _ZERO),
+            cause=_cause(*latest[name]),
             before=PolicyPortion.all_of(latest[name][0]),
             after=PolicyPortion.all_of(latest[name][1]),
         )

@@ -3191,6 +3191,18 @@ export interface components {
              * @example 1234.56
              */
             cost: string;
+            /**
+             * Moved
+             * @description What of it would be charged to others.
+             * @example 1234.56
+             */
+            moved: string;
+            /**
+             * Cause
+             * @description What differs: how its cost is divided into portions, by which methods these are split, or what is measured for that.
+             * @enum {string}
+             */
+            cause: "portion" | "method" | "measure";
             /** Before */
             before: components["schemas"]["PolicyPortion"][];
             /** After */
@@ -6174,6 +6186,34 @@ export interface components {
             value: string;
         };
         /**
+         * MovedByCause
+         * @description What would be charged to others within each product type, by what differs. What others get for one type and give
+         *     for another is in both, so that the sum may be more than what moves overall.
+         */
+        MovedByCause: {
+            /**
+             * Portion
+             * @example 1234.56
+             */
+            portion: string;
+            /**
+             * Method
+             * @example 1234.56
+             */
+            method: string;
+            /**
+             * Measure
+             * @example 1234.56
+             */
+            measure: string;
+            /**
+             * Earlier
+             * @description Of product types whose policy stays: the days were calculated by an earlier one that has no date.
+             * @example 1234.56
+             */
+            earlier: string;
+        };
+        /**
          * MovedItem
          * @description What would have another value, of one identity.
          */
@@ -7926,6 +7966,7 @@ export interface components {
              * @example 1234.56
              */
             moved_share: string;
+            by_cause: components["schemas"]["MovedByCause"];
             unallocated: components["schemas"]["BeforeAndAfter"];
             /** Policies */
             policies: components["schemas"]["ChangedPolicy"][];

@@ -33,6 +33,8 @@ test("a policy is edited, tried on the days of the page, and those who would pay
   await attempt.click();
   await page.getByRole("heading", { name: "Who would pay more" }).waitFor({ timeout: 60_000 });
   await page.getByRole("heading", { name: "Who would pay less" }).waitFor();
+  const differing = page.getByRole("region", { name: "Table of what differs" }).locator("tbody tr");
+  assert.deepEqual(await differing.locator("th").allTextContents(), [product]);
   assert.deepEqual(await findings(page, "all"), []);
   await pictures(page, "policies");
   const { items: kept } = await ask<{ items: { state: string }[] }>("tenants/acme/simulations");

@@ -8,12 +8,12 @@ import { useCosts, useOf, useTenant } from "../../api/questions";
 import type { Costs, Policy } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
-import { percent } from "../../format/money";
 import { Amount, Card } from "../../ui/card";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { ownOf, versionOf, withPolicy } from "./draft";
+import { Portions } from "./portions";
 import { Tried } from "./tried";
 
 const PRODUCT = "product_type";
@@ -87,11 +87,7 @@ function Listed({ policies, costs, edit }: ListedProps) {
           <tr key={`${each.product_type} ${each.hash}`}>
             <th scope="row">{each.product_type}</th>
             <td className="portions-of">
-              {each.portions.map((portion) => (
-                <div key={portion.number}>
-                  {percent(Number(portion.share), 0)} by <code>{portion.methods.join(", else ")}</code>
-                </div>
-              ))}
+              <Portions of={each.portions} />
             </td>
             <td className="quiet">{each.effective_from ?? SOURCES[each.source]}</td>
             <td className="end">

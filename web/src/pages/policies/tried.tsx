@@ -4,10 +4,11 @@ import { question } from "../../api/questions";
 import type { Simulation } from "../../api/shapes";
 import { count, range } from "../../format/days";
 import { dimension, label } from "../../format/names";
-import { BeforeAndAfter, Card, Exact } from "../../ui/card";
+import { Amount, BeforeAndAfter, Card, Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
 import { Answered, Bone, Empty, Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { Portions } from "./portions";
 
 type Found = NonNullable<Simulation["answer"]>;
 type Item = Found["items"][number];
@@ -92,9 +93,40 @@ function Moved({ found, file }: { found: Found; file: { href: string; name: stri
         {found.items.length === 0 && <p className="note">No amount would move.</p>}
         {rest > 0 && <p className="note">The cost of {count(rest, "group")} changes by less than half a cent.</p>}
       </Card>
+      {found.policies.length > 0 && <Differing found={found} />}
       {more.length > 0 && <Groups title="Who would pay more" items={more} found={found} />}
       {less.length > 0 && <Groups title="Who would pay less" items={less} found={found} />}
     </>
+  );
+}
+
+/** What differs in the policies, with what each moves. */
+function Differing({ found: { policies, currency } }: { found: Found }) {
+  return (
+    <Card title="What differs" note={count(policies.length, "product")}>
+      <Table
+        label="Table of what differs"
+        heads={["Product", "Now", "Then", { name: "Amount", end: true }, { name: "Moves", end: true }]}
+      >
+        {policies.map((each) => (
+          <tr key={each.product_type}>
+            <th scope="row">{each.product_type}</th>
+            <td className="portions-of">
+              <Portions of={each.before} />
+            </td>
+            <td className="portions-of">
+              <Portions of={each.after} />
+            </td>
+            <td className="end">
+              <Amount amount={each.cost} currency={currency} />
+            </td>
+            <td className="end">
+              <Amount amount={each.moved} currency={currency} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
   );
 }
 
