@@ -18,9 +18,10 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import total
 from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.simulate import Trial, simulate_days
-from chargeback.reports.simulation import SimulationAnswer, simulation_answer
+from chargeback.reports.simulation import MovedByCause, SimulationAnswer, simulation_answer
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import Books, ClosedPeriod, Closing
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
@@ -92,7 +93,7 @@ def test_who_pays_what_instead(laboratory: Laboratory, tmp_path: Path) -> None:
     assert (found.verdict, found.never_applied, found.never_measured) == ("complete", ["UNHEARD_OF"], [])
     assert [(each.product_type, each.days, each.cost) for each in found.policies] == [(WRITE, 2, Decimal(200))]
     assert [(each.moved, each.cause) for each in found.policies] == [(Decimal(50), "method")]
-    assert shown["by_cause"] == {"portion": "0.00", "method": "50.00", "measure": "0.00", "earlier": "0.00"}
+    assert shown["by_cause"] == dict.fromkeys(MovedByCause.model_fields, "0.00") | {"method": "50.00"}
     assert found.corrections == []
 
 
@@ -116,9 +117,26 @@ def test_what_differs_is_the_cause(
         simulated = simulate_days(laboratory.store, rules, trial, tmp_path / cause)
         found = simulation_answer(view, reader, Books(), trial, simulated, ["identity_id"])
     assert [each.cause for each in found.policies] == [cause]
+    assert getattr(found.by_cause, cause) == found.moved == found.policies[0].moved
+    assert total(getattr(found.by_cause, name) for name in MovedByCause.model_fields) == found.moved
+
+
+def test_what_is_split_in_proportion_follows(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Its policy stays, and its cost goes where the others go."""
+    section = {"NEW": {"portions": [{"share": "1", "try": ["proportional", "unallocated"]}]}}
+    now = AllocationRules.of(laboratory.tenant)
+    rules = replace(now, catalogue=now.catalogue.override(parse_policies(section, "policies")))
+    evenly = {WRITE: {"portions": [{"share": "1", "try": ["even(active)"]}]}}
+    view = TenantView.of(laboratory.tenant, laboratory.store, rules)
+    before = simulate_days(laboratory.store, now, Trial(rules.catalogue, (), DAYS), tmp_path / "before")
+    trial = Trial(rules.catalogue.override(parse_policies(evenly, "policies")), (WRITE,), DAYS)
+    with reading(laboratory) as reader:
+        simulated = simulate_days(laboratory.store, rules, trial, tmp_path / "after")
+        stored = reader.with_files(CHARGEBACKS_TABLE, [each.file for each in before.days if each.file is not None])
+        found = simulation_answer(view, stored, Books(), trial, simulated, ["identity_id"])
+    assert [each.product_type for each in found.policies] == [WRITE]
     causes = found.by_cause
-    assert getattr(causes, cause) == found.moved == found.policies[0].moved
-    assert causes.portion + causes.method + causes.measure + causes.earlier == found.moved
+    assert (causes.method, causes.proportional, causes.earlier) == (Decimal(50), Decimal(5), Decimal(0))
 
 
 def test_what_an_earlier_policy_calculated_moves_for_no_new_reason(laboratory: Laboratory, tmp_path: Path) -> None:

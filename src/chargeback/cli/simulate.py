@@ -219,6 +219,7 @@ def _facts(found: SimulationAnswer) -> list[str]:
         f"Charged to nobody: {_money(nobody.before, found)}, then {_money(nobody.after, found)}.",
     ]
     causes = {"portions": found.by_cause.portion, "methods": found.by_cause.method, "measures": found.by_cause.measure}
+    causes["what is split in proportion to others"] = found.by_cause.proportional
     causes["earlier policies of the same product types"] = found.by_cause.earlier
     if moved := [f"{name} {_money(amount, found)}" for name, amount in causes.items() if amount]:
         facts.append(f"By what differs: {', '.join(moved)}.")

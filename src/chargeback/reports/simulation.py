@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -37,7 +37,6 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues, sums_by
 
 Cause = Literal["portion", "method", "measure"]
-_CAUSES: Final[Sequence[Cause]] = get_args(Cause)
 _TYPE: Final = "product_type"
 _ZERO: Final = Decimal(0)
 _HUNDREDTH: Final = Decimal("0.01")
@@ -98,8 +97,11 @@ class MovedByCause(ResponseModel):
     portion: Sum
     method: Sum
     measure: Sum
+    proportional: Sum = Field(
+        description="Of product types whose policy stays, and whose cost is split in proportion to that of others."
+    )
     earlier: Sum = Field(
-        description="Of product types whose policy stays: the days were calculated by an earlier one that has no date."
+        description="Of others whose policy stays: the days were calculated by an earlier one that has no date."
     )
 
 
@@ -199,7 +201,7 @@ def simulation_answer(
         billed=billed,
         moved=moved,
         moved_share=_percent(moved, billed) or _ZERO,
-        by_cause=_by_cause(within, policies),
+        by_cause=_by_cause(within, policies, found),
         unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
         policies=policies,
         names={},
@@ -260,12 +262,23 @@ def _moved_within(old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Deci
     return {name: half_of_changes(each) for name, each in deltas.items()}
 
 
-def _by_cause(within: Mapping[str | None, Decimal], policies: Sequence[ChangedPolicy]) -> MovedByCause:
-    causes = {each.product_type: each.cause for each in policies}
-    moved = {cause: [amount for name, amount in within.items() if causes.get(name or "") == cause] for cause in _CAUSES}
-    rest = [amount for name, amount in within.items() if name not in causes]
-    sums = {cause: total(amounts) for cause, amounts in moved.items()}
-    return MovedByCause(**sums, earlier=total(rest))
+def _by_cause(
+    within: Mapping[str | None, Decimal], policies: Sequence[ChangedPolicy], found: Simulated
+) -> MovedByCause:
+    """Return what moves within product types by why it does."""
+    causes: dict[str | None, str] = {
+        name: "proportional" for each in found.days for name, policy in each.after.items() if _follows(policy)
+    }
+    causes |= {each.product_type: each.cause for each in policies}
+    moved: dict[str, list[Decimal]] = {name: [] for name in MovedByCause.model_fields}
+    for name, amount in within.items():
+        moved[causes.get(name, "earlier")].append(amount)
+    return MovedByCause(**{name: total(amounts) for name, amounts in moved.items()})
+
+
+def _follows(policy: Policy) -> bool:
+    """Return whether costs are split in proportion to others."""
+    return any(method.kind is MethodKind.PROPORTIONAL for portion in policy.portions for method in portion.methods)
 
 
 def _cause(before: Policy, after: Policy) -> Cause:

@@ -6207,8 +6207,14 @@ export interface components {
              */
             measure: string;
             /**
+             * Proportional
+             * @description Of product types whose policy stays, and whose cost is split in proportion to that of others.
+             * @example 1234.56
+             */
+            proportional: string;
+            /**
              * Earlier
-             * @description Of product types whose policy stays: the days were calculated by an earlier one that has no date.
+             * @description Of others whose policy stays: the days were calculated by an earlier one that has no date.
              * @example 1234.56
              */
             earlier: string;

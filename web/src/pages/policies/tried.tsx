@@ -17,6 +17,7 @@ type Item = Found["items"][number];
 const MOST = 10;
 /** What is not seen in cents is counted, and not listed. */
 const SMALLEST = 0.005;
+const NOTHING = "0.00";
 
 /** What a trial has found, when it has. */
 export function Tried({ tenant, id }: { tenant: string; id: string }) {
@@ -101,7 +102,7 @@ function Moved({ found, file }: { found: Found; file: { href: string; name: stri
 }
 
 /** What differs in the policies, with what each moves. */
-function Differing({ found: { policies, currency } }: { found: Found }) {
+function Differing({ found: { policies, currency, by_cause: causes } }: { found: Found }) {
   return (
     <Card title="What differs" note={count(policies.length, "product")}>
       <Table
@@ -126,6 +127,11 @@ function Differing({ found: { policies, currency } }: { found: Found }) {
           </tr>
         ))}
       </Table>
+      {causes.proportional !== NOTHING && (
+        <p className="note">
+          <Amount amount={causes.proportional} currency={currency} /> follows: it is split in proportion to other costs.
+        </p>
+      )}
     </Card>
   );
 }
