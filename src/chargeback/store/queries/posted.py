@@ -107,6 +107,15 @@ class _Side:
         return {POSTED_PERIOD: self.posted.id, CHARGE_CLASS: charge_class, ENTRY: self.entry}
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A side of one of the windows of a question, by the number of the window, and the files that it is read from."""
+
+    number: int
+    side: _Side
+    files: tuple[DayFile, ...]
+
+
 class PostedReader(TenantReader):
     """Reads what was posted to the months of a selection, whose window must consist of whole UTC months.
 
@@ -259,56 +268,59 @@ class PostedReader(TenantReader):
         return [(self.sums(replace(question, by=(key,))), "d0") for key in question.by]
 
     def _posted(self, question: Sums, *, only_corrections: bool = False, style: str = NET) -> SumRelation:
-        windows = question.periods or (question.selection.window,)
+        parts = tuple(
+            _Part(number, side, files)
+            for number, window in enumerate(question.periods or (question.selection.window,))
+            for side in self._sides(question, window, only_corrections=only_corrections)
+            if (files := _files(self.known(side.at), question.dataset, side))
+        )
+        days = [file.day for part in parts for file in part.files if file.day is not None]
+        relation = partial(SumRelation, self.cursor, question, days=DayRange.spanning(days) if days else None)
+        if not self._is_decided_by_files(question):
+            name, is_fine = self._netted(question, parts, style, is_kept=False)
+            return relation(is_fine=is_fine, run=_all_of(name))
+        made_of = (_hashable(question), self.scope_digest, style, parts)
+        answer = self._kept.find(made_of)
+        if answer is not None:
+            name = self.cursor.register(self.cursor.new_name("posted"), answer)
+        else:
+            name, _ = self._netted(question, parts, style, is_kept=True)
+            answer = self.cursor.table(f"SELECT * FROM {name} LIMIT {_KEPT_ROWS + 1}", {})
+            if answer.num_rows <= _KEPT_ROWS:
+                self._kept.keep(made_of, answer)
+        return relation(is_fine=False, run=_all_of(name))
+
+    def _netted(self, question: Sums, parts: Sequence[_Part], style: str, *, is_kept: bool) -> tuple[str, bool]:
+        """Make a table of the netted sums of some parts; return its name, and whether its amounts have further digits.
+        With ``is_kept``, what is read for corrections is."""
         facts = tuple(key for key in question.by if not isinstance(key, ByPosting | ByTime))
         if ByPosting(CHARGE_PERIOD) in question.by and ByDay() not in facts:
             facts = (*facts, ByTime("month", _UTC))
         asked = replace(question, by=facts, periods=())
-        found = [
-            (number, side, files)
-            for number, window in enumerate(windows)
-            for side in self._sides(question, window, only_corrections=only_corrections)
-            if (files := _files(self.known(side.at), question.dataset, side))
-        ]
-        days = [file.day for *_, files in found for file in files if file.day is not None]
-        relation = partial(SumRelation, self.cursor, question, days=DayRange.spanning(days) if days else None)
-        paths = tuple((number, side, tuple(file.path for file in files)) for number, side, files in found)
-        is_kept, made_of = self._is_decided_by_files(question), (_hashable(question), self.scope_digest, style, paths)
-        if is_kept and (answer := self._kept.find(made_of)) is not None:
-            name = self.cursor.register(self.cursor.new_name("posted"), answer)
-            return relation(is_fine=False, run=_all_of(name))
+        relations = []
+        for part in parts:
+            selection = replace(question.selection, window=part.side.within.window)
+            relations.append(self.known(part.side.at).sums(replace(asked, selection=selection, days=part.side.days)))
+        is_fine = any(sums.is_fine for sums in relations)
         read: list[tuple[SumRelation, str]] = []
         kept: list[pa.Table] = []
-        sums_of_parts = [
-            self.known(side.at).sums(
-                replace(asked, selection=replace(question.selection, window=side.within.window), days=side.days)
-            )
-            for _, side, _ in found
-        ]
-        is_fine = any(sums.is_fine for sums in sums_of_parts)
-        for (number, side, its), sums in zip(paths, sums_of_parts, strict=True):
-            sql = f"SELECT {_columns(question, side, number, sums, is_fine=is_fine)} FROM sums"
-            if side.is_regular or not is_kept:
+        for part, sums in zip(parts, relations, strict=True):
+            sql = f"SELECT {_columns(question, part.side, part.number, sums, is_fine=is_fine)} FROM sums"
+            if part.side.is_regular or not is_kept:
                 read.append((sums, sql))
             else:
-                kept.append(
-                    self._kept.get((_hashable(sums.question), self.scope_digest, sql, its), partial(sums.arrow, sql))
-                )
+                made_of = (_hashable(sums.question), self.scope_digest, sql, part.files)
+                kept.append(self._kept.get(made_of, partial(sums.arrow, sql)))
         if not read:  # something that has the right columns, and no rows
             nothing = self._base.sums(replace(asked, selection=replace(question.selection, window=_NO_TIME)))
-            first = periods_of(windows[0])[0]
+            first = periods_of((question.periods or (question.selection.window,))[0])[0]
             columns = _columns(question, _Side(first, first.days, None, REGULAR), 0, nothing, is_fine=is_fine)
             read.append((nothing, f"SELECT {columns} FROM sums LIMIT 0"))
         # What is read last is netted while it is read.
         *before, (last, sql) = read
         fine = tuple(f"{name}{FINE}" for name in question.amounts) if is_fine else ()
         sides = " UNION ALL BY NAME ".join([f"({sql})", *_inserted(before), *_registered(self.cursor, kept)])
-        name = last.table("posted", _netted(question, f"({sides})", style, fine))
-        if is_kept:
-            answer = self.cursor.table(f"SELECT * FROM {name} LIMIT {_KEPT_ROWS + 1}", {})
-            if answer.num_rows <= _KEPT_ROWS:
-                self._kept.keep(made_of, answer)
-        return relation(is_fine=is_fine, run=_all_of(name))
+        return last.table("posted", _net(question, f"({sides})", style, fine)), is_fine
 
     # Rows
 
@@ -433,10 +445,10 @@ def _posting(posted: AccountingPeriod, charged: AccountingPeriod, class_: str) -
     return {POSTED_PERIOD: posted.id, CHARGE_CLASS: class_, CHARGE_PERIOD: charged.id}
 
 
-def _files(known: TenantReader, dataset: Dataset, side: _Side) -> list[DayFile]:
+def _files(known: TenantReader, dataset: Dataset, side: _Side) -> tuple[DayFile, ...]:
     """Return the files that had rows of a dataset on the days of a side."""
     files = known.snapshot(dataset.table).within(side.within)
-    return [file for file in files if side.days is None or file.day in side.days]
+    return tuple(file for file in files if side.days is None or file.day in side.days)
 
 
 def _all_of(table: str) -> Run:
@@ -510,7 +522,7 @@ def _columns(question: Sums, side: _Side, number: int, sums: SumRelation, *, is_
     return ", ".join([*found, f"{str(side.is_regular).upper()} AS {_SIDE}"])
 
 
-def _netted(question: Sums, table: str, style: str, fine: Sequence[str]) -> str:
+def _net(question: Sums, table: str, style: str, fine: Sequence[str]) -> str:
     """Return the SELECT of the sums of all sides; of corrections, those whose sides differ."""
     keys, overall = (["period"] if question.periods else []), 0
     entry = None
