@@ -177,7 +177,7 @@ def simulation_answer(
     items = _items(by, old, new)
     moved = half_of_changes(each.delta for each in items)
     nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in sides.sums(everything, "identity_id")]
-    types, _ = sides.sums(everything, _TYPE)
+    types = sums_by(sides.before, CHARGEBACKS, everything, (_TYPE,))
     within = _moved_within(*sides.sums(everything, _TYPE, *(each for each in by if each != _TYPE)))
     policies = _changed(found, types, within)
     never_measured = sorted(set[str]().union(*(each.unmeasured for each in found.days)))

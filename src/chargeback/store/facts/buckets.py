@@ -120,12 +120,12 @@ class Bucket:
         self._put(path, content)
 
     def copy(self, path: str, target: str) -> None:
-        """Let the server copy an object; if it refuses, read and write it: some servers take the escaped path that a
-        copy names for the path itself."""
+        """Let the server copy an object; if it does not find it, read and write it: some servers take the escaped path
+        that a copy names for the path itself."""
         try:
             with _translated(self._named(path)):
                 obstore.copy(self._store, self._path(path), self._path(target))
-        except OSError:
+        except FileNotFoundError:
             self._put(target, self.read(path))
 
     def delete(self, path: str) -> None:
