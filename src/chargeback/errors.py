@@ -300,6 +300,10 @@ class EngineBusy(ChargebackError):
     retryable = True
 
 
+class NothingGathered(ChargebackError):
+    """A tenant has no storage yet."""
+
+
 class NothingToSimulate(ChargebackError):
     """No day of a range can be simulated; the message says why."""
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.contract.problems import complaints, detail_of, kind_of
-from tests.contract.records import Client
+from tests.contract.records import Client, Everything
 from tests.support.clock import TODAY
 from tests.support.serving import wait_until
 
@@ -74,6 +74,8 @@ def test_what_has_no_evidence(client: Client) -> None:
         ({}, ["policies"]),
         ({"policies": "even"}, ["policies"]),
         ({"policies": "{even"}, ["policies"]),
+        ({"policies": "[" * 60 + "]" * 60}, ["policies"]),
+        ({"policies": "A: &a [*a]"}, ["policies"]),
         ({"policies": {"KAFKA_BASE": {"portions": []}}}, ["policies"]),
         ({"policies": {}, "start_date": "2026-02-02", "end_date": "2026-02-01"}, ["start_date"]),
         ({"policies": {}, "start_date": "2020-01-01"}, ["start_date"]),
@@ -88,6 +90,10 @@ def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: l
     assert client.answer(BASE)["total"] == before
 
 
-def test_what_is_not_there(client: Client) -> None:
+def test_what_is_not_there(client: Client, everything: Everything) -> None:
     """Ids are those of this tenant."""
-    assert "no simulation" in detail_of(client.get(f"{BASE}/{'0' * 64}"), 404)
+    known = everything.ids["simulation_id"]
+    assert client.get(f"{BASE}/{known}").status_code == 200
+    for missing in (f"{BASE}/{'0' * 64}", BASE.replace("acme", "scratch") + f"/{known}"):
+        assert "no simulation" in detail_of(client.get(missing), 404)
+        assert kind_of(client.get(f"{missing}/items.csv"), 404) == "not-found"

@@ -5,7 +5,7 @@ between parameters run even if single parameters are invalid, so that one respon
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -199,6 +199,15 @@ class Restating(StrictModel):
         return errors
 
 
+def check_order(raw: Mapping[str, Any], usual_end: date | None = None) -> list[InvalidParameter]:
+    """Return what is wrong with the order of the days that were sent; one that is missing or invalid, and has no usual
+    value, is ignored."""
+    start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date")) or usual_end
+    if start is None or end is None or start <= end:
+        return []
+    return [InvalidParameter("start_date", f"should not be after the end, {end}")]
+
+
 class DateRangeParameters(StrictModel):
     """A range of days in a time zone; the default end is the day of the request."""
 
@@ -237,13 +246,9 @@ class DateRangeParameters(StrictModel):
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Check that the start is not after the end."""
-        start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date"))
-        if start is None:
+        if raw.get("start_date") is None:
             return []
-        last = end or _day_of(now, raw["timezone"] if _if_valid(_zone, raw.get("timezone")) else "UTC")
-        if start > last:
-            return [InvalidParameter("start_date", f"should not be after the end, {last}")]
-        return []
+        return check_order(raw, _day_of(now, raw["timezone"] if _if_valid(_zone, raw.get("timezone")) else "UTC"))
 
 
 class CommonParameters(DateRangeParameters):

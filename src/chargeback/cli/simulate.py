@@ -156,19 +156,17 @@ def _present(tenant: Tenant) -> str:
 
 def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: datetime | None) -> Trial:
     """Return what is to be tried, or end with the mistakes in the file."""
-    import yaml
-
+    from chargeback.config.document import values_of
     from chargeback.errors import ConfigurationError
     from chargeback.model.days import ONE_DAY, DayRange
     from chargeback.recompute.simulate import Trial
 
     try:
-        read = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise invalid_file(file, [error]) from None
-    first, last = (each.date() for each in days)
-    try:
+        read = values_of(file.read_text(encoding="utf-8"))
+        first, last = (each.date() for each in days)
         return Trial.of(tenant, _policies_in(read, tenant.name), DayRange(first, last + ONE_DAY), as_of)
+    except UnicodeDecodeError as error:
+        raise invalid_file(file, [error]) from None
     except ConfigurationError as error:
         raise invalid_file(file, error.problems) from None
 
@@ -185,7 +183,7 @@ def _policies_in(read: object, tenant_name: str) -> object:
 def _simulated(tenant: Tenant, trial: Trial, by: Sequence[str]) -> SimulationAnswer:
     """Return what the policies would make of the days, or end with an error."""
     from chargeback.cli.progress import ProgressDisplay
-    from chargeback.errors import NothingToSimulate, UnknownCategory
+    from chargeback.errors import NothingGathered, NothingToSimulate, UnknownCategory
     from chargeback.pipeline.run_messages import Progress, Stage
     from chargeback.pipeline.simulations import simulated
 
@@ -196,7 +194,7 @@ def _simulated(tenant: Tenant, trial: Trial, by: Sequence[str]) -> SimulationAns
 
         try:
             return simulated(tenant, trial, by, _show)
-        except NothingToSimulate as error:
+        except (NothingGathered, NothingToSimulate) as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(FAILED) from None
         except (UnknownCategory, ValueError) as error:

@@ -115,26 +115,15 @@ def statements(  # noqa: PLR0913, PLR0917 - the options of a command
 def opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[TenantView, TenantReader, PostedReader]]:
     """Open the storage of a tenant: its view, a reader, and one of what was posted, as of an instant (None: now); end
     with an error if there is none yet."""
-    from contextlib import closing
+    from chargeback.errors import NothingGathered
+    from chargeback.reports.open_tenant import open_tenant
 
-    from chargeback.recompute.rules import AllocationRules
-    from chargeback.reports.tenant_view import TenantView
-    from chargeback.store.queries.cancellation import CancellationToken
-    from chargeback.store.queries.engine import QueryEngine
-    from chargeback.store.queries.lookups import LookupCaches
-    from chargeback.store.queries.posted import open_posted
-    from chargeback.store.queries.reader import open_reader
-    from chargeback.store.tenant import open_store
-
-    database = tenant.storage.database_file
-    if database is not None and not database.exists():
-        typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
-        raise typer.Exit(FAILED)
-    token, caches = CancellationToken(), LookupCaches()
-    with closing(open_store(tenant)) as store, QueryEngine() as engine:
-        view = TenantView.of(tenant, store, AllocationRules.of(tenant))
-        with open_reader(engine, store, token, caches, as_of=as_of) as reader:
-            yield view, reader, open_posted(reader, store, token, caches, as_of)
+    try:
+        with open_tenant(tenant, as_of) as found:
+            yield found
+    except NothingGathered as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(FAILED) from None
 
 
 def compile_from_storage(

@@ -146,6 +146,18 @@ def parse_document(text: str, environment: Mapping[str, str] | None, *, most: in
     return document
 
 
+def values_of(text: str) -> Any:
+    """Return the values of a document in which ``${NAME}`` is text like any other.
+
+    Raises:
+        ConfigurationError: it is not YAML, or has what a configuration may not have; every mistake is named.
+    """
+    document = parse_document(text, None)
+    if document.problems:
+        raise ConfigurationError(document.problems)
+    return document.values
+
+
 def _harmless(quoted: str) -> bool:
     """Return whether the quoted text is a single character, or a name of the parser's own (``<stream end>``)."""
     return len(quoted) <= 1 or re.fullmatch("<[a-z ]+>", quoted) is not None

@@ -7,7 +7,7 @@ import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,17 +19,12 @@ from chargeback.config.settings import LoggingSettings
 from chargeback.errors import ChargebackError, EngineBusy, NothingToSimulate, StorageError
 from chargeback.logs import configure_logging
 from chargeback.model.days import Clock, utc_now
-from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.simulate import Progress, Trial, simulate_days
+from chargeback.reports.open_tenant import open_tenant
 from chargeback.reports.simulation import SimulationAnswer, simulation_answer
-from chargeback.reports.tenant_view import SimulationOrder, TenantView
+from chargeback.reports.tenant_view import SimulationOrder
 from chargeback.store.control.simulations import SILENCE, end_simulation, note_simulation
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.lookups import LookupCaches
-from chargeback.store.queries.posted import open_posted
-from chargeback.store.queries.reader import open_reader
-from chargeback.store.tenant import TenantStore, open_store
+from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
 
@@ -49,23 +44,21 @@ def simulated(tenant: Tenant, trial: Trial, by: Sequence[str], progress: Progres
 
     Raises:
         AllocationError: the amounts of a day do not fit 38 digits.
+        NothingGathered: the tenant has no storage yet.
         NothingToSimulate: there are no such days, or their evidence is lost.
         StorageError: the storage cannot be read, or days were calculated again meanwhile.
         UnknownCategory: the tenant has no such cost category.
         ValueError: chargebacks cannot be grouped so.
     """
-    database = tenant.storage.database_file
-    if database is not None and not database.exists():
-        raise NothingToSimulate(f"tenant {tenant.name}: no data has been gathered yet")
-    rules, token, caches = AllocationRules.of(tenant), CancellationToken(), LookupCaches()
-    with closing(open_store(tenant)) as store, TemporaryDirectory(prefix="chargeback-") as folder:
-        found = simulate_days(store, rules, trial, Path(folder), progress)
+    with (
+        open_tenant(tenant, trial.as_of) as (view, reader, posted),
+        TemporaryDirectory(prefix="chargeback-") as folder,
+    ):
+        found = simulate_days(view.whole_store, view.rules, trial, Path(folder), progress)
         if not found.days:
             why = next(iter(found.left_out.values()), "nothing was billed")
             raise NothingToSimulate(f"no day of the range can be simulated: {why}")
-        with QueryEngine() as engine, open_reader(engine, store, token, caches, as_of=trial.as_of) as reader:
-            books = open_posted(reader, store, token, caches, trial.as_of).books
-            return simulation_answer(TenantView.of(tenant, store, rules), reader, books, trial, found, by)
+        return simulation_answer(view, reader, posted.books, trial, found, by)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.parameters import Day, Note, Restating
+from chargeback.api.parameters import Day, Note, Restating, check_order
 from chargeback.api.path_prefix import prefix_of
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import json_response
@@ -40,9 +40,8 @@ class RunBody(Restating):
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Check that the start is not after the end, and that there is a reason if one is needed."""
-        start, end = raw.get("start_date"), raw.get("end_date")
-        if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
-            return [InvalidParameter("start_date", f"should not be after the end, {end}")]
+        if wrong := check_order(raw):
+            return wrong
         if raw.get("accept_less") is True and raw.get("recalculate") is not True:
             return [InvalidParameter("accept_less", "requires recalculate")]
         return super().cross_checks(raw, now)

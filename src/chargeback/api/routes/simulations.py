@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-import yaml
 from fastapi import Body, Path, Query, Request
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 from starlette.responses import Response
@@ -12,7 +11,7 @@ from chargeback import __version__
 from chargeback.access.rights import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import csv_answer
-from chargeback.api.parameters import CommonParameters, Day, StrictModel, When
+from chargeback.api.parameters import CommonParameters, Day, StrictModel, When, check_order
 from chargeback.api.path_prefix import prefix_of
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_response, json_response
@@ -20,6 +19,7 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import check_columns, groups_of
 from chargeback.api.tenant_requests import Change, Control, ControlRequest
+from chargeback.config.document import values_of
 from chargeback.errors import ConfigurationError, NoRunner
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
@@ -43,8 +43,8 @@ def _policies(value: object) -> object:
     """Return what is sent as YAML, or is it already."""
     if isinstance(value, str):
         try:
-            value = yaml.safe_load(value) or {}
-        except yaml.YAMLError as error:
+            value = values_of(value) or {}
+        except ConfigurationError as error:
             raise ValueError(f"should be YAML: {error}") from None
     if not isinstance(value, dict | list):
         message = "should be a mapping of product types to policies, or a list of versions of them"
@@ -78,10 +78,7 @@ class SimulationBody(StrictModel):
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Check that the range is one."""
-        start, end = raw.get("start_date"), raw.get("end_date")
-        if isinstance(start, str) and isinstance(end, str) and len(start) == len(end) == 10 and start > end:
-            return [InvalidParameter("start_date", f"should not be after the end, {end}")]
-        return super().cross_checks(raw, now)
+        return check_order(raw) + super().cross_checks(raw, now)
 
     @field_validator("group_by")
     @classmethod

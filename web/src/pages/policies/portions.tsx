@@ -1,11 +1,21 @@
 import type { Policy } from "../../api/shapes";
 import { percent } from "../../format/money";
 
+/** The methods that are tried for a portion, one after another. */
+export function Methods({ of }: { of: readonly string[] }) {
+  return of.map((method, n) => (
+    <span key={method}>
+      {n > 0 && ", else "}
+      <code>{method}</code>
+    </span>
+  ));
+}
+
 /** The portions of a policy: how much of a line each is, and what is tried for it. */
 export function Portions({ of }: { of: Policy["portions"] }) {
   return of.map((portion) => (
     <div key={portion.number}>
-      {percent(Number(portion.share), 0)} by <code>{portion.methods.join(", else ")}</code>
+      {percent(Number(portion.share), 0)} by <Methods of={portion.methods} />
     </div>
   ));
 }

@@ -5,6 +5,7 @@ import { useHere } from "../../app/router";
 import { full } from "../../format/days";
 import { percent } from "../../format/money";
 import { Answered, Bone } from "../../ui/states";
+import { Methods } from "../policies/portions";
 
 const SOURCES: Record<Policy["source"], string> = {
   shipped: "It comes with the service.",
@@ -47,13 +48,7 @@ function Portions({ policy }: { policy: Policy }) {
       <ol className="portions">
         {policy.portions.map((each) => (
           <li key={each.number}>
-            Portion {each.number}, {percent(Number(each.share), 0)} of the line:{" "}
-            {each.methods.map((method, n) => (
-              <span key={method}>
-                {n > 0 && ", else "}
-                <code>{method}</code>
-              </span>
-            ))}
+            Portion {each.number}, {percent(Number(each.share), 0)} of the line: <Methods of={each.methods} />
           </li>
         ))}
       </ol>
