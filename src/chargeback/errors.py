@@ -308,6 +308,18 @@ class NothingToSimulate(ChargebackError):
     """No day of a range can be simulated; the message says why."""
 
 
+class PlanRefused(ChargebackError):
+    """A plan cannot be applied; the message says why and what to do."""
+
+
+class PlanStale(PlanRefused):
+    """What a plan was made of has changed: ``days`` are those that have, as the API shows them."""
+
+    def __init__(self, message: str, days: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.days = tuple(days)
+
+
 class EditConflict(ChargebackError):
     """Someone else was faster: what was to be changed is no longer what the editor saw. The message names who."""
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import Connection, Engine, event
 
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.api.app import create_app
 from chargeback.api.authorisation import api_routes
 from chargeback.api.limits import MAX_BODY_BYTES
@@ -24,11 +26,15 @@ from chargeback.model.run_request import RunRequest
 from chargeback.reports.findings import IDLE_RESOURCE, finding_id
 from chargeback.reports.tenant_view import SimulationOrder
 from chargeback.store.control.audit import REQUEST_REFUSED
+from chargeback.store.control.policies import AppliedVersion, add_applied, read_applied
+from chargeback.store.control.simulations import add_simulation, end_simulation, find_simulation
 from chargeback.store.facts.tables import USAGE_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, DAYS, LAST, fill, known
 from tests.reports.test_findings_sums import measure
+from tests.support.clock import NOW
 from tests.support.facts import tenant_store
+from tests.support.plans import empty_answer
 from tests.support.serving import services_for
 
 TENANT: Final = "/api/v1/tenants/{tenant_name}"
@@ -87,9 +93,9 @@ class Runner:
         self.started.append(request)
         self.after()
 
-    def check(self, order: SimulationOrder) -> str:
+    def check(self, order: SimulationOrder) -> PolicyCatalogue:
         """Take any policies."""
-        return f"hash of {len(order.policies)}"
+        return PolicyCatalogue(parse_policies(order.policies, "policies"), {})
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
         """Prepare a simulation, and start it."""
@@ -196,6 +202,27 @@ def _invoiced(house: House) -> dict[str, Any]:
     return {}
 
 
+def _simulation(house: House) -> dict[str, Any]:
+    policies = {"SUPPORT": {"portions": [{"share": "1", "try": ["even(period)"]}]}}
+    answer = empty_answer(PolicyCatalogue({}, {}), PolicyCatalogue(parse_policies(policies, ""), {}))
+    asked = {"policies": policies, "start_date": "2026-01-01", "end_date": "2026-01-01"}
+    number = "1" * 64
+    with house.store.control.write() as connection:
+        if find_simulation(connection, number, NOW) is None:
+            add_simulation(connection, number, asked, "ann", NOW)
+            end_simulation(connection, number, 1, answer=answer.model_dump_json(), error=None)
+    body = {"simulation": number, "expected_digest": answer.digest, "reason": "Try"}
+    return {"json": body | {"effective_from": f"2099-01-{len(house.state()) % 27 + 1:02d}"}}
+
+
+def _applied(house: House) -> dict[str, Any]:
+    version = AppliedVersion(date(2099, 1, 1), "Try", {}, "", "ann", NOW)
+    with house.store.control.write() as connection:
+        if not read_applied(connection):
+            add_applied(connection, version)
+    return {}
+
+
 def _finding(_house: House) -> dict[str, Any]:
     return {"path": f"{ACME}/findings/{finding_id(IDLE_RESOURCE, 'lkc-1')}/snooze"}
 
@@ -237,6 +264,8 @@ WRITES: Final = {
     f"POST {TENANT}/tags/bulk-delete": Write({"json": {"items": [_PLACE]}}, f"{ACME}/tags/bulk-delete", _tag),
     f"POST {TENANT}/pipeline/run": Write({"json": {}}, f"{ACME}/pipeline/run"),
     f"POST {TENANT}/simulations": Write({"json": {"policies": {}} | DAY}, f"{ACME}/simulations"),
+    f"POST {TENANT}/policies/apply": Write({}, f"{ACME}/policies/apply", _simulation),
+    f"DELETE {TENANT}/policies/applied/{{effective_from}}": Write({}, f"{ACME}/policies/applied/2099-01-01", _applied),
     f"POST {TENANT}/export": Write({"json": DAY}, f"{ACME}/export", changes=False),
     f"POST {TENANT}/export/focus": Write({"json": DAY}, f"{ACME}/export/focus", changes=False),
     f"POST {TENANT}/topic-attributions/export": Write(

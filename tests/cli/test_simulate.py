@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chargeback.cli.exit_codes import BEYOND, CONFIGURATION, FAILED, MOVES
+from chargeback.cli.exit_codes import BEYOND, CONFIGURATION, FAILED, MOVES, STALE
 from tests.cli.conftest import TODAY, Demo, Run, Said, environment
 from tests.support.clock import words_within
 
@@ -162,6 +162,42 @@ def test_policies_with_dates_that_were_changed(chargeback: Run, calculated: Demo
     assert chargeback("check", *place).returncode == 0
     begins(TODAY)
     assert "no version is in force on them any more" in chargeback("check", *place).stderr
+
+
+def test_a_plan_is_applied_or_refused(chargeback: Run, simulate: Run, calculated: Demo) -> None:
+    """The base fee is shared from a day on: whoever loses is seen, the plan is applied; a day that moves meanwhile
+    refuses it, and after another look it is applied."""
+    place = ["--config", str(calculated.file), "--tenant", "acme"]
+    plan = calculated.file.parent / "plan.json"
+    until = ["--to", f"{TODAY}", "--plan", str(plan), "--format", "json"]
+
+    def apply(begins: date = FIRST) -> Said:
+        reason = ["--effective-from", f"{begins}", "--reason", "Everybody shares it"]
+        return chargeback("policies", "apply", *place, "--plan", str(plan), *reason)
+
+    tried = simulate(EVENLY, *until)
+    assert json.loads(tried.stdout)["moved"] != "0.00"
+    before = files(calculated.file.parent)
+    done = apply()
+    assert done.returncode == 0, done.stderr
+    assert f"In force from {FIRST} on: Everybody shares it" in done.stdout
+    assert files(calculated.file.parent) == before
+    stale = apply()
+    assert (stale.returncode, stale.stdout) == (STALE, "")
+    assert f"{FIRST}: revision 1, now to be calculated" in stale.stderr
+    assert chargeback("run", *place).returncode == 0
+    shown = yaml.safe_load(chargeback("policies", "show", *place).stdout)["allocation_policies"]
+    assert [each.get("effective_from") for each in shown if "reason" in each] == [f"{FIRST}"]
+    assert chargeback("check", "--config", str(calculated.file)).returncode == 0
+    unchanged = simulate({**EVENLY, "SUPPORT": {"portions": [{"share": "1", "try": ["even(active)"]}]}}, *until)
+    assert unchanged.returncode in {0, MOVES}, unchanged.stderr
+    coming = TODAY + timedelta(days=30)
+    assert apply(coming).returncode == 0, "what was tried now, from a coming day on"
+    assert chargeback("policies", "withdraw", *place, "--effective-from", f"{coming}").returncode == 0
+    stays = chargeback("policies", "withdraw", *place, "--effective-from", f"{FIRST}")
+    assert "has calculated" in stays.stderr
+    plan.write_text("{}", encoding="utf-8")
+    assert "asked: Field required" in apply().stderr
 
 
 def test_the_workflow_keeps_one_comment_on_a_pull_request(calculated: Demo, process: None) -> None:

@@ -132,7 +132,8 @@ _PREFACE = {
     " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
     "chargebacks/explain": f"KEY=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?{urlencode(_EXPLAINED)}'"
     " | jq -r '.items[0].metadata.explain' | cut -d '?' -f 2)",
-    "{simulation_id}": f"SIMULATION=$(curl -s '{ADDRESS}{PEOPLE}/simulations' | jq -r '.items[0].id')",
+    "$SIMULATION": f"SIMULATION=$(curl -s '{ADDRESS}{PEOPLE}/simulations' | jq -r '.items[0].id')",
+    "$DIGEST": f"DIGEST=$(curl -s '{ADDRESS}{PEOPLE}/simulations/'$SIMULATION | jq -r '.answer.digest')",
     "$ETAG": f"ETAG=$(curl -sI '{ADDRESS}{UNIT}' | grep -i '^etag:' | tr -d '\\r' | cut -d ' ' -f 2)",
     "{finding_id}": f"FINDING=$(curl -s '{ADDRESS}{PEOPLE}/findings?{urlencode(_ANY_FINDING)}' | jq -r '.items[0].id')",
     "{dimension_id}": f"DIMENSION=$(curl -s '{ADDRESS}{PEOPLE}/chargebacks?page_size=1' | jq '.items[0].dimension_id')",
@@ -155,6 +156,12 @@ class Asker:
         newest: str = self._client.get(path).json()["items"][0]["id"]
         return newest
 
+    def _digest(self) -> str:
+        """That of its answer."""
+        path = f"/api/v1/tenants/{self._tenant}/simulations/{self._simulation()}"
+        digest: str = self._client.get(path).json()["answer"]["digest"]
+        return digest
+
     def ask(self, example: Example) -> httpx.Response:
         """The answer to an example."""
         path = self._filled(example.path)
@@ -175,6 +182,8 @@ class Asker:
             text = text.replace("$VIEW", views[0]["id"] if views else "1")
         if "$SIMULATION" in text:
             text = text.replace("$SIMULATION", self._simulation())
+        if "$DIGEST" in text:
+            text = text.replace("$DIGEST", self._digest())
         if "$ETAG" in text:
             unit = self._client.get(self._filled(UNIT))
             text = text.replace("$ETAG", unit.headers.get("etag", '"1"'))

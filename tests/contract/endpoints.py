@@ -107,6 +107,7 @@ class Endpoint:
             "invoice_id": "INV-1",
             "category_key": "cost_center",
             "simulation_id": "0" * 64,
+            "effective_from": "2099-01-01",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
@@ -148,6 +149,13 @@ ENDPOINTS = (
     _get(f"{TENANT}/days/{{date}}/revisions", specified=False),
     _get(f"{TENANT}/policies", "hash", "date", "product_type", specified=False),
     _get(f"{TENANT}/policies/history", specified=False),
+    Endpoint(
+        "POST",
+        f"{TENANT}/policies/apply",
+        body=frozenset({"simulation", "expected_digest", "effective_from", "reason", "restate_closed"}),
+        specified=False,
+    ),
+    Endpoint("DELETE", f"{TENANT}/policies/applied/{{effective_from}}", success=204, specified=False),
     Endpoint(
         "POST",
         f"{TENANT}/simulations",

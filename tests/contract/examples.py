@@ -6,6 +6,7 @@ They are asked in this order, of one tenant: what one writes, the next ones see.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,7 @@ class Example:
         if self.method not in ("GET", "POST") or (self.method == "POST" and self.body is None):
             words.append(f"-X {self.method}")
         if self.body is not None:
-            quote = '"' if "$(" in json.dumps(self.body) else "'"
+            quote = '"' if re.search(r"\$[(A-Z]", json.dumps(self.body)) else "'"
             text = json.dumps(self.body)
             words.append(
                 f"--json {quote}{text.replace(chr(34), chr(92) + chr(34)) if quote == chr(34) else text}{quote}"
@@ -177,8 +178,20 @@ EXAMPLES = (
         header="identity_id,before,after,delta,percent",
     ),
     Example(
+        f"POST {TENANT}/policies/apply",
+        f"{PEOPLE}/policies/apply",
+        {
+            **{"simulation": "$SIMULATION", "expected_digest": "$DIGEST", "effective_from": "2099-01-01"},
+            "reason": "The base fee is shared by everybody who is active",
+        },
+    ),
+    Example(
         f"GET {TENANT}/policies/history",
         f"{PEOPLE}/policies/history",
+    ),
+    Example(
+        f"DELETE {TENANT}/policies/applied/{{effective_from}}",
+        f"{PEOPLE}/policies/applied/2099-01-01",
     ),
     Example(
         f"GET {TENANT}/usage",

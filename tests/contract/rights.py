@@ -46,6 +46,8 @@ WHOLE = frozenset(
         f"GET {TENANT}/periods/{{period}}/invoices",
         f"PUT {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
         f"DELETE {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
+        f"POST {TENANT}/policies/apply",
+        f"DELETE {TENANT}/policies/applied/{{effective_from}}",
         f"POST {TENANT}/simulations",
         f"GET {TENANT}/simulations",
         f"GET {TENANT}/simulations/{{simulation_id}}",
@@ -92,6 +94,8 @@ _WRITES = {
     f"POST {TENANT}/tags/bulk-by-filter": Right.TAG,
     f"POST {TENANT}/pipeline/run": Right.RUN,
     f"POST {TENANT}/simulations": Right.RUN,
+    f"POST {TENANT}/policies/apply": Right.ADMIN,
+    f"DELETE {TENANT}/policies/applied/{{effective_from}}": Right.ADMIN,
 }
 assert set(_WRITES) == {name for name, each in BY_NAME.items() if each.method != "GET"}
 assert set(BY_NAME) >= WHOLE | OPEN | OF_ANYBODY

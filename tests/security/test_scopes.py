@@ -298,6 +298,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "period": ["2026-02"],
     "category_key": ["cost_center"],
     "simulation_id": ["0" * 64],
+    "effective_from": ["2099-01-01"],
 }
 #: Requests with POST that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {

@@ -122,6 +122,7 @@ def bodies() -> dict[str, Any]:
             "end_date": str(LAST),
         },
         "/pipeline/run": {},
+        "/policies/apply": {"simulation": "0" * 64, "expected_digest": "0" * 64},
         "/simulations": {"policies": {}, "start_date": str(LAST), "end_date": str(LAST)},
         "/findings/{finding_id}/snooze": {"reason": "changed"},
         "/statement/acknowledge": {"note": "changed"},
@@ -174,6 +175,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{number}": "1",
                 "{invoice_id}": "INV-1",
                 "{simulation_id}": "0" * 64,
+                "{effective_from}": "2099-01-01",
             }
             concrete = path
             for name, value in given.items():

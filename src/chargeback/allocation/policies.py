@@ -140,8 +140,7 @@ class PolicyCatalogue:
     def on(self, day: date) -> PolicyCatalogue:
         """Return the policies of a UTC day."""
         version = self.version_on(day)
-        undated = replace(self, versions=())
-        return undated if version is None else undated.override(version.policies)
+        return self.undated if version is None else self.undated.override(version.policies)
 
     def find(self, product_type: str) -> Policy | None:
         """Return the policy of a product type, or None if it is unknown."""
@@ -170,6 +169,11 @@ class PolicyCatalogue:
         versions = [(each.effective_from.isoformat(), each.hash) for each in self.versions]
         text = json.dumps([policies_hash(self.policies), sorted(self.aliases.items()), versions])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @property
+    def undated(self) -> PolicyCatalogue:
+        """What holds where no version has begun."""
+        return replace(self, versions=())
 
     @property
     def measures(self) -> frozenset[str]:
@@ -218,6 +222,16 @@ def parse_policies(section: Mapping[str, Any] | Sequence[Any], path: str) -> Own
 
 def _parse_section(section: Mapping[str, Any], path: str, problems: list[ConfigProblem]) -> dict[str, Policy]:
     return {name: _parse_policy(value, f"{path}.{name}", problems) for name, value in section.items()}
+
+
+def with_versions(section: Mapping[str, Any] | Sequence[Any], versions: Sequence[Mapping[str, Any]]) -> Any:
+    """Return policies in their YAML form with some versions added, each in the place of one of the same day."""
+    if not versions:
+        return section
+    days = {str(each["effective_from"]) for each in versions}
+    own: list[Any] = list(section) if not isinstance(section, Mapping) else [{"policies": section}] if section else []
+    kept = [each for each in own if not isinstance(each, Mapping) or str(each.get("effective_from")) not in days]
+    return [*kept, *versions]
 
 
 _VERSION_KEYS: Final = {"effective_from", "reason", "policies"}

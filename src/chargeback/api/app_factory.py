@@ -17,7 +17,7 @@ from chargeback.errors import PluginError
 from chargeback.model.days import Clock, utc_now
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.simulations import Simulations, TenantSimulator
-from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.rules import AllocationRules, RulesInForce
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.server import ServerLimits
 from chargeback.store.tenant import open_store
@@ -43,9 +43,15 @@ def create_app_from(
     tenants = {}
     for name, tenant in configuration.tenants.items():
         store = open_store(tenant, limits=_interactive(api.request_timeout_seconds))
-        simulator, shown = TenantSimulator(tenant, store, simulations), _exposition(tenant)
+        rules = _rules(tenant)
         tenants[name] = TenantView.of(
-            tenant, store, _rules(tenant), pipeline=pipeline, simulator=simulator, exposition=shown
+            tenant,
+            store,
+            rules or AllocationRules(),
+            pipeline=pipeline,
+            simulator=TenantSimulator(tenant, store, simulations),
+            exposition=_exposition(tenant),
+            in_force=None if rules is None else RulesInForce(tenant, store.control, rules),
         )
     limits = ApiLimits(
         api.request_timeout_seconds,
@@ -68,13 +74,14 @@ def _interactive(request_timeout: float) -> ServerLimits:
     return ServerLimits(connect=3, lock=min(10, request_timeout), statement=request_timeout, silence=request_timeout)
 
 
-def _rules(tenant: Tenant) -> AllocationRules:
-    """Return how the days of a tenant are calculated; without a working plugin, only recorded policies are known."""
+def _rules(tenant: Tenant) -> AllocationRules | None:
+    """Return how the days of a tenant are calculated; None without a working plugin: only recorded policies are known
+    then."""
     try:
         return AllocationRules.of(tenant)
     except PluginError as error:
         log.error("tenant %s: its policies are not known, so amounts cannot be explained: %s", tenant.name, error)
-        return AllocationRules()
+        return None
 
 
 def _exposition(tenant: Tenant) -> Exposition | None:

@@ -33,6 +33,8 @@ from chargeback.errors import (
     PdfUnavailable,
     PeriodBlocked,
     PeriodRefused,
+    PlanRefused,
+    PlanStale,
     PoliciesChanged,
     PreviewStale,
     QueryTimeout,
@@ -138,6 +140,8 @@ _TITLES = {
     "suspended": "Tenant suspended",
     "no-runner": "No runner",
     "policies-changed": "Policies were changed that have calculated days",
+    "plan-refused": "The plan cannot be applied",
+    "plan-stale": "What the plan was made of has changed",
     "busy": "Too many runs under way",
     "foreign-origin": "Foreign origin",
     "unknown-host": "Unknown host",
@@ -165,6 +169,7 @@ _REFUSALS = {
     TenantSuspended: (409, "suspended"),
     NoRunner: (400, "no-runner"),
     PoliciesChanged: (409, "policies-changed"),
+    PlanRefused: (409, "plan-refused"),
     SumTooLarge: (409, "sum-too-large"),
     TagConflict: (409, "conflict"),
     UnknownCategory: (404, "not-found"),
@@ -273,13 +278,13 @@ def error_response(error: Exception) -> Response:
             return problem(error.status, error.kind, error.message)
         case _ if type(error) in _REFUSALS and isinstance(error, ChargebackError):
             status, kind = _REFUSALS[type(error)]
-            return problem(status, kind, error.message)
+            return problem(status, kind, sentence(error.message) if isinstance(error, PlanRefused) else error.message)
         case EngineBusy():
             return problem(503, "busy", error.message, headers={"Retry-After": str(BUSY_RETRY_SECONDS)})
         case QueryTimeout():
             return problem(504, "timeout", "The request was cancelled because it ran too long; query fewer days.")
-        case PeriodRefused():
-            return _period_refused(error)
+        case PeriodRefused() | PlanStale():
+            return _stale_or_refused(error)
         case HistoryGone():
             return _history_gone(error)
         case DamagedFacts():
@@ -298,8 +303,8 @@ def error_response(error: Exception) -> Response:
             return unexpected_error(error)
 
 
-def _period_refused(error: PeriodRefused) -> Response:
-    """The response to a change of a month, or of what a closed month is made of."""
+def _stale_or_refused(error: PeriodRefused | PlanStale) -> Response:
+    """The response to a change of a month, of what a closed month is made of, or of what was looked at before."""
     more: dict[str, Any] = {}
     kind = "conflict"
     match error:
@@ -307,6 +312,9 @@ def _period_refused(error: PeriodRefused) -> Response:
             kind, more = "period-blocked", {"blockers": error.blockers}
         case PreviewStale():
             kind, more = "preview-stale", {"digest": error.digest, **_moved(error.moved, error.currency)}
+        case PlanStale():
+            kind = "plan-stale"
+            more = {"days": error.days[:_MOST_MOVED], "days_count": len(error.days)}
         case ReachesIntoClosed():
             kind = "reaches-into-closed"
             more = {**_moved(error.moved, error.currency), "begins": error.begins.isoformat()}

@@ -40,6 +40,7 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.audit import PERIOD_RESTATED, AuditEntry, record
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.given import EntityIds
+from chargeback.store.control.policies import policies_revision
 from chargeback.store.control.revisions import read_entity_revisions, read_revisions
 from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
@@ -129,6 +130,11 @@ class TenantRequest:
         pieces = self.context.stream(tenant, _read, params.as_of)
         return await ByteStream.begin(self.context, pieces, media_type=CSV_TYPE, headers=headers)
 
+    def ruled(self) -> TenantView:
+        """Return the tenant with the rules that are in force now; requests for facts have it already."""
+        with self.reading() as connection:
+            return self.tenant.ruled(policies_revision(connection))
+
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection that reads from the control database."""
         return control_reader(self.tenant, self.context.token)
@@ -203,6 +209,7 @@ class FactsRequest(TenantRequest):
 
         def _answer(version: DataVersion, open_reader: OpenReader) -> Response:
             self.version = version
+            self.tenant = self.tenant.ruled(version.control.policies)
             also = None if caching.also is None else caching.also(self, params)
             days = params.days(self.tenant.lookback_days)
             made_of = self.etag(version.digest, params.model_dump(), days, also)

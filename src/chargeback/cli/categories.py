@@ -173,7 +173,7 @@ def _read(file: Path, tenant: str, config: Path) -> list[CostCategory]:
 
 def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
     """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
-    from chargeback.recompute.rules import AllocationRules
+    from chargeback.recompute.rules import AllocationRules, present_tenant
     from chargeback.reports.categories.editing import check_measures, measures_in
     from chargeback.store.facts.tables import USAGE_TABLE
     from chargeback.store.queries.cancellation import CancellationToken
@@ -182,14 +182,12 @@ def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
 
     if not measures_in(category):
         return
-    chosen = one_tenant(config, tenant)
-    known = AllocationRules.of(chosen).catalogue.measures
-    if not measures_in(category) <= known:
-        with (
-            opened_storage(tenant, config) as store,
-            QueryEngine() as engine,
-            engine.cursor(CancellationToken()) as cursor,
-        ):
+    with opened_storage(tenant, config) as store:
+        chosen = present_tenant(one_tenant(config, tenant), store.control)
+        known = AllocationRules.of(chosen).catalogue.measures
+        if measures_in(category) <= known:
+            return
+        with QueryEngine() as engine, engine.cursor(CancellationToken()) as cursor:
             known |= Measured(store.facts.snapshot(USAGE_TABLE).files, partial(with_owners, store)).measures(cursor)
     check_measures(category, known)
 

@@ -107,10 +107,10 @@ def _answer(tenant: Tenant, key: ExplainKey | TopicKey, page: Page) -> dict[str,
 
 def _of_identity(tenant: Tenant, store: TenantStore, key: ExplainKey, page: Page) -> dict[str, Any]:
     from chargeback.recompute.explain import explain as explain_amount
-    from chargeback.recompute.rules import AllocationRules
+    from chargeback.recompute.rules import AllocationRules, present_tenant
     from chargeback.reports.explain.charges import explained_charge, names_of_explanation
 
-    found = explain_amount(store, AllocationRules.of(tenant), key)
+    found = explain_amount(store, AllocationRules.of(present_tenant(tenant, store.control)), key)
     with store.control.read() as connection:
         names = names_of_explanation(connection, found, page)
     return explained_charge(found, names, tenant.settings.currency, page).model_dump(mode="json")

@@ -30,6 +30,7 @@ from chargeback.cli import (
     init,
     journal,
     mcp,
+    policies,
     publish,
     reconcile,
     run,
@@ -84,6 +85,7 @@ for _command in (
 app.add_typer(access.app, name="access")
 app.add_typer(categories.app, name="categories")
 app.add_typer(db.app, name="db")
+app.add_typer(policies.app, name="policies")
 app.add_typer(token.app, name="token")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -21,11 +22,13 @@ from chargeback.cli.options import (
     invalid_file,
     one_tenant,
 )
+from chargeback.cli.storage import opened_storage
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.recompute.simulate import Trial
     from chargeback.reports.simulation import SimulatedSum, SimulationAnswer
+    from chargeback.store.control.policies import AppliedVersion
 
 _FORMATS: Final = ("table", "json", "markdown")
 #: How many groups a table shows.
@@ -106,6 +109,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     only_if_changed: Annotated[
         bool, typer.Option("--only-if-changed", help="Print nothing if the policies are the present ones.")
     ] = False,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", dir_okay=False, help="Write a plan, for `chargeback policies apply`."),
+    ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Try other policies on days that are known. Nothing is stored; exit with 0 if no amount would move, 4 if some
@@ -114,10 +121,16 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter("--from is after --through")
     limits = _Limits(_percentage(fail_if_moved), _amount(fail_if_any_moves), fail_if_unallocated_rises)
     chosen = one_tenant(config, tenant)
-    trial = _trial(chosen, policies, (start, end), None if as_of is None else as_of.replace(tzinfo=UTC))
-    if only_if_changed and trial.candidate.hash == _present(chosen):
+    applied = _applied(tenant, config)
+    tried = _read(policies, tenant, [each.raw for each in applied])
+    at = None if as_of is None else as_of.replace(tzinfo=UTC)
+    trial = _trial(chosen, policies, tried, (start, end), at)
+    if only_if_changed and trial.candidate.hash == _present(chosen, applied):
         return
     found = _simulated(chosen, trial, group_by or ["identity_id"])
+    if plan is not None:
+        asked = {"policies": tried, "as_of": None if at is None else at.isoformat()}
+        _write_plan(plan, asked, found)
     beyond = limits.exceeded_by(found)
     _PRINT[format_](found, beyond)
     if beyond:
@@ -148,27 +161,56 @@ class _Limits:
         return beyond
 
 
-def _present(tenant: Tenant) -> str:
-    from chargeback.recompute.rules import AllocationRules
+def _present(tenant: Tenant, applied: Sequence[AppliedVersion]) -> str:
+    from chargeback.recompute.rules import AllocationRules, with_applied
 
-    return AllocationRules.of(tenant).catalogue.hash
+    return AllocationRules.of(with_applied(tenant, applied)).catalogue.hash
 
 
-def _trial(tenant: Tenant, file: Path, days: tuple[datetime, datetime], as_of: datetime | None) -> Trial:
-    """Return what is to be tried, or end with the mistakes in the file."""
+def _applied(tenant: str, config: Path) -> list[AppliedVersion]:
+    """Return the versions of the tenant's policies that were applied: they are in force beside those of a file."""
+    from chargeback.store.control.policies import read_applied
+
+    with opened_storage(tenant, config) as store, store.control.read() as connection:
+        return read_applied(connection)
+
+
+def _read(file: Path, tenant_name: str, applied: Sequence[Mapping[str, Any]]) -> object:
+    """Return the policies of a file and those that were applied, as JSON has them, or end with the mistakes in it."""
+    from chargeback.allocation.policies import with_versions
     from chargeback.config.document import values_of
+    from chargeback.errors import ConfigurationError
+
+    try:
+        found = _policies_in(values_of(file.read_text(encoding="utf-8")), tenant_name)
+    except UnicodeDecodeError as error:
+        raise invalid_file(file, [error]) from None
+    except ConfigurationError as error:
+        raise invalid_file(file, error.problems) from None
+    if isinstance(found, Mapping | list):
+        found = with_versions(found, applied)
+    return json.loads(json.dumps(found, default=str))
+
+
+def _trial(
+    tenant: Tenant, file: Path, policies: object, days: tuple[datetime, datetime], as_of: datetime | None
+) -> Trial:
+    """Return what is to be tried, or end with the mistakes in the file."""
     from chargeback.errors import ConfigurationError
     from chargeback.model.days import ONE_DAY, DayRange
     from chargeback.recompute.simulate import Trial
 
     try:
-        read = values_of(file.read_text(encoding="utf-8"))
         first, last = (each.date() for each in days)
-        return Trial.of(tenant, _policies_in(read, tenant.name), DayRange(first, last + ONE_DAY), as_of)
-    except UnicodeDecodeError as error:
-        raise invalid_file(file, [error]) from None
+        return Trial.of(tenant, policies, DayRange(first, last + ONE_DAY), as_of)
     except ConfigurationError as error:
         raise invalid_file(file, error.problems) from None
+
+
+def _write_plan(file: Path, asked: Mapping[str, object], found: SimulationAnswer) -> None:
+    """Write a plan, in the form of a simulation over HTTP. Half of one has no digest, and is refused."""
+    content = {"asked": asked, "answer": found.model_dump(mode="json")}
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def _policies_in(read: object, tenant_name: str) -> object:

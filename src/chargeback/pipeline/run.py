@@ -26,9 +26,11 @@ from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunResult, StopSignal
 from chargeback.pipeline.topics import overlay, queue_topics
+from chargeback.recompute.rules import with_applied
 from chargeback.store.control import runs
 from chargeback.store.control.audit import RUN_REQUESTED, AuditEntry, record
 from chargeback.store.control.lease import Lease
+from chargeback.store.control.policies import read_applied
 from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,7 @@ def run_tenant(
     with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
             run.run_id = run_id = runs.start_run(connection, lease.epoch, clock)
+            run.tenant = with_applied(tenant, read_applied(connection))
             if request.requested_by is not None:
                 record(connection, request.requested_by, [_requested(run_id, request)], clock)
         result = _result(run, _run_stages(run))

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.config import Tenant
 from chargeback.config.settings import LoggingSettings
 from chargeback.errors import ChargebackError, EngineBusy, NothingToSimulate, StorageError
@@ -166,13 +167,13 @@ class TenantSimulator:
         self._store = store
         self._simulations = simulations
 
-    def check(self, order: SimulationOrder) -> str:
-        """Check the policies of an order; return one hash for them.
+    def check(self, order: SimulationOrder) -> PolicyCatalogue:
+        """Check the policies of an order; return them whole.
 
         Raises:
             ConfigurationError: they are not valid.
         """
-        return _trial(self._tenant, order).candidate.hash
+        return _trial(self._tenant, order).candidate
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
         """Start the simulation that is kept under a number; return at once. ``begin`` is called immediately before the

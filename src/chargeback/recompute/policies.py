@@ -4,7 +4,7 @@ again."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ from chargeback.allocation.policies import PolicyCatalogue, PolicyVersion
 from chargeback.config import Tenant
 from chargeback.errors import ConfigProblem, PluginError, PoliciesChanged, StorageError
 from chargeback.model.days import ONE_DAY
-from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.rules import AllocationRules, with_applied
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.day_revisions import read_policy_versions
+from chargeback.store.control.policies import AppliedVersion, read_applied
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.tenant import MAX_PARALLEL_CHECKS, START_LIMITS, open_store
 
@@ -49,9 +50,28 @@ class ChangedDays:
         )
 
 
-def changed_days(connection: Connection, catalogue: PolicyCatalogue) -> list[ChangedDays]:
+def _said_twice(
+    tenant_name: str, configured: PolicyCatalogue, catalogue: PolicyCatalogue, applied: Sequence[AppliedVersion]
+) -> list[ConfigProblem]:
+    """Return a problem for each version of the configuration in whose place another one was applied."""
+    own = {each.effective_from: each for each in configured.versions}
+    present = {each.effective_from: each for each in catalogue.versions}
+    return [
+        ConfigProblem(
+            f"tenants.{tenant_name}.plugin_settings.allocation_policies",
+            f"the version from {each.effective_from} is not the one that {each.applied_by} applied ({each.reason}): "
+            "write that one (`chargeback policies show`), or let this one begin on another day",
+        )
+        for each in applied
+        if (mine := own.get(each.effective_from)) and mine.hash != present[each.effective_from].hash
+    ]
+
+
+def changed_days(
+    connection: Connection, catalogue: PolicyCatalogue, applied: Collection[date] = ()
+) -> list[ChangedDays]:
     """Return the days that were calculated by another version than is in force on them now, by version: one that has
-    calculated days is never changed silently.
+    calculated days is never changed silently. The versions of the days ``applied`` have said so.
 
     Raises:
         StorageError: the control database cannot be read.
@@ -59,21 +79,30 @@ def changed_days(connection: Connection, catalogue: PolicyCatalogue) -> list[Cha
     since = catalogue.versions[0].effective_from if catalogue.versions else None
     calculated = read_policy_versions(connection, since)
     changed = [day for day, calculated_by in calculated.items() if calculated_by != catalogue.version_hash(day)]
-    return [ChangedDays(version, tuple(days)) for version, days in groupby(changed, catalogue.version_on)]
+    return [
+        ChangedDays(version, tuple(days))
+        for version, days in groupby(changed, catalogue.version_on)
+        if version is None or version.effective_from not in applied
+    ]
 
 
 def check_policies(connection: Connection, tenant: Tenant) -> None:
-    """Check that the policies of a tenant are those by which its days were calculated, as far as they have dates.
+    """Check that the policies of a tenant are those by which its days were calculated, as far as they have dates. A
+    version that was applied has said which days it calculates again.
 
     Raises:
         PoliciesChanged: they are not.
         StorageError: the control database cannot be read.
     """
+    applied = read_applied(connection)
     try:
-        catalogue = AllocationRules.of(tenant).catalogue
+        configured = AllocationRules.of(tenant).catalogue
+        catalogue = AllocationRules.of(with_applied(tenant, applied)).catalogue
     except PluginError:
         return  # the run says what is wrong with the ecosystem
-    changed = changed_days(connection, catalogue)
+    if twice := _said_twice(tenant.name, configured, catalogue, applied):
+        raise PoliciesChanged(twice)
+    changed = changed_days(connection, catalogue, {each.effective_from for each in applied})
     if changed:
         books, last = read_books(connection), read_revisions(connection).last_calculated or changed[-1].days[-1]
         begins = max(last + ONE_DAY, last if books.first_open is None else books.first_open.start)

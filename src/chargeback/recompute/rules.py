@@ -10,14 +10,15 @@ from typing import Final, Self
 
 import pyarrow as pa
 
-from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue
+from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, with_versions
 from chargeback.config import Tenant
 from chargeback.config.configuration import TopicStatus
 from chargeback.ecosystems.contract import TopicEcosystem, UsageResolver
 from chargeback.model.chargeback import UNKNOWN_PRODUCT_TYPE
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import TopicPlan
-from chargeback.store.control.policies import UsedPolicy
+from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.policies import AppliedVersion, UsedPolicy, policies_revision, read_applied
 
 SHIPPED: Final = "shipped"
 CONFIGURED: Final = "configured"
@@ -59,6 +60,48 @@ class AllocationRules:
     def on(self, day: date) -> AllocationRules:
         """Return the rules of a UTC day."""
         return replace(self, catalogue=self.catalogue.on(day))
+
+
+def with_applied(tenant: Tenant, applied: Sequence[AppliedVersion]) -> Tenant:
+    """Return a configured tenant with the versions of its policies that were applied from a plan."""
+    settings = tenant.plugin_settings
+    own = with_versions(settings.allocation_policies, [each.raw for each in applied])
+    changed = settings.model_copy(update={"allocation_policies": own})
+    return replace(tenant, plugin_settings=changed) if applied else tenant
+
+
+def present_tenant(tenant: Tenant, control: ControlDatabase) -> Tenant:
+    """Return a configured tenant with the versions of its policies that were applied until now.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
+    with control.read() as connection:
+        return with_applied(tenant, read_applied(connection))
+
+
+class RulesInForce:
+    """The rules of a tenant as they are now, of which ``rules`` are the configured ones: they are read again when a
+    version of its policies was applied. Thread-safe."""
+
+    def __init__(self, tenant: Tenant, control: ControlDatabase, rules: AllocationRules) -> None:
+        self._tenant = tenant
+        self._control = control
+        self._known = (0, rules)
+
+    def at(self, revision: int) -> AllocationRules:
+        """Return the rules at a revision of the applied policies, or at a later one.
+
+        Raises:
+            PluginError: the ecosystem's plugin fails.
+            StorageError: the control database cannot be read.
+        """
+        known = self._known
+        if known[0] != revision:
+            with self._control.read() as connection:
+                read = policies_revision(connection), with_applied(self._tenant, read_applied(connection))
+            known = self._known = read[0], AllocationRules.of(read[1])
+        return known[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from chargeback.config import Tenant
 from chargeback.errors import NothingGathered
-from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.rules import AllocationRules, present_tenant
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -33,6 +33,7 @@ def open_tenant(
         raise NothingGathered(f"tenant {tenant.name}: no data has been gathered yet")
     token, caches = CancellationToken(), LookupCaches()
     with closing(open_store(tenant)) as store, QueryEngine() as engine:
-        view = TenantView.of(tenant, store, AllocationRules.of(tenant))
+        present = present_tenant(tenant, store.control)
+        view = TenantView.of(present, store, AllocationRules.of(present))
         with open_reader(engine, store, token, caches, as_of=as_of) as reader:
             yield view, reader, open_posted(reader, store, token, caches, as_of)

@@ -12,7 +12,7 @@ from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, Pol
 from chargeback.model.days import ONE_DAY
 from chargeback.recompute.rules import CONFIGURED, RECORDED, SHIPPED, AllocationRules
 from chargeback.reports.answers import Exact, Instant, ResponseModel
-from chargeback.store.control.policies import UsedPolicy
+from chargeback.store.control.policies import AppliedVersion, UsedPolicy
 
 
 class PolicyPortion(ResponseModel):
@@ -67,16 +67,22 @@ class PolicyVersionItem(ResponseModel):
     calculated_days: int | None = Field(
         description="How many days it has calculated: from then on it is not changed any more. Null within a scope."
     )
+    applied_by: str | None = Field(description="Who applied it; null for one of the configuration.")
+    applied_at: Instant | None
     policies: list[VersionPolicy]
 
 
-def list_versions(catalogue: PolicyCatalogue, calculated: Mapping[date, str | None] | None) -> list[PolicyVersionItem]:
+def list_versions(
+    catalogue: PolicyCatalogue, calculated: Mapping[date, str | None] | None, applied: Iterable[AppliedVersion] = ()
+) -> list[PolicyVersionItem]:
     """Return the versions of the tenant's own policies, the first one first. ``calculated`` has the version by which
-    each day was calculated that is not to be hidden."""
+    each day was calculated that is not to be hidden; ``applied`` are those that were applied from a plan."""
+    by_day = {each.effective_from: each for each in applied}
     found = []
     for place, version in enumerate(catalogue.versions):
         following = catalogue.versions[place + 1 :]
         last = following[0].effective_from - ONE_DAY if following else None
+        each = by_day.get(version.effective_from)
         found.append(
             PolicyVersionItem(
                 effective_from=version.effective_from,
@@ -84,6 +90,8 @@ def list_versions(catalogue: PolicyCatalogue, calculated: Mapping[date, str | No
                 reason=version.reason,
                 hash=version.hash,
                 calculated_days=None if calculated is None else _count(catalogue, version, calculated),
+                applied_by=None if each is None else each.applied_by,
+                applied_at=None if each is None else each.applied_at,
                 policies=[
                     VersionPolicy(product_type=name, hash=policy.hash, portions=PolicyPortion.all_of(policy))
                     for name, policy in sorted(version.policies.items())

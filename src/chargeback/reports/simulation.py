@@ -141,6 +141,12 @@ class SimulationAnswer(ResponseModel):
         description="What would be posted as corrections of closed months, if the days were calculated again so."
     )
 
+    @property
+    def content_digest(self) -> str:
+        """What ``digest`` is: that of everything else but display names."""
+        content = self.model_copy(update={"digest": "", "names": {}})
+        return hashlib.sha256(content.model_dump_json().encode()).hexdigest()
+
 
 @dataclass(frozen=True)
 class _Sides:
@@ -213,10 +219,9 @@ def simulation_answer(
             for moved in moved_in_month(sides.before, sides.after, period, grouping)
         ],
     )
-    digest = hashlib.sha256(answer.model_dump_json().encode()).hexdigest()
     with tenant.store.control.read() as connection:
         names = display_names(connection, by, [each.dimensions for each in items])
-    return answer.model_copy(update={"digest": digest, "names": names})
+    return answer.model_copy(update={"digest": answer.content_digest, "names": names})
 
 
 def _never_applied(trial: Trial, found: Simulated) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final, NoReturn, Protocol, Self, cast
 
+from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.config import Tenant
 from chargeback.config.closing import ClosingProfile
 from chargeback.config.journal import JournalProfile
@@ -15,7 +16,7 @@ from chargeback.emitters.prometheus import Exposition
 from chargeback.model.currency import Rates
 from chargeback.model.days import DayRange
 from chargeback.model.run_request import RunRequest
-from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.rules import AllocationRules, RulesInForce
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.tenant import TenantStore
 
@@ -51,8 +52,8 @@ class SimulationOrder:
 class SimulatorPort(Protocol):
     """Something that simulates the days of one tenant."""
 
-    def check(self, order: SimulationOrder) -> str:
-        """Check the policies of an order; return one hash for them.
+    def check(self, order: SimulationOrder) -> PolicyCatalogue:
+        """Check the policies of an order; return them whole.
 
         Raises:
             ConfigurationError: they are not valid.
@@ -71,9 +72,10 @@ class SimulatorPort(Protocol):
 class TenantView:
     """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``),
     ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
-    are those by which its days are calculated; ``focus`` says how its bill is written in FOCUS, ``journal`` how its
-    journals are made, ``closing`` how its months are closed, and ``issuer`` who issues its statements; ``currencies``
-    are the rates by which amounts can be shown in others than ``currency``."""
+    are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
+    ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
+    are closed, and ``issuer`` who issues its statements; ``currencies`` are the rates by which amounts can be shown in
+    others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -88,6 +90,7 @@ class TenantView:
     currency: str = "USD"
     currencies: Mapping[str, Rates] = field(default_factory=dict)
     rules: AllocationRules = field(default_factory=AllocationRules)
+    in_force: RulesInForce | None = None
     focus: FocusProfile = field(default_factory=FocusProfile)
     journal: JournalProfile = field(default_factory=JournalProfile)
     closing: ClosingProfile = field(default_factory=ClosingProfile)
@@ -103,6 +106,7 @@ class TenantView:
         pipeline: PipelinePort | None = None,
         simulator: SimulatorPort | None = None,
         exposition: Exposition | None = None,
+        in_force: RulesInForce | None = None,
     ) -> Self:
         """Return a configured tenant, whose storage is open, and whose days are calculated by ``rules``."""
         settings = tenant.settings
@@ -120,11 +124,16 @@ class TenantView:
             currency=settings.currency,
             currencies=settings.rates,
             rules=rules,
+            in_force=in_force,
             focus=tenant.focus,
             journal=tenant.journal,
             closing=tenant.closing,
             issuer=settings.statements.issuer,
         )
+
+    def ruled(self, revision: int) -> Self:
+        """Return the tenant with the rules of a revision of its applied policies."""
+        return self if self.in_force is None else replace(self, rules=self.in_force.at(revision))
 
     @property
     def whole_store(self) -> TenantStore:

@@ -63,6 +63,7 @@ def test_the_versions(dated: httpx.Client, own_client: httpx.Client) -> None:
         "effective_from": f"{BEGINS}",
         "last_day": None,
         "reason": "Fair",
+        **{"applied_by": None, "applied_at": None},
         "hash": VERSION.hash,
         "calculated_days": len([day for day in DAYS if BEGINS <= day <= LAST]),
         "policies": [

@@ -519,6 +519,55 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/policies/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply Policies
+         * @description Put policies in force that were simulated: exactly those, and only while nothing has changed of what they were
+         *     tried on.
+         *
+         *     Days that are calculated already are calculated again by the next run if they are not before `effective_from`; every
+         *     one of them must have been simulated. What was applied is in force beside the policies of the configuration, and
+         *     listed by `GET …/policies/history`.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["apply_policies_api_v1_tenants__tenant_name__policies_apply_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/policies/applied/{effective_from}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw Policies
+         * @description Withdraw a version that was applied and has calculated no day yet.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        delete: operations["withdraw_policies_api_v1_tenants__tenant_name__policies_applied__effective_from__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/simulations": {
         parameters: {
             query?: never;
@@ -2482,6 +2531,19 @@ export interface components {
             total_cost: string;
         };
         /**
+         * AppliedPlan
+         * @description What was put in force.
+         */
+        AppliedPlan: {
+            /** Versions */
+            versions: components["schemas"]["NewVersion"][];
+            /**
+             * Recalculated
+             * @description The days that the next run calculates again.
+             */
+            recalculated: string[];
+        };
+        /**
          * AppliedRule
          * @description A rule of the category.
          */
@@ -2649,7 +2711,7 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
              * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
@@ -6248,6 +6310,22 @@ export interface components {
             why: string;
         };
         /**
+         * NewVersion
+         * @description A version of the tenant's own policies that is in force from now on.
+         */
+        NewVersion: {
+            /**
+             * Effective From
+             * Format: date
+             * @description Its first UTC day.
+             */
+            effective_from: string;
+            /** Reason */
+            reason: string;
+            /** Hash */
+            hash: string;
+        };
+        /**
          * OneSided
          * @description What only one side has, listed or not.
          */
@@ -6989,6 +7067,13 @@ export interface components {
              * @description How many days it has calculated: from then on it is not changed any more. Null within a scope.
              */
             calculated_days: number | null;
+            /**
+             * Applied By
+             * @description Who applied it; null for one of the configuration.
+             */
+            applied_by: string | null;
+            /** Applied At */
+            applied_at: string | null;
             /** Policies */
             policies: components["schemas"]["VersionPolicy"][];
         };
@@ -9947,6 +10032,44 @@ export interface components {
              * @example 1234.56
              */
             delta: string;
+        };
+        /**
+         * ApplyBody
+         * @description Which plan to apply, and from when on.
+         */
+        ApplyBody: {
+            /**
+             * Simulation
+             * @description The `id` of a simulation of policies that is done.
+             * @example 0000000000000000000000000000000000000000000000000000000000000000
+             */
+            simulation: string;
+            /**
+             * Expected Digest
+             * @description The `digest` of its answer, as it was looked at.
+             * @example 0000000000000000000000000000000000000000000000000000000000000000
+             */
+            expected_digest: string;
+            /**
+             * Effective From
+             * @description The first UTC day on which the policies are in force; needed where they have no dates themselves.
+             * @default null
+             * @example 2027-01-01
+             */
+            effective_from: string | null;
+            /**
+             * Reason
+             * @description Why they change; needed with `effective_from` and with `restate_closed`.
+             * @default null
+             * @example The base fee is shared by everybody who is active
+             */
+            reason: string | null;
+            /**
+             * Restate Closed
+             * @description Whether days of closed months may be calculated again; what moves is posted as a correction.
+             * @default false
+             */
+            restate_closed: boolean;
         };
         /**
          * BulkByFilter
@@ -14115,6 +14238,209 @@ export interface operations {
                 };
             };
             /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    apply_policies_api_v1_tenants__tenant_name__policies_apply_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApplyBody"];
+            };
+        };
+        responses: {
+            /** @description The policies are in force from their day on. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppliedPlan"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or simulation. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The policies cannot begin so (`plan-refused`), what they were tried on has changed (`plan-stale`, with what), or closed months would change (`reaches-into-closed`). */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    withdraw_policies_api_v1_tenants__tenant_name__policies_applied__effective_from__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The first day of the version. */
+                effective_from: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is not in force any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant, or no such version was applied. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It has calculated days. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24111,7 +24437,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };

@@ -37,6 +37,21 @@ test("a policy is edited, tried on the days of the page, and those who would pay
   assert.deepEqual(await differing.locator("th").allTextContents(), [product]);
   assert.deepEqual(await findings(page, "all"), []);
   await pictures(page, "policies");
+  const plan = await page.getByRole("link", { name: "Download the plan" }).getAttribute("href");
+  assert.match(plan ?? "", /simulations\/[0-9a-f]{64}$/);
+  await page
+    .getByRole("textbox", { name: /First day/ })
+    .or(page.getByLabel(/First day/))
+    .fill("2099-01-01");
+  await page.getByLabel("Why").fill("Everybody shares the base");
+  await page.getByRole("button", { name: "Put it in force" }).click();
+  await page.getByText("In force from").waitFor();
+  const versions = page.getByRole("region", { name: "Table of versions" }).locator("tbody tr");
+  await versions.filter({ hasText: "Everybody shares the base" }).waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await page.getByRole("button", { name: /^Remove/ }).click();
+  await page.getByRole("button", { name: /^Really remove/ }).click();
+  await versions.first().waitFor({ state: "detached" });
   const { items: kept } = await ask<{ items: { state: string }[] }>("tenants/acme/simulations");
   assert.equal(kept[0]?.state, "done");
   const version = await page.getByRole("link", { name: /Download it/ }).getAttribute("href");

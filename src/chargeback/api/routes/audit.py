@@ -29,6 +29,8 @@ AuditKind = Literal[
     "statement.disputed",
     "token.created",
     "token.revoked",
+    "policies.applied",
+    "policies.withdrawn",
     "run.requested",
     "request.refused",
     "period.closed",

@@ -345,7 +345,7 @@ def _reported_document() -> Iterator[None]:
 
 def _check_measures(request: ChangeRequest, category: CostCategory) -> None:
     """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
-    known = request.tenant.rules.catalogue.measures
+    known = request.ruled().rules.catalogue.measures
     if not measures_in(category) <= known:
         with request.reader() as reader:
             known |= reader.measured().measures(reader.cursor)

@@ -326,7 +326,7 @@ def close_period(
         new.reason,
         new.idempotency_key,
     )
-    done = close(request.tenant, request.posted_reader, request.writing, order, lambda: request.now)
+    done = close(request.ruled(), request.posted_reader, request.writing, order, lambda: request.now)
     if done.closing is None:
         waits = done.request
         if waits is None:

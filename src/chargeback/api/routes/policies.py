@@ -1,22 +1,31 @@
 """Policies as anyone can read them."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated
+from datetime import date, datetime
+from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Body, Path, Query
 from pydantic import Field
 from sqlalchemy import Connection
+from starlette.responses import Response
 
 from chargeback.access.rights import Right
-from chargeback.api.parameters import CommonParameters, Day, Text
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel, Text
+from chargeback.api.problems import Conflict, InvalidParameter, NotFound, sentence
+from chargeback.api.routes.simulations import NO_SIMULATOR, checked, order_of
 from chargeback.api.routing import Routes
-from chargeback.api.tenant_requests import Control
+from chargeback.api.tenant_requests import Change, Control
+from chargeback.errors import NoRunner
 from chargeback.model.days import DayRange, utc_today
 from chargeback.reports.answers import PageOf
 from chargeback.reports.changes import policies_used
+from chargeback.reports.plan import AppliedPlan, Plan, PlanOrder, apply_plan, withdraw
 from chargeback.reports.policies import PolicyItem, PolicyVersionItem, applies_to, list_policies, list_versions
+from chargeback.reports.simulation import SimulationAnswer
 from chargeback.store.control.day_revisions import read_policy_versions
-from chargeback.store.control.policies import UsedPolicy, used_policies
+from chargeback.store.control.policies import UsedPolicy, read_applied, used_policies
+from chargeback.store.control.simulations import find_simulation
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -45,7 +54,7 @@ def show_policies(request: Control, params: Annotated[PoliciesQuery, Query()]) -
     calculated.
 
     Within a scope, the uses are those of visible rows."""
-    rules = request.tenant.rules
+    rules = request.ruled().rules
     seen = None
     if request.context.scope is not None:
         with request.reader() as reader:
@@ -65,7 +74,99 @@ def show_policy_versions(request: Control, params: Annotated[CommonParameters, Q
     calculated. Policies without dates have no versions."""
     is_scoped = request.context.scope is not None
     calculated = None if is_scoped else read_policy_versions(request.connection, None)
-    return PageOf[PolicyVersionItem].cut(list_versions(request.tenant.rules.catalogue, calculated), params.paging)
+    applied = read_applied(request.connection)
+    found = list_versions(request.ruled().rules.catalogue, calculated, applied)
+    return PageOf[PolicyVersionItem].cut(found, params.paging)
+
+
+class ApplyBody(StrictModel):
+    """Which plan to apply, and from when on."""
+
+    simulation: str = Field(
+        description="The `id` of a simulation of policies that is done.", pattern="^[0-9a-f]{64}$", examples=["0" * 64]
+    )
+    expected_digest: str = Field(
+        description="The `digest` of its answer, as it was looked at.", max_length=64, examples=["0" * 64]
+    )
+    effective_from: Day | None = Field(
+        default=None,
+        description="The first UTC day on which the policies are in force; needed where they have no dates themselves.",
+        examples=["2027-01-01"],
+    )
+    reason: Note | None = Field(
+        default=None,
+        description="Why they change; needed with `effective_from` and with `restate_closed`.",
+        examples=["The base fee is shared by everybody who is active"],
+    )
+    restate_closed: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether days of closed months may be calculated again; what moves is posted as a correction.",
+    )
+
+    @classmethod
+    def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
+        """Check that there is a reason if one is needed."""
+        wrong = super().cross_checks(raw, now)
+        if (raw.get("effective_from") or raw.get("restate_closed")) and not raw.get("reason"):
+            wrong.append(InvalidParameter("reason", "is needed with effective_from and with restate_closed"))
+        return wrong
+
+
+@router.post(
+    "/policies/apply",
+    needs=Right.ADMIN,
+    whole=True,
+    answer="The policies are in force from their day on.",
+    problems={
+        404: "There is no such tenant or simulation.",
+        409: "The policies cannot begin so (`plan-refused`), what they were tried on has changed (`plan-stale`, with "
+        "what), or closed months would change (`reaches-into-closed`).",
+    },
+)
+def apply_policies(request: Change, caller: CallerDep, params: Annotated[ApplyBody, Body()]) -> AppliedPlan:
+    """Put policies in force that were simulated: exactly those, and only while nothing has changed of what they were
+    tried on.
+
+    Days that are calculated already are calculated again by the next run if they are not before `effective_from`; every
+    one of them must have been simulated. What was applied is in force beside the policies of the configuration, and
+    listed by `GET …/policies/history`."""
+    simulator = request.tenant.simulator
+    if simulator is None:
+        raise NoRunner(NO_SIMULATOR)
+    with request.writing() as connection:
+        found = find_simulation(connection, params.simulation, request.now)
+        if found is None:
+            raise NotFound(f"There is no simulation {params.simulation}; they are kept for seven days.")
+        if found.answer is None:
+            raise Conflict("The simulation has found nothing: it is running, or has failed.")
+        plan = Plan(asked=dict(found.asked), answer=SimulationAnswer.model_validate_json(found.answer))
+        candidate = checked(simulator, order_of(found.asked))
+        order = PlanOrder(
+            params.expected_digest, params.effective_from, params.reason, params.restate_closed, caller.name
+        )
+        return apply_plan(connection, request.tenant, candidate, plan, order, request.now)
+
+
+@router.delete(
+    "/policies/applied/{effective_from}",
+    needs=Right.ADMIN,
+    whole=True,
+    answer="It is not in force any more.",
+    problems={404: "There is no such tenant, or no such version was applied.", 409: "It has calculated days."},
+)
+def withdraw_policies(
+    request: Change,
+    caller: CallerDep,
+    effective_from: Annotated[date, Path(description="The first day of the version.", examples=["2027-01-01"])],
+) -> Response:
+    """Withdraw a version that was applied and has calculated no day yet."""
+    with request.writing() as connection:
+        try:
+            withdraw(connection, request.tenant, effective_from, caller.name)
+        except LookupError as error:
+            raise NotFound(sentence(str(error))) from None
+    return Response(status_code=204)
 
 
 def _seen(reader: TenantReader) -> dict[str, list[str]]:

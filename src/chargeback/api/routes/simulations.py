@@ -1,5 +1,6 @@
 """Other policies on days that are known, before they count."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ from starlette.responses import Response
 
 from chargeback import __version__
 from chargeback.access.rights import Right
+from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import csv_answer
 from chargeback.api.parameters import CommonParameters, Day, StrictModel, When, check_order
@@ -24,7 +26,7 @@ from chargeback.errors import ConfigurationError, NoRunner
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.simulation import SimulationAnswer
-from chargeback.reports.tenant_view import SimulationOrder
+from chargeback.reports.tenant_view import SimulationOrder, SimulatorPort
 from chargeback.store.control.closings import canonical, digest_of, state_of_books
 from chargeback.store.control.simulations import (
     FAILED,
@@ -93,6 +95,11 @@ class SimulationBody(StrictModel):
         return SimulationOrder(self.policies, days, tuple(self.group_by), self.as_of)
 
 
+def order_of(asked: Mapping[str, Any]) -> SimulationOrder:
+    """Return the order of a simulation that was asked for."""
+    return SimulationBody.model_validate(asked).order
+
+
 class SimulationItem(ResponseModel):
     """A simulation that was asked for."""
 
@@ -121,7 +128,7 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "URL of t
 _FILE = "identity_id,before,after,delta,percent\r\nsa-1,2.00,1.00,-1.00,-50.00\r\n"
 _NO_SIMULATION = {404: "There is no such tenant or simulation."}
 _AMOUNTS = ("before", "after", "delta", "percent")
-_NO_SIMULATOR = "this process has no configuration of the tenant, and simulates nothing"
+NO_SIMULATOR = "this process has no configuration of the tenant, and simulates nothing"
 
 
 @router.post(
@@ -143,16 +150,13 @@ def start_simulation(
     gets the same `id`, and is not calculated twice, unless what it is made of has changed."""
     simulator, order = request.tenant.simulator, params.order
     if simulator is None:
-        raise NoRunner(_NO_SIMULATOR)
+        raise NoRunner(NO_SIMULATOR)
     if len(order.days) > MOST_DAYS:
         raise InvalidRequest([InvalidParameter("start_date", f"should be at most {MOST_DAYS} days before end_date")])
-    try:
-        candidate = simulator.check(order)
-    except ConfigurationError as error:
-        raise InvalidRequest([InvalidParameter("policies", str(each)) for each in error.problems]) from None
-    asked = params.model_dump(mode="json")
+    candidate = checked(simulator, order)
+    asked, present = params.model_dump(mode="json"), request.ruled().rules.catalogue
     with request.writing() as connection:
-        made_of = [asked | {"policies": candidate}, request.tenant.rules.catalogue.hash, __version__]
+        made_of = [asked | {"policies": candidate.hash}, present.hash, __version__]
         number = digest_of(canonical([*made_of, state_of_books(connection)]))
         found = find_simulation(connection, number, request.now)
         if found is None or found.state == FAILED:
@@ -160,6 +164,18 @@ def start_simulation(
             simulator.start(number, order, request.context.token.begin_commit)
     path = http.app.url_path_for("show_simulation", tenant_name=request.tenant.tenant_name, simulation_id=number)
     return json_response(_item(found), status=202, headers={"Location": f"{prefix_of(http.scope)}{path}"})
+
+
+def checked(simulator: SimulatorPort, order: SimulationOrder) -> PolicyCatalogue:
+    """Return the policies of an order whole.
+
+    Raises:
+        InvalidRequest: they are not valid.
+    """
+    try:
+        return simulator.check(order)
+    except ConfigurationError as error:
+        raise InvalidRequest([InvalidParameter("policies", str(each)) for each in error.problems]) from None
 
 
 @router.get("", needs=Right.READ, whole=True)

@@ -40,6 +40,8 @@ ADJUSTMENT_ADDED: Final = "adjustment.added"
 ADJUSTMENT_REMOVED: Final = "adjustment.removed"
 INVOICE_SAVED: Final = "invoice.saved"
 INVOICE_REMOVED: Final = "invoice.removed"
+POLICIES_APPLIED: Final = "policies.applied"
+POLICIES_WITHDRAWN: Final = "policies.withdrawn"
 RUN_REQUESTED: Final = "run.requested"
 REQUEST_REFUSED: Final = "request.refused"
 KINDS: Final = (
@@ -52,6 +54,7 @@ KINDS: Final = (
     *(ADJUSTMENT_ADDED, ADJUSTMENT_REMOVED),
     *(INVOICE_SAVED, INVOICE_REMOVED),
     *(TOKEN_CREATED, TOKEN_REVOKED),
+    *(POLICIES_APPLIED, POLICIES_WITHDRAWN),
     *(RUN_REQUESTED, REQUEST_REFUSED),
 )
 

@@ -1,16 +1,18 @@
-"""The policies that were ever used, so that the rows of earlier days can be explained."""
+"""The policies that were ever used, so that the rows of earlier days can be explained, and the versions that were
+applied from a plan: they are in force beside those of the configuration."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from chargeback.allocation.policies import Policy, parse_policies
-from chargeback.store.control.schema import policies
+from chargeback.store.control.schema import applied_policies, policies, tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +42,54 @@ def used_policies(connection: Connection) -> list[UsedPolicy]:
     """Return every policy that was ever used, by product type and time."""
     query = select(policies).order_by(policies.c.product_type, policies.c.first_used_at, policies.c.hash)
     return [UsedPolicy(**row._mapping) for row in connection.execute(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedVersion:
+    """A version of the tenant's own policies that was applied.
+
+    Attributes:
+        effective_from: the first UTC day on which it is in force.
+        policies: by product type, as the configuration would have them.
+        plan: the digest of the simulation that it was tried in.
+    """
+
+    effective_from: date
+    reason: str
+    policies: Mapping[str, Any]
+    plan: str
+    applied_by: str
+    applied_at: datetime
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The version as an entry of ``allocation_policies``."""
+        return {"effective_from": self.effective_from.isoformat(), "reason": self.reason, "policies": self.policies}
+
+
+def policies_revision(connection: Connection) -> int:
+    """Return how often the applied versions were changed."""
+    return connection.execute(select(tenant.c.policies_revision)).scalar() or 0
+
+
+def read_applied(connection: Connection) -> list[AppliedVersion]:
+    """Return the versions that were applied, the first one first."""
+    rows = connection.execute(select(applied_policies).order_by(applied_policies.c.effective_from))
+    return [AppliedVersion(**{**row._mapping, "policies": json.loads(row.policies)}) for row in rows]
+
+
+def add_applied(connection: Connection, version: AppliedVersion) -> None:
+    """Add a version; there is none of the same day."""
+    values = {name: getattr(version, name) for name in ("effective_from", "reason", "plan", "applied_by", "applied_at")}
+    connection.execute(insert(applied_policies).values(**values, policies=json.dumps(version.policies)))
+    _raise_revision(connection)
+
+
+def remove_applied(connection: Connection, effective_from: date) -> None:
+    """Remove the version that begins on a day."""
+    connection.execute(delete(applied_policies).where(applied_policies.c.effective_from == effective_from))
+    _raise_revision(connection)
+
+
+def _raise_revision(connection: Connection) -> None:
+    connection.execute(update(tenant).values(policies_revision=tenant.c.policies_revision + 1))

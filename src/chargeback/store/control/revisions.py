@@ -1,8 +1,8 @@
 """How often the data that the control database contributes to responses was changed. Responses made from the same
 revisions are equal.
 
-Every write of the inventory raises its revision; tags, cost categories and the catalogue of files have revisions of
-their own.
+Every write of the inventory raises its revision; tags, cost categories, applied policies and the catalogue of files
+have revisions of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _DAYS: Final = text("""
     LEFT JOIN dataset_days AS topics ON topics.dataset = 'topics' AND topics.tracking_date = days.tracking_date
     ORDER BY days.tracking_date
 """)
-_REVISIONS = select(tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision)
+_REVISIONS = select(
+    tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision, tenant.c.policies_revision
+)
 _LAST_CALCULATED = select(func.max(dataset_days.c.tracking_date)).where(
     dataset_days.c.dataset == DayDataset.CHARGEBACKS,
     or_(dataset_days.c.state == DatasetState.CURRENT, dataset_days.c.fingerprint.is_not(None)),
@@ -37,25 +39,26 @@ _LAST_CALCULATED = select(func.max(dataset_days.c.tracking_date)).where(
 
 @dataclass(frozen=True, slots=True)
 class ControlRevisions:
-    """The revisions of tags and inventory, a digest of the states of days, the last calculated day, and the revision
-    of cost categories."""
+    """The revisions of tags and inventory, a digest of the states of days, the last calculated day, and the revisions
+    of cost categories and applied policies."""
 
     tags: int
     inventory: int
     days: str
     last_calculated: date | None
     categories: int = 0
+    policies: int = 0
 
 
 def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the present revisions."""
     row = connection.execute(_REVISIONS).first()
-    tags, inventory, categories = (0, 0, 0) if row is None else row
+    tags, inventory, categories, policies = (0, 0, 0, 0) if row is None else row
     # A row's own text would be slower, and leave out the middle of a long error.
     states = [tuple(state) for state in connection.execute(_DAYS)]
     last = connection.execute(_LAST_CALCULATED).scalar()
     digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
-    return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories)
+    return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories, policies)
 
 
 def read_entity_revisions(connection: Connection) -> tuple[int, int]:

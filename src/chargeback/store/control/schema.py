@@ -182,6 +182,7 @@ tenant = Table(
     _count("tags_revision"),
     _count("inventory_revision"),
     _count("categories_revision"),
+    _count("policies_revision"),
     _count("facts_revision"),
     Column("facts_changed_at", Instant),
     _flag("has_catalogue"),
@@ -516,4 +517,16 @@ simulations = Table(
     _count("days"),
     Column("answer", Text),
     Column("error", Text),
+)
+
+#: Versions of the tenant's own policies that were applied from a plan; ``policies`` as JSON.
+applied_policies = Table(
+    "applied_policies",
+    metadata,
+    Column("effective_from", Date, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("policies", Text, nullable=False),
+    Column("plan", String(64), nullable=False),
+    Column("applied_by", String(255), nullable=False),
+    Column("applied_at", Instant, nullable=False),
 )

@@ -12,6 +12,7 @@ import { Amount, Card } from "../../ui/card";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
+import { Versions } from "./apply";
 import { ownOf, versionOf, withPolicy } from "./draft";
 import { Portions } from "./portions";
 import { Tried } from "./tried";
@@ -59,11 +60,18 @@ interface Props {
 function InForce({ tenant, policies, costs }: Props) {
   const { may } = useAccess(tenant);
   const [draft, setDraft] = useState(() => ownOf(policies));
-  if (!may("run")) return <Listed policies={policies} costs={costs} />;
+  if (!may("run"))
+    return (
+      <>
+        <Listed policies={policies} costs={costs} />
+        <Versions tenant={tenant} />
+      </>
+    );
   const edit = (policy: Policy) => setDraft(withPolicy(draft, policy));
   return (
     <>
       <Listed policies={policies} costs={costs} edit={edit} />
+      <Versions tenant={tenant} />
       <Trial tenant={tenant} start={costs.start_date} end={costs.end_date} draft={draft} setDraft={setDraft} />
     </>
   );

@@ -1,5 +1,6 @@
 import { useAnswer } from "../../api/answer";
 import { address } from "../../api/client";
+import { useAccess } from "../../api/me";
 import { question } from "../../api/questions";
 import type { Simulation } from "../../api/shapes";
 import { count, range } from "../../format/days";
@@ -8,6 +9,7 @@ import { Amount, BeforeAndAfter, Card, Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
 import { Answered, Bone, Empty, Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { Apply } from "./apply";
 import { Portions } from "./portions";
 
 type Found = NonNullable<Simulation["answer"]>;
@@ -47,7 +49,28 @@ function State({ tenant, simulation }: { tenant: string; simulation: Simulation 
     href: address(tenant, "/simulations/{simulation_id}/items.csv", { at: { simulation_id: id } }),
     name: `${tenant}-simulation.csv`,
   };
-  return <Moved found={answer} file={file} />;
+  return (
+    <>
+      <Moved found={answer} file={file} />
+      <Kept tenant={tenant} id={id} digest={answer.digest} last={answer.end_date} />
+    </>
+  );
+}
+
+/** The ways on: to put it in force here, or to take it along as a plan. */
+function Kept({ tenant, id, digest, last }: { tenant: string; id: string; digest: string; last: string }) {
+  const { may } = useAccess(tenant);
+  const plan = address(tenant, "/simulations/{simulation_id}", { at: { simulation_id: id } });
+  return (
+    <>
+      <p className="tools">
+        <a className="more" href={plan} download={`${tenant}-plan.json`}>
+          Download the plan
+        </a>
+      </p>
+      {may("admin") && <Apply tenant={tenant} id={id} digest={digest} last={last} />}
+    </>
+  );
 }
 
 /** A sentence for each thing that is not certain. */

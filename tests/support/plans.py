@@ -1,0 +1,29 @@
+"""Answers of simulations that are about no day."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from chargeback import __version__
+from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.reports.simulation import BeforeAndAfter, MovedByCause, SimulationAnswer, SimulationBase
+
+_NOTHING = "0.00"
+
+
+def empty_answer(present: PolicyCatalogue, candidate: PolicyCatalogue) -> SimulationAnswer:
+    """What policies make of a day without lines, with the digest of all that."""
+    nothing = {"before": _NOTHING, "after": _NOTHING}
+    base = SimulationBase(days=[], policies=present.hash, candidate=candidate.hash, software=__version__)
+    lists = ("left_out", "never_measured", "never_applied", "policies", "items", "corrections")
+    answer = SimulationAnswer.model_validate(
+        {
+            **{"start_date": date(2026, 1, 1), "end_date": date(2026, 1, 1), "currency": "USD"},
+            **{"group_by": ["identity_id"], "base": base, "digest": "", "verdict": "complete", "names": {}},
+            **{"billed": _NOTHING, "moved": _NOTHING, "moved_share": "0"},
+            "by_cause": dict.fromkeys(MovedByCause.model_fields, _NOTHING),
+            "unallocated": BeforeAndAfter.model_validate(nothing),
+            **{name: [] for name in lists},
+        }
+    )
+    return answer.model_copy(update={"digest": answer.content_digest})
