@@ -106,7 +106,7 @@ def deployed(
     organisation = Organisation.generate(DemoSpec(today=today, size="small", days=DAYS))
     with DemoServer(organisation) as provider, ExitStack() as databases:
         file = folder / "chargeback.yaml"
-        base = yaml.safe_load(demo_configuration(provider.info, folder))
+        base = yaml.safe_load(demo_configuration(provider.info, folder, shadow=True))
         storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
         file.write_text(yaml.safe_dump(_with_tenants(base, storage, lookbacks)), encoding="utf-8")
         configuration = load_configuration(file)

@@ -185,6 +185,8 @@ EXAMPLES = (
             "reason": "The base fee is shared by everybody who is active",
         },
     ),
+    Example(f"GET {TENANT}/shadows", f"{PEOPLE}/shadows"),
+    Example(f"GET {TENANT}/shadows/{{shadow_name}}", f"{PEOPLE}/shadows/next?limit=1"),
     Example(
         f"GET {TENANT}/policies/history",
         f"{PEOPLE}/policies/history",

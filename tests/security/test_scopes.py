@@ -299,6 +299,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "category_key": ["cost_center"],
     "simulation_id": ["0" * 64],
     "effective_from": ["2099-01-01"],
+    "shadow_name": ["next"],
 }
 #: Requests with POST that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {

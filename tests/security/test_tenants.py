@@ -176,6 +176,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{invoice_id}": "INV-1",
                 "{simulation_id}": "0" * 64,
                 "{effective_from}": "2099-01-01",
+                "{shadow_name}": "next",
             }
             concrete = path
             for name, value in given.items():

@@ -179,6 +179,12 @@ class PostedQuery(DatasetQuery):
     """Parameters of what is accrued or posted."""
 
     basis: Basis = "accrual"
+    scenario: Annotated[str, StringConstraints(max_length=32)] | None = Field(
+        default=None,
+        description="The name of a shadow: what its policies would have charged, of the days that it has, instead of "
+        "what is charged.",
+        examples=[None],
+    )
 
     @property
     def is_posted(self) -> bool:
@@ -196,6 +202,8 @@ class PostedQuery(DatasetQuery):
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Check that what is posted is asked for by months."""
         errors = super().cross_checks(raw, now)
+        if raw.get("scenario") is not None and (raw.get("basis") == "posted" or raw.get("as_of") is not None):
+            errors.append(InvalidParameter("scenario", "has neither a past nor books: leave as_of and basis out"))
         if raw.get("basis") != "posted":
             return errors
         if raw.get("timezone", "UTC") != "UTC":

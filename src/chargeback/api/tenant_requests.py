@@ -27,21 +27,24 @@ from chargeback.api.authorisation import accepts_only_csv
 from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
 from chargeback.api.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters, Restating
-from chargeback.api.problems import InvalidParameter, InvalidRequest
+from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import ByteStream, attachment, digest_of
 from chargeback.api.selecting import ComparingQuery, DatasetQuery, PostedQuery
 from chargeback.api.services import Services
+from chargeback.config.shadows import Shadow
 from chargeback.model.accounting import periods_of
 from chargeback.model.days import InstantRange
 from chargeback.page import accepts_encoding
 from chargeback.reports.closing.reach import check_reach, moved_in_closed
 from chargeback.reports.periods import Comparison
+from chargeback.reports.shadows import files_of
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.audit import PERIOD_RESTATED, AuditEntry, record
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.policies import policies_revision
 from chargeback.store.control.revisions import read_entity_revisions, read_revisions
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -141,9 +144,28 @@ class TenantRequest:
 
     def _on_basis(self, reader: TenantReader, params: CommonParameters) -> TenantReader:
         """Return the reader of what parameters ask for: what was charged on days, or what was posted."""
-        if isinstance(params, PostedQuery) and params.is_posted:
-            return self.context.posted(self.tenant, reader, params.as_of)
-        return reader
+        if not isinstance(params, PostedQuery):
+            return reader
+        if params.scenario is not None:
+            with self.reading() as connection:
+                files = files_of(connection, self.tenant.whole_store.facts, self.shadow(params.scenario).name)
+            return reader.with_files(CHARGEBACKS_TABLE, files)
+        return self.context.posted(self.tenant, reader, params.as_of) if params.is_posted else reader
+
+    def shadows(self) -> list[Shadow]:
+        """Return the shadows that the caller may see: within a scope those that are visible to everybody."""
+        return [each for each in self.tenant.shadows if each.visible or self.access.sees_everything]
+
+    def shadow(self, name: str) -> Shadow:
+        """Return one of them.
+
+        Raises:
+            NotFound: there is none of the name.
+        """
+        found = next((each for each in self.shadows() if each.name == name), None)
+        if found is None:
+            raise NotFound(f"There is no shadow {name!r} that you may see.")
+        return found
 
     def etag(self, *made_of: object) -> str:
         """Return the ETag of an answer that is made of these values, of this request and its tenant's settings."""

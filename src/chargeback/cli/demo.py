@@ -224,7 +224,7 @@ def _configuration(bill: Bill, info: ServerInfo, folder: Path, spec: DemoSpec, p
     from chargeback.demo.organisation import Organisation
 
     if bill is Bill.CONFLUENT:
-        return demo_configuration(info, folder, port=port)
+        return demo_configuration(info, folder, port=port, shadow=True)
     organisation = Organisation.generate(spec)
     write_bill(organisation, folder / "bill")
     return focus_configuration(info, organisation, folder, folder / "bill", port=port)

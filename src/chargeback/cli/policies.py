@@ -142,7 +142,8 @@ def _apply(tenant: str, config: Path, plan: Plan, order: PlanOrder) -> None:
         typer.echo(f"In force from {version.effective_from} on: {version.reason}")
     if done.recalculated:
         first, last = done.recalculated[0], done.recalculated[-1]
-        typer.echo(f"The next run calculates {len(done.recalculated)} days again ({first} to {last}).")
+        again = "1 day" if first == last else f"{len(done.recalculated)} days"
+        typer.echo(f"The next run calculates {again} again ({first} to {last}).")
 
 
 def _failed(error: object) -> typer.Exit:

@@ -20,8 +20,11 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from pydantic import ValidationError
+
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.config.access import AccessSettings
 from chargeback.config.closing import ClosingProfile
 from chargeback.config.emitters import ConfiguredEmitter
@@ -34,15 +37,19 @@ from chargeback.config.settings import (
     McpSettings,
     TenantSettings,
 )
+from chargeback.config.shadows import Shadow, read_shadow
 from chargeback.config.storage import StorageLocation
 from chargeback.disk import explain_denial, private_folder
 from chargeback.ecosystems.contract import Ecosystem, FocusEcosystem
 from chargeback.ecosystems.discovery import Discovered, load_ecosystems
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.errors import StorageError
+from chargeback.errors import ConfigProblem, ConfigurationError, StorageError
 from chargeback.model.currency import parse_month
 from chargeback.settings import FOLDER, secrets_in
+
+#: The key of a tenant's own policies.
+POLICIES: Final = "allocation_policies"
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +117,36 @@ class Tenant:
     def journal(self) -> JournalProfile:
         """How its journals are made, with the templates as they were when they were first asked for."""
         return read_journal_profile(self.settings.journal, self.folder)
+
+    @cached_property
+    def shadows(self) -> tuple[Shadow, ...]:
+        """The policies that are calculated beside those in force, as their files were when this was first asked for.
+
+        Raises:
+            ConfigurationError: a file cannot be read, or its policies are not valid.
+        """
+        found = tuple(read_shadow(name, each, self.folder) for name, each in self.settings.shadow_policies.items())
+        for each in found:
+            self.catalogue_of(each.policies)
+        return found
+
+    def catalogue_of(self, policies: object) -> PolicyCatalogue:
+        """Return the tenant's policies, if ``allocation_policies`` were these.
+
+        Raises:
+            ConfigurationError: they are not valid; every mistake is at its place in them.
+        """
+        if not isinstance(policies, Mapping | list):
+            message = "should be a mapping of product types to policies, or a list of versions of them"
+            raise ConfigurationError([ConfigProblem("", message)])
+        parse_policies(policies, POLICIES)
+        try:
+            settings = type(self.plugin_settings).model_validate(
+                {**self.plugin_settings.model_dump(), POLICIES: policies}
+            )
+        except ValidationError as error:  # such as a measure that the ecosystem does not have
+            raise ConfigurationError([ConfigProblem("", each["msg"]) for each in error.errors()]) from None
+        return self.ecosystem.tenant_catalogue(settings)
 
     @cached_property
     def closing(self) -> ClosingProfile:

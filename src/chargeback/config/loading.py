@@ -224,6 +224,7 @@ class _Reader:
         )
         self._check_focus((*key_path, "focus", "services"), tenant)
         self._check_journal((*key_path, "journal", "templates"), tenant)
+        self._check_shadows((*key_path, "shadow_policies"), tenant)
         return tenant
 
     def _additional_bills(
@@ -253,6 +254,13 @@ class _Reader:
             _ = tenant.journal
         except TemplateFileError as mistake:
             self._add_problem((*key_path, mistake.name), str(mistake))
+
+    def _check_shadows(self, key_path: KeyPath, tenant: Tenant) -> None:
+        try:
+            _ = tenant.shadows
+        except ConfigurationError as mistake:
+            for each in mistake.problems:
+                self._add_problem(key_path, str(each))
 
     def _check_emitter_destinations(self, tenants: Mapping[str, Tenant]) -> None:
         reader = EmitterReader(self.document, self.path.parent)

@@ -11,6 +11,7 @@ from chargeback.config.access import AccessSettings
 from chargeback.config.closing import ClosingSettings
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.journal import JournalSettings
+from chargeback.config.shadows import ShadowName, ShadowSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, ObjectStoreSettings, Settings, Whole
@@ -209,6 +210,7 @@ class TenantSettings(Settings):
     journal: JournalSettings = JournalSettings()
     closing: ClosingSettings = ClosingSettings()
     statements: StatementSettings = StatementSettings()
+    shadow_policies: dict[ShadowName, ShadowSettings] = Field(default_factory=dict)
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
     tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600
     topic_attribution_retry_limit: Annotated[Whole, Field(ge=1, le=10)] = 3

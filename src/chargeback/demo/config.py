@@ -53,6 +53,13 @@ def _rates(today: date, days: int) -> dict[str, str]:
     return {month: f"0.{9000 + 13 * int(month[-2:])}" for month in sorted(months)}
 
 
+def _shadow(info: ServerInfo) -> dict[str, Any]:
+    """Return policies that may come: the base fee of clusters is shared by everybody who is active."""
+    begins = date.fromisoformat(info.today) - timedelta(days=info.days)
+    portions = [{"share": "1", "try": ["even(active)", "even(period)", "unallocated"]}]
+    return {"start_date": begins.isoformat(), "policies": {"KAFKA_NUM_CKUS": {"portions": portions}}}
+
+
 def demo_configuration(
     info: ServerInfo,
     data_dir: Path,
@@ -61,11 +68,13 @@ def demo_configuration(
     topic_attribution: bool = True,
     connection_string: str | None = None,
     facts_path: Path | None = None,
+    shadow: bool = False,
 ) -> str:
     """Return the YAML of a service with one tenant, ``acme``.
 
     Its data is in ``data_dir`` (both SQLite and the facts) unless ``connection_string`` and ``facts_path`` say
-    otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them.
+    otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them. With ``shadow``, the days are calculated
+    by other policies as well.
     """
     storage = {
         "connection_string": connection_string or f"sqlite:///{data_dir / 'acme.db'}",
@@ -87,6 +96,7 @@ def demo_configuration(
         "cutoff_days": CUTOFF_DAYS,
         "currencies": {"EUR": _rates(date.fromisoformat(info.today), info.days)},
         "storage": storage,
+        **({"shadow_policies": {"next": _shadow(info)}} if shadow else {}),
         "plugin_settings": settings,
     }
     whole = {"api": {"host": "127.0.0.1", "port": port}, "tenants": {"acme": tenant}}

@@ -25,6 +25,7 @@ from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunResult, StopSignal
+from chargeback.pipeline.shadows import calculate_shadows
 from chargeback.pipeline.topics import overlay, queue_topics
 from chargeback.recompute.rules import with_applied
 from chargeback.store.control import runs
@@ -131,6 +132,8 @@ def _run_stages(run: RunContext) -> RunOutcome:
                 calculate(run, gatherer)
                 run.check()
                 overlay(run, gatherer)
+            run.check()
+            calculate_shadows(run)
             complete_partials(run)
             run.check()
             emit(run)

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Final, Self
-
-from pydantic import ValidationError
+from typing import Any, Self, cast
 
 from chargeback.allocation.columns import total_of
 from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
 from chargeback.allocation.policies import Policy, PolicyCatalogue, parse_policies
 from chargeback.config import Tenant
-from chargeback.errors import ConfigProblem, ConfigurationError, HistoryGone
+from chargeback.config.configuration import POLICIES
+from chargeback.errors import HistoryGone
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory
 from chargeback.recompute.rules import AllocationRules
@@ -29,8 +28,6 @@ from chargeback.store.facts.places import Folder
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, prepare_day
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.tenant import TenantStore
-
-_POLICIES: Final = "allocation_policies"
 
 
 @dataclass(frozen=True)
@@ -72,17 +69,9 @@ class Trial:
         Raises:
             ConfigurationError: they are not valid; every mistake is at its place in them.
         """
-        if not isinstance(policies, Mapping | list):
-            message = "should be a mapping of product types to policies, or a list of versions of them"
-            raise ConfigurationError([ConfigProblem("", message)])
-        names = tuple(parse_policies(policies, _POLICIES).names)
-        try:
-            settings = type(tenant.plugin_settings).model_validate(
-                {**tenant.plugin_settings.model_dump(), _POLICIES: policies}
-            )
-        except ValidationError as error:  # such as a measure that the ecosystem does not have
-            raise ConfigurationError([ConfigProblem("", each["msg"]) for each in error.errors()]) from None
-        return cls(tenant.ecosystem.tenant_catalogue(settings), names, days, as_of)
+        candidate = tenant.catalogue_of(policies)
+        names = parse_policies(cast(Mapping[str, Any] | list[Any], policies), POLICIES).names
+        return cls(candidate, tuple(names), days, as_of)
 
 
 @dataclass
@@ -128,7 +117,7 @@ def simulate_days(
             except (LineNotFound, HistoryGone) as error:
                 found.left_out[day] = str(error)
                 continue
-            evidence = _evidence(stored, day, rules, inventory)
+            evidence = evidence_of(stored, day, rules, inventory)
             if isinstance(evidence, str):
                 found.left_out[day] = evidence
                 continue
@@ -165,7 +154,7 @@ def _simulated(
     )
 
 
-def _evidence(stored: StoredDay, day: date, rules: AllocationRules, inventory: Inventory) -> Evidence | str:
+def evidence_of(stored: StoredDay, day: date, rules: AllocationRules, inventory: Inventory) -> Evidence | str:
     """Return what a day was calculated from, or why that is not known."""
     (billing, usage, members), missing = stored.evidence()
     if billing is None or usage is None or members is None:

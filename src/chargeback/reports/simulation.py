@@ -180,7 +180,7 @@ def simulation_answer(
     old, new = sides.sums(everything, *by)
     if {total(old.values()), total(new.values())} != {billed}:
         raise StorageError("days were calculated again while they were simulated: simulate again")
-    items = _items(by, old, new)
+    items = changed_sums(by, old, new)
     moved = half_of_changes(each.delta for each in items)
     nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in sides.sums(everything, "identity_id")]
     types = sums_by(sides.before, CHARGEBACKS, everything, (_TYPE,))
@@ -206,7 +206,7 @@ def simulation_answer(
         never_applied=_never_applied(trial, found),
         billed=billed,
         moved=moved,
-        moved_share=_percent(moved, billed) or _ZERO,
+        moved_share=percent_of(moved, billed) or _ZERO,
         by_cause=_by_cause(within, policies, found),
         unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
         policies=policies,
@@ -233,7 +233,10 @@ def _never_applied(trial: Trial, found: Simulated) -> list[str]:
     return [name for name in trial.names if aliases.get(name, name) not in applied]
 
 
-def _items(by: Sequence[str], old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]) -> list[SimulatedSum]:
+def changed_sums(
+    by: Sequence[str], old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]
+) -> list[SimulatedSum]:
+    """Return the groups whose sums differ, the largest change first."""
     found = []
     for key in old.keys() | new.keys():
         before, after = old.get(key, _ZERO), new.get(key, _ZERO)
@@ -245,13 +248,13 @@ def _items(by: Sequence[str], old: Mapping[KeyValues, Decimal], new: Mapping[Key
                     before=before,
                     after=after,
                     delta=delta,
-                    percent=_percent(delta, before),
+                    percent=percent_of(delta, before),
                 )
             )
     return sorted(found, key=lambda each: (-each.delta.copy_abs(), [value or "" for value in each.dimensions.values()]))
 
 
-def _percent(part: Decimal, whole: Decimal) -> Decimal | None:
+def percent_of(part: Decimal, whole: Decimal) -> Decimal | None:
     """Return a part in percent of the absolute value of a whole; None where that is zero."""
     if not whole:
         return None

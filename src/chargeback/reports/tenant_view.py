@@ -11,6 +11,7 @@ from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.config import Tenant
 from chargeback.config.closing import ClosingProfile
 from chargeback.config.journal import JournalProfile
+from chargeback.config.shadows import Shadow
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
 from chargeback.model.currency import Rates
@@ -74,8 +75,8 @@ class TenantView:
     ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
     are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
     ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
-    are closed, and ``issuer`` who issues its statements; ``currencies`` are the rates by which amounts can be shown in
-    others than ``currency``."""
+    are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated beside its policies; ``currencies``
+    are the rates by which amounts can be shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -95,6 +96,7 @@ class TenantView:
     journal: JournalProfile = field(default_factory=JournalProfile)
     closing: ClosingProfile = field(default_factory=ClosingProfile)
     issuer: str | None = None
+    shadows: tuple[Shadow, ...] = ()
 
     @classmethod
     def of(
@@ -129,6 +131,7 @@ class TenantView:
             journal=tenant.journal,
             closing=tenant.closing,
             issuer=settings.statements.issuer,
+            shadows=tenant.shadows,
         )
 
     def ruled(self, revision: int) -> Self:

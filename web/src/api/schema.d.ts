@@ -643,6 +643,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/shadows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Shadows
+         * @description List the tenant's shadows with what each would move. Within a scope, those that are visible to everybody, whose
+         *     sums are those of the whole bill.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_shadows_api_v1_tenants__tenant_name__shadows_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/shadows/{shadow_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show One Shadow
+         * @description Return what a shadow would have charged instead: by day, and the identities whose cost changes most. Lists and
+         *     aggregates of chargebacks show its rows with `scenario`.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_one_shadow_api_v1_tenants__tenant_name__shadows__shadow_name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/usage": {
         parameters: {
             query?: never;
@@ -4457,7 +4503,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ended";
             /**
              * Subject
              * @description What it has happened to.
@@ -6692,6 +6738,35 @@ export interface components {
              */
             pages: number;
         };
+        /** PageOf[ShadowItem] */
+        PageOf_ShadowItem_: {
+            /** Items */
+            items: components["schemas"]["ShadowItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
         /** PageOf[SimulationItem] */
         PageOf_SimulationItem_: {
             /** Items */
@@ -7899,6 +7974,181 @@ export interface components {
              * @example 1234.56
              */
             amount: number;
+        };
+        /**
+         * ShadowAnswer
+         * @description A shadow with its days.
+         */
+        ShadowAnswer: {
+            /**
+             * Name
+             * @example next
+             */
+            name: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             * @description Inclusive.
+             */
+            end_date: string;
+            /**
+             * Visible
+             * @description Whether those see it, too, who see a part of the bill.
+             */
+            visible: boolean;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "coming" | "running" | "ended";
+            /**
+             * Days
+             * @description How many days are calculated.
+             */
+            days: number;
+            /**
+             * Missing
+             * @description How many calculated days of the range are not, or not again since they changed.
+             */
+            missing: number;
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Moved
+             * @description What would be charged to others: the sum of all days.
+             * @example 1234.56
+             */
+            moved: string;
+            /**
+             * Moved Share
+             * @description The same in percent of what is billed, to two places.
+             * @example 1234.56
+             */
+            moved_share: string;
+            /**
+             * Ready
+             * @description Whether 30 days are calculated, and none is missing.
+             */
+            ready: boolean;
+            /**
+             * Verdict
+             * @example ready: 30 complete days, moved 3.10 % ± 0.40
+             */
+            verdict: string;
+            /** Currency */
+            currency: string;
+            /** By Day */
+            by_day: components["schemas"]["ShadowDayItem"][];
+            /**
+             * Largest
+             * @description The identities whose cost of all days would change most.
+             */
+            largest: components["schemas"]["SimulatedSum"][];
+        };
+        /**
+         * ShadowDayItem
+         * @description One day of a shadow.
+         */
+        ShadowDayItem: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Moved
+             * @description What would be charged to others.
+             * @example 1234.56
+             */
+            moved: string;
+            /**
+             * Moved Share
+             * @description The same in percent of what is billed, to two places.
+             * @example 1234.56
+             */
+            moved_share: string;
+        };
+        /**
+         * ShadowItem
+         * @description A shadow, and how far it is.
+         */
+        ShadowItem: {
+            /**
+             * Name
+             * @example next
+             */
+            name: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             * @description Inclusive.
+             */
+            end_date: string;
+            /**
+             * Visible
+             * @description Whether those see it, too, who see a part of the bill.
+             */
+            visible: boolean;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "coming" | "running" | "ended";
+            /**
+             * Days
+             * @description How many days are calculated.
+             */
+            days: number;
+            /**
+             * Missing
+             * @description How many calculated days of the range are not, or not again since they changed.
+             */
+            missing: number;
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Moved
+             * @description What would be charged to others: the sum of all days.
+             * @example 1234.56
+             */
+            moved: string;
+            /**
+             * Moved Share
+             * @description The same in percent of what is billed, to two places.
+             * @example 1234.56
+             */
+            moved_share: string;
+            /**
+             * Ready
+             * @description Whether 30 days are calculated, and none is missing.
+             */
+            ready: boolean;
+            /**
+             * Verdict
+             * @example ready: 30 complete days, moved 3.10 % ± 0.40
+             */
+            verdict: string;
         };
         /**
          * ShadowedRule
@@ -12627,6 +12877,8 @@ export interface operations {
                 compare?: string;
                 /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
                 basis?: "accrual" | "posted";
+                /** @description The name of a shadow: what its policies would have charged, of the days that it has, instead of what is charged. */
+                scenario?: string;
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
                 /** @description Only costs charged to this identity. */
@@ -14943,6 +15195,240 @@ export interface operations {
             };
         };
     };
+    show_shadows_api_v1_tenants__tenant_name__shadows_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_ShadowItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_one_shadow_api_v1_tenants__tenant_name__shadows__shadow_name__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description How many identities `largest` has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Its name in the configuration. */
+                shadow_name: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShadowAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or shadow. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_usage_api_v1_tenants__tenant_name__usage_get: {
         parameters: {
             query?: {
@@ -15289,6 +15775,8 @@ export interface operations {
                 time_bucket?: "hour" | "day" | "week" | "month" | "all";
                 /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
                 basis?: "accrual" | "posted";
+                /** @description The name of a shadow: what its policies would have charged, of the days that it has, instead of what is charged. */
+                scenario?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -15733,6 +16221,8 @@ export interface operations {
                 period?: string;
                 /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
                 basis?: "accrual" | "posted";
+                /** @description The name of a shadow: what its policies would have charged, of the days that it has, instead of what is charged. */
+                scenario?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
                 /** @description Only this product type. */
@@ -24558,7 +25048,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ended";
             };
             header?: never;
             path: {

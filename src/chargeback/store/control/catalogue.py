@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, false, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, false, insert, or_, select, update
 
 from chargeback.model.days import DayRange
 from chargeback.store.control.schema import files, tenant
@@ -164,6 +164,13 @@ def end_table(connection: Connection, table: str, at: datetime) -> None:
     touch(connection)
 
 
+def end_days_of(connection: Connection, table: str, days: Collection[date]) -> None:
+    """End what is present of some days of a table that has no past: nothing of them is kept."""
+    chosen = (files.c.table_name == table) & files.c.tracking_date.in_(list(days))
+    connection.execute(delete(files).where(chosen))
+    touch(connection)
+
+
 def end_days(
     connection: Connection, tables: Collection[str], before: date, at: datetime, pins: Sequence[Pin] = ()
 ) -> None:
@@ -210,6 +217,11 @@ def move(connection: Connection, moved: Mapping[int, str]) -> None:
 def present_files(connection: Connection) -> list[NamedFile]:
     """Return the present files of all tables, by table, day and path."""
     return _named(connection, _PRESENT)
+
+
+def files_of_table(connection: Connection, table: str) -> list[NamedFile]:
+    """Return the present files of one table, by day and path."""
+    return _named(connection, _PRESENT.where(files.c.table_name == table))
 
 
 def files_as_of(connection: Connection, at: datetime) -> list[NamedFile]:

@@ -530,3 +530,15 @@ applied_policies = Table(
     Column("applied_by", String(255), nullable=False),
     Column("applied_at", Instant, nullable=False),
 )
+
+#: The days of shadows; amounts as texts.
+shadow_days = Table(
+    "shadow_days",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("tracking_date", Date, primary_key=True),
+    Column("revision", Integer, nullable=False),
+    Column("policies_hash", String(64), nullable=False),
+    Column("billed", Text, nullable=False),
+    Column("moved", Text, nullable=False),
+)

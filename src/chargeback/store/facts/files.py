@@ -91,9 +91,11 @@ def write_file(
     day: date | None,
     schema_version: int = 0,
     owner: StorageOwner | None = None,
+    *,
+    into: str | None = None,
 ) -> NewFile:
     """Write one Parquet file of all rows, which no reader sees before the catalogue names it. A failed one leaves
-    nothing.
+    nothing. It lies in the folder of its table, or ``into`` another one.
 
     Raises:
         OSError: it could not be written.
@@ -104,7 +106,8 @@ def write_file(
         parquet.write_table(stored, row_group_size=_MAX_ROW_GROUP)
         parquet.add_key_value_metadata(Footer(owner, table, day, schema_version).metadata)
     content: bytes = sink.getvalue().to_pybytes()
-    folder = table if day is None else f"{table}/date={day.isoformat()}"
+    root = into or table
+    folder = root if day is None else f"{root}/date={day.isoformat()}"
     path = place.write(folder, f"part-00000-{uuid.uuid4()}", ".zstd.parquet", content)
     return NewFile(path, rows.num_rows, len(content), schema_version)
 

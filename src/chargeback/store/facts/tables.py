@@ -283,7 +283,7 @@ class FactTables:
 def published_path(file: NamedFile) -> str:
     """Return where other engines find a file: a present one where it lies, an earlier one in the folder of the
     history."""
-    if file.until is None or file.day is None:
+    if file.until is None or file.day is None or file.table not in HISTORY_TABLES:
         return file.path
     return f"{HISTORY_TABLES[file.table]}/date={file.day.isoformat()}/{file.name}"
 
@@ -295,20 +295,22 @@ def discard(place: Place, content: NewContent) -> None:
             place.delete(content.file.path)
 
 
-def prepare_day(place: Place, name: str, day: date, rows: pa.Table, owner: StorageOwner | None = None) -> NewContent:
+def prepare_day(
+    place: Place, name: str, day: date, rows: pa.Table, owner: StorageOwner | None = None, *, into: str | None = None
+) -> NewContent:
     """Write the file of a day's new content of a table of ``owner``, which no reader sees before the catalogue names
-    it.
+    it; ``into`` another table, if these rows are not those of the table itself.
 
     Raises:
         StorageError: a row lies outside the day, or the file cannot be written.
     """
     if rows.num_rows == 0:
-        return NewContent(name, day, None)
+        return NewContent(into or name, day, None)
     if pc.min(rows["date"]).as_py() != day or pc.max(rows["date"]).as_py() != day:
         raise StorageError(f"the table {name} cannot be used: rows of other days were given for {day}")
     with translate_file_errors(name):
-        file = write_file(place, name, conform(rows, SCHEMAS[name]), day, schema_version(name), owner)
-        return NewContent(name, day, file)
+        file = write_file(place, name, conform(rows, SCHEMAS[name]), day, schema_version(name), owner, into=into)
+        return NewContent(into or name, day, file)
 
 
 def _revision(connection: Connection) -> int:

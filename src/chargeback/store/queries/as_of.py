@@ -88,7 +88,7 @@ def days_as_of(connection: Connection, facts: FactTables, as_of: datetime) -> Pa
     in_force = {name: revisions_in_force(connection, name, as_of) for name in REVISED}
     gone: dict[str, list[ForgottenDay]] = {}
     for each in named:
-        if each.gone_at is not None and each.day is not None:
+        if each.gone_at is not None and each.day is not None and each.table in REVISED_BY:
             revision = in_force[REVISED_BY[each.table].name].get(each.day)
             known = ForgottenDay(each.day, 0, each.rows, None) if revision is None else forgotten(revision)
             gone.setdefault(each.table, []).append(known)

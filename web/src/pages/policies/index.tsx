@@ -15,6 +15,7 @@ import { Toolbar } from "../../ui/toolbar";
 import { Versions } from "./apply";
 import { ownOf, versionOf, withPolicy } from "./draft";
 import { Portions } from "./portions";
+import { Shadows } from "./shadows";
 import { Tried } from "./tried";
 
 const PRODUCT = "product_type";
@@ -65,6 +66,7 @@ function InForce({ tenant, policies, costs }: Props) {
       <>
         <Listed policies={policies} costs={costs} />
         <Versions tenant={tenant} />
+        <Shadows tenant={tenant} />
       </>
     );
   const edit = (policy: Policy) => setDraft(withPolicy(draft, policy));
@@ -72,6 +74,7 @@ function InForce({ tenant, policies, costs }: Props) {
     <>
       <Listed policies={policies} costs={costs} edit={edit} />
       <Versions tenant={tenant} />
+      <Shadows tenant={tenant} />
       <Trial tenant={tenant} start={costs.start_date} end={costs.end_date} draft={draft} setDraft={setDraft} />
     </>
   );

@@ -1,0 +1,53 @@
+"""Shadows: policies that are calculated beside those in force, and count for nothing."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+from pydantic import Field
+
+from chargeback.access.rights import Right
+from chargeback.api.parameters import CommonParameters
+from chargeback.api.routing import Routes
+from chargeback.api.tenant_requests import Facts
+from chargeback.reports.answers import PageOf
+from chargeback.reports.shadows import ShadowAnswer, ShadowItem, list_shadows, show_shadow
+
+router = Routes(prefix="/tenants/{tenant_name}/shadows", tags=["Policies"])
+
+
+class ShadowQuery(CommonParameters):
+    """Parameters of one shadow."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=20, description="How many identities `largest` has at most."
+    )
+
+
+@router.get("", needs=Right.READ)
+def show_shadows(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[ShadowItem]:
+    """List the tenant's shadows with what each would move. Within a scope, those that are visible to everybody, whose
+    sums are those of the whole bill."""
+    with request.reading() as connection:
+        found = list_shadows(connection, request.shadows(), request.now.date())
+    return PageOf[ShadowItem].cut(found, params.paging)
+
+
+@router.get("/{shadow_name}", needs=Right.READ, problems={404: "There is no such tenant or shadow."})
+def show_one_shadow(
+    request: Facts,
+    shadow_name: Annotated[str, Path(description="Its name in the configuration.", examples=["next"])],
+    params: Annotated[ShadowQuery, Query()],
+) -> ShadowAnswer:
+    """Return what a shadow would have charged instead: by day, and the identities whose cost changes most. Lists and
+    aggregates of chargebacks show its rows with `scenario`."""
+    shadow, tenant = request.shadow(shadow_name), request.tenant
+    with request.reading() as connection:
+        return show_shadow(
+            request.reader,
+            connection,
+            request.whole_store.facts,
+            shadow,
+            tenant.currency,
+            request.now.date(),
+            params.limit,
+        )

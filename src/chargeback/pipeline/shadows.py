@@ -1,0 +1,186 @@
+"""Shadows in a run: days that are calculated by policies that count for nothing, from the evidence of the real ones.
+
+Nothing is gathered for them. A day is calculated again when the real one, or the policies, have changed; a shadow that
+has left the configuration goes with its rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
+
+from chargeback.allocation.columns import total_of
+from chargeback.allocation.day import CalculatedDay, DayCalculator
+from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.config.shadows import Shadow
+from chargeback.errors import (
+    ChargebackError,
+    ConfigurationError,
+    DamagedFacts,
+    HistoryGone,
+    LeaseLost,
+    StorageError,
+    in_one_line,
+)
+from chargeback.model.inventory import Inventory
+from chargeback.model.money import difference, half_of_changes
+from chargeback.pipeline.day_task import sums_by
+from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_messages import Stage
+from chargeback.recompute.rules import AllocationRules
+from chargeback.recompute.simulate import evidence_of
+from chargeback.recompute.stored_day import LineNotFound, StoredDay
+from chargeback.store.control.catalogue import replace_days
+from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.events import SHADOW_ENDED, Event, add_events
+from chargeback.store.control.inventory import read_inventory
+from chargeback.store.control.shadows import (
+    ShadowDay,
+    read_shadow_days,
+    remove_shadow_days,
+    save_shadow_day,
+    shadow_names,
+    table_of,
+)
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, prepare_day
+from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
+
+log = logging.getLogger(__name__)
+
+
+def calculate_shadows(run: RunContext) -> None:
+    """Calculate the days of the tenant's shadows that are due. What cannot be is recorded, and tried again by the next
+    run.
+
+    Raises:
+        LeaseLost: another process has taken over.
+        Stopped: the run was asked to stop.
+    """
+    try:
+        shadows = {each.name: each for each in run.tenant.shadows}
+        with run.store.control.read() as connection:
+            gone = set(shadow_names(connection)) - shadows.keys()
+        for name in sorted(gone):
+            _remove(run, name)
+        if shadows:
+            rules = AllocationRules.of(run.tenant)
+            for each in shadows.values():
+                _Shadowing(run, rules, each).calculate()
+    except ConfigurationError as error:
+        run.record_error(f"shadows: {in_one_line(error)}")
+    except LeaseLost:
+        raise
+    except StorageError as error:
+        run.record_error(f"shadows are incomplete and tried again in the next run: {error}")
+
+
+def _remove(run: RunContext, name: str) -> None:
+    """Remove all days of a shadow."""
+    with run.store.control.read() as connection:
+        days = [each.tracking_date for each in read_shadow_days(connection, name)]
+    with run.store.facts.commit(run.lease, run.now) as (connection, _):
+        remove_shadow_days(connection, name, days)
+
+
+class _Shadowing:
+    """Calculates the days of one shadow."""
+
+    def __init__(self, run: RunContext, rules: AllocationRules, shadow: Shadow) -> None:
+        self._run = run
+        self._rules = rules
+        self._shadow = shadow
+        self._catalogue: PolicyCatalogue = run.tenant.catalogue_of(shadow.policies)
+
+    def calculate(self) -> None:
+        """Calculate the days that are due, oldest first, and remove those that the tenant does not have any more."""
+        run, shadow = self._run, self._shadow
+        with run.store.control.read() as connection:
+            states = [each for each in read_days(connection, shadow.days) if each.chargebacks.is_current]
+            known = {each.tracking_date: each for each in read_shadow_days(connection, shadow.name)}
+        there = {each.tracking_date for each in states}
+        if left := [day for day in known if day not in there and day not in shadow.days]:
+            with run.store.facts.commit(run.lease, run.now) as (connection, _):
+                remove_shadow_days(connection, shadow.name, left)
+        due = [each for each in states if self._is_due(each, known.get(each.tracking_date))]
+        if due:
+            self._calculate(due)
+        if known and run.today >= shadow.days.end and not due:
+            self._tell_end()
+
+    def _is_due(self, state: DayState, known: ShadowDay | None) -> bool:
+        is_same = known is not None and (known.revision, known.policies_hash) == (
+            state.chargebacks.revision,
+            self._catalogue.hash,
+        )
+        return not is_same
+
+    def _calculate(self, due: list[DayState]) -> None:
+        run = self._run
+        run.enter(Stage.CALCULATING, due[0].tracking_date, total=len(due))
+        inventory = Inventory()
+        if self._rules.resolve is not None:
+            with run.store.control.read() as connection:
+                inventory = read_inventory(connection)
+        with closing(DayCalculator(self._catalogue)) as calculator:
+            for number, state in enumerate(due):
+                run.check()
+                run.enter(Stage.CALCULATING, state.tracking_date, number, len(due))
+                try:
+                    self._calculate_day(calculator, state, inventory)
+                except LeaseLost:
+                    raise
+                except (LineNotFound, HistoryGone, ChargebackError) as error:
+                    self._leave_out(state.tracking_date, str(error))
+
+    def _calculate_day(self, calculator: DayCalculator, state: DayState, inventory: Inventory) -> None:
+        run, day = self._run, state.tracking_date
+        stored = StoredDay(run.store, REVISED_CHARGEBACKS, day, None)
+        evidence = evidence_of(stored, day, self._rules, inventory)
+        if isinstance(evidence, str):
+            self._leave_out(day, evidence)
+            return
+        calculated = calculator.calculate(evidence)
+        found = ShadowDay(
+            day,
+            state.chargebacks.revision,
+            self._catalogue.hash,
+            total_of(evidence.billing["total_cost"]),
+            _moved(stored, calculated),
+        )
+        content = prepare_day(
+            run.store.facts.place,
+            CHARGEBACKS_TABLE,
+            day,
+            calculated.rows,
+            run.store.owner,
+            into=table_of(self._shadow.name),
+        )
+        with run.store.facts.commit(run.lease, run.now) as (connection, at):
+            replace_days(connection, [content], at)
+            save_shadow_day(connection, self._shadow.name, found)
+
+    def _leave_out(self, day: date, why: str) -> None:
+        log.warning("tenant %s: shadow %s: %s: %s", self._run.tenant.name, self._shadow.name, day, why)
+
+    def _tell_end(self) -> None:
+        """Tell once that no more days are calculated."""
+        shadow, run = self._shadow, self._run
+        last = shadow.days.end.isoformat()
+        event = Event(SHADOW_ENDED, f"shadow/{shadow.name}", {"end": last}, f"{SHADOW_ENDED} {shadow.name} {last}")
+        with run.lease.write() as connection:
+            add_events(connection, [event], run.now())
+
+
+def _moved(stored: StoredDay, calculated: CalculatedDay) -> Decimal:
+    """Return half of what changes for each identity."""
+    try:
+        before = sums_by(stored.rows, REVISED_CHARGEBACKS.payer)
+    except DamagedFacts:
+        raise StorageError("its real rows cannot be read") from None
+    after = sums_by(calculated.rows, REVISED_CHARGEBACKS.payer)
+    zero = Decimal(0)
+    return half_of_changes(
+        difference(after.get(key, zero), before.get(key, zero)) for key in before.keys() | after.keys()
+    )

@@ -1,0 +1,149 @@
+"""Policies that are calculated beside those in force, and count for nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chargeback.config.shadows import ShadowSettings
+from chargeback.errors import ConfigurationError
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.recompute.verify import verify_files
+from chargeback.reports.shadows import files_of, list_shadows
+from chargeback.store.control.events import read_events
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from tests.recompute.test_simulate import random_bill, random_policies, simulated
+from tests.support.clock import NOW
+from tests.support.sources import DAY, Laboratory, line
+
+FIRST = DAY - 3 * ONE_DAY
+DAYS = DayRange(FIRST, DAY + ONE_DAY)
+WRITE = "KAFKA_NETWORK_WRITE"
+EVENLY = {WRITE: {"portions": [{"share": "1", "try": ["even(active)"]}]}}
+
+
+def shadow(laboratory: Laboratory, policies: object, **more: Any) -> None:
+    """Let policies be calculated beside those of the tenant."""
+    file = Path(laboratory.tenant.folder) / "next.yaml"
+    file.write_text(yaml.safe_dump(policies), encoding="utf-8")
+    settings = ShadowSettings.model_validate({"file": str(file), "start_date": FIRST} | more)
+    laboratory.configure(shadow_policies={"next": settings})
+
+
+def rows_of(laboratory: Laboratory) -> dict[date, bytes]:
+    """The files of the shadow, by day."""
+    with laboratory.store.control.read() as connection:
+        files = files_of(connection, laboratory.store.facts, "next")
+    return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
+
+
+def real_rows(laboratory: Laboratory) -> dict[date, bytes]:
+    """The files of what is charged."""
+    files = laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files
+    return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """Four days, on each of which one identity uses three times as much as another."""
+    with Laboratory(tmp_path / "laboratory", days=4) as opened:
+        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
+        opened.sources.totals = {
+            name: {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1} for name in ("bytes_in", "bytes_out")
+        }
+        yield opened
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(3, 40))])
+def test_its_rows_are_those_of_the_day_after_promotion(tmp_path: Path, seed: int) -> None:
+    """Random policies and bills: the rows are those of a simulation, and those that a run writes once the policies are
+    in force; what is charged is what it would be without the shadow."""
+    chance = random.Random(seed)
+    names = ("one", "other", "plain")
+    with (
+        Laboratory(tmp_path / names[0], days=4) as beside,
+        Laboratory(tmp_path / names[1], days=4) as promoted,
+        Laboratory(tmp_path / names[2], days=4) as plain,
+    ):
+        random_bill(beside, chance)
+        for other in (promoted, plain):
+            vars(other.sources).update(vars(beside.sources))
+        policies = random_policies(chance)
+        shadow(beside, policies)
+        promoted.set_policies(policies)
+        for each in (beside, promoted, plain):
+            each.run()
+        assert rows_of(beside) == real_rows(promoted)
+        assert real_rows(beside) == real_rows(plain)
+        found = simulated(beside, policies, tmp_path / "simulated").days
+        assert rows_of(beside) == {each.day: Path(each.file.path).read_bytes() for each in found if each.file}
+        before = rows_of(beside)
+        assert beside.run().dates_calculated == 0
+        assert rows_of(beside) == before
+
+
+def test_it_follows(laboratory: Laboratory) -> None:
+    """A day that is calculated again is so in the shadow; other policies calculate all days again; out of the
+    configuration it goes."""
+    shadow(laboratory, EVENLY)
+    laboratory.run()
+    before = rows_of(laboratory)
+    laboratory.sources.lines[DAY] = [line("120", day=DAY)]
+    laboratory.run()
+    changed = rows_of(laboratory)
+    assert {day for day in DAYS if changed[day] != before[day]} == {DAY}
+    shadow(laboratory, {})
+    laboratory.run()
+    assert rows_of(laboratory) == real_rows(laboratory), "the same policies have the same bytes"
+    assert not list(verify_files(laboratory.store, NOW))
+    laboratory.configure(shadow_policies={})
+    laboratory.run()
+    assert rows_of(laboratory) == {}
+    assert not list(verify_files(laboratory.store, NOW))
+
+
+def test_how_far_it_is(laboratory: Laboratory) -> None:
+    """Days, what they move, and a verdict; after its end it says so, once."""
+    shadow(laboratory, EVENLY, end_date=DAY - ONE_DAY)
+
+    def listed(today: date = DAY) -> Any:
+        with laboratory.store.control.read() as connection:
+            (found,) = list_shadows(connection, laboratory.tenant.shadows, today)
+        return found.model_dump(mode="json")
+
+    assert listed()["verdict"] == "not ready: 0 complete days, moved 0.00 %"
+    laboratory.run()
+    found = listed()
+    assert (found["days"], found["missing"], found["moved"], found["moved_share"]) == (3, 0, "75.00", "25.00")
+    assert found["verdict"] == "not ready: 3 complete days, moved 25.00 % ± 0.00"
+    assert [listed(day)["state"] for day in (FIRST - ONE_DAY, FIRST, DAY)] == ["coming", "running", "ended"]
+    laboratory.run()
+    laboratory.run()
+    with laboratory.store.control.read() as connection:
+        told = read_events(connection, after=0, kind="shadow.ended", limit=9)
+    assert [each["subject"] for each in told] == ["shadow/next"]
+
+
+@pytest.mark.parametrize("text", ["{", "7", "A: {portions: []}"])
+def test_a_file_that_has_no_policies(laboratory: Laboratory, text: str) -> None:
+    """It is told, and what is charged is calculated all the same."""
+    shadow(laboratory, {})
+    (Path(laboratory.tenant.folder) / "next.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError):
+        _ = laboratory.tenant.shadows
+    done = laboratory.run()
+    assert done.dates_calculated == len(DAYS)
+    assert any(error.startswith("shadows: ") for error in done.errors)
+
+
+def test_one_that_began_long_ago(laboratory: Laboratory) -> None:
+    """It has the days that there are."""
+    shadow(laboratory, EVENLY, start_date=DAY - timedelta(days=400), end_date=DAY)
+    laboratory.run()
+    assert sorted(rows_of(laboratory)) == list(DAYS)
