@@ -15,7 +15,7 @@ def empty_answer(present: PolicyCatalogue, candidate: PolicyCatalogue) -> Simula
     """What policies make of a day without lines, with the digest of all that."""
     nothing = {"before": _NOTHING, "after": _NOTHING}
     base = SimulationBase(days=[], policies=present.hash, candidate=candidate.hash, software=__version__)
-    lists = ("left_out", "never_measured", "never_applied", "policies", "items", "corrections")
+    lists = ("left_out", "never_measured", "never_applied", "policies", "items", "examples", "corrections")
     answer = SimulationAnswer.model_validate(
         {
             **{"start_date": date(2026, 1, 1), "end_date": date(2026, 1, 1), "currency": "USD"},

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from chargeback.allocation.day import Evidence
 from chargeback.allocation.explain import ExplainedPortion, explain_line
+from chargeback.allocation.policies import UNKNOWN, PolicyCatalogue
 from chargeback.errors import PluginError
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.recompute.rules import AllocationRules, AppliedPolicies, AppliedPolicy
+from chargeback.recompute.rules import CONFIGURED, AllocationRules, AppliedPolicies, AppliedPolicy
 from chargeback.recompute.stored_day import (
     Explained,
     LineNotFound,
@@ -72,8 +73,27 @@ class Explanation(Explained):
     unknown: str | None = None
 
 
-def explain(store: TenantStore, rules: AllocationRules, key: ExplainKey) -> Explanation:
-    """Return the explanation of what an identity is charged for a line.
+@dataclass(frozen=True)
+class TriedDay:
+    """A day by other policies, those of the ``catalogue`` of that day, with the ``rows`` that they make of it."""
+
+    catalogue: PolicyCatalogue
+    rows: pa.Table
+
+    def find(self, product_type: str) -> AppliedPolicy:
+        """Return the policy by which the lines of a type are split."""
+        matched = self.catalogue.match(product_type)
+        policy = UNKNOWN if matched is None else self.catalogue.policies[matched]
+        return AppliedPolicy(product_type, policy, CONFIGURED, matched)
+
+    def is_unknown(self, product_type: str) -> bool:
+        """Return whether a type has no policy."""
+        return self.catalogue.match(product_type) is None
+
+
+def explain(store: TenantStore, rules: AllocationRules, key: ExplainKey, tried: TriedDay | None = None) -> Explanation:
+    """Return the explanation of what an identity is charged for a line, or would be charged on a day that was
+    ``tried``.
 
     Raises:
         LineNotFound: the day, the line or the portion does not exist.
@@ -82,24 +102,27 @@ def explain(store: TenantStore, rules: AllocationRules, key: ExplainKey) -> Expl
         AllocationError: the amounts of the day do not fit 38 digits.
         StorageError: the tenant's storage cannot be read.
     """
-    return _Explainer(store, rules, key).explain()
+    return _Explainer(store, rules, key, tried).explain()
 
 
 class _Explainer:
     """Explains one amount."""
 
-    def __init__(self, store: TenantStore, rules: AllocationRules, key: ExplainKey) -> None:
+    def __init__(self, store: TenantStore, rules: AllocationRules, key: ExplainKey, tried: TriedDay | None) -> None:
         self._store = store
         self._rules = rules
         self._key = key
         self._day = StoredDay(store, REVISED_CHARGEBACKS, key.day, key.as_of)
+        self._is_tried = tried is not None
+        self._rows = self._day.rows if tried is None else tried.rows
         with store.control.read() as connection:
-            self._policies = AppliedPolicies(rules.on(key.day), used_policies(connection), self._day.rows)
+            used = used_policies(connection)
+        self._policies: AppliedPolicies | TriedDay = tried or AppliedPolicies(rules.on(key.day), used, self._rows)
 
     def explain(self) -> Explanation:
         """Return the explanation."""
         key = self._chosen_portion()
-        of_line = where(self._day.rows, line_id=key.line_id)
+        of_line = where(self._rows, line_id=key.line_id)
         (billing, usage, members), missing = self._day.evidence()
         line = None if billing is None else first(billing, line_id=key.line_id)
         if line is None and of_line.num_rows == 0:
@@ -120,7 +143,7 @@ class _Explainer:
         if portion is None and missing is None:
             missing = "a policy that was in force is not recorded; it is once the day is calculated again"
         row = _row(of_line, key)
-        if row is None and not _occurs(key.identity_id, self._day.rows, usage, members):
+        if row is None and not _occurs(key.identity_id, self._rows, usage, members):
             unknown = self._unknown()
         if portion is not None and unknown is not None:
             portion = replace(portion, why_nothing=unknown)
@@ -136,7 +159,7 @@ class _Explainer:
             missing=missing,
             siblings=Siblings.of(of_line, line),
             revision=self._day.revision.revision if self._day.revision else None,
-            revisions=self._day.amounts(key.line_id, line, lambda rows: _row(rows, shown)),
+            revisions=[] if self._is_tried else self._day.amounts(key.line_id, line, lambda rows: _row(rows, shown)),
             is_same=None if portion is None else _is_same(row, portion, key.identity_id),
         )
 
@@ -163,7 +186,7 @@ class _Explainer:
         """Return the key with the portion of which the identity has its only row."""
         if self._key.portion is not None:
             return self._key
-        mine = where(self._day.rows, line_id=self._key.line_id, identity_id=self._key.identity_id)
+        mine = where(self._rows, line_id=self._key.line_id, identity_id=self._key.identity_id)
         numbers = sorted(mine["portion"].to_pylist())
         if len(numbers) > 1:
             raise PortionNeeded(f"is needed: the identity has rows of the portions {', '.join(map(str, numbers))}")

@@ -14,6 +14,7 @@ from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final, Literal
 
+import pyarrow as pa
 from pydantic import Field
 
 from chargeback import __version__
@@ -23,21 +24,29 @@ from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, half_of_changes, total
+from chargeback.recompute.explain import ExplainKey, TriedDay, explain
 from chargeback.recompute.simulate import Simulated, Trial
+from chargeback.recompute.stored_day import where
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.closing.reach import MovedAmount, moved_in_month
+from chargeback.reports.explain.charges import ExplainAnswer, explained_charge, names_of_explanation
 from chargeback.reports.names import display_names
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import Books
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.facts.files import DayFile, read_file
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues, sums_by
 
 Cause = Literal["portion", "method", "measure"]
 _TYPE: Final = "product_type"
+_IDENTITY: Final = "identity_id"
+#: So many of those who share a line are listed in an example.
+_LISTED: Final = Page(0, 5)
 _ZERO: Final = Decimal(0)
 _HUNDREDTH: Final = Decimal("0.01")
 # A change of the largest amount against the smallest one has more digits than Python's usual context.
@@ -105,6 +114,16 @@ class MovedByCause(ResponseModel):
     )
 
 
+class SimulationExample(ResponseModel):
+    """One line of one day as it is explained now, and as it would be: that which changes most for somebody."""
+
+    identity_id: str
+    date: date
+    line_id: str
+    before: ExplainAnswer
+    after: ExplainAnswer
+
+
 class SimulationBase(ResponseModel):
     """What a simulation was made of."""
 
@@ -137,14 +156,17 @@ class SimulationAnswer(ResponseModel):
         description="The display names of the ids in `items`, by column and id; without those that have none."
     )
     items: list[SimulatedSum] = Field(description="All groups whose cost changes, the largest change first.")
+    examples: list[SimulationExample] = Field(
+        description="For the identity whose cost rises most and the one whose cost falls most: a line, explained twice."
+    )
     corrections: list[MovedAmount] = Field(
         description="What would be posted as corrections of closed months, if the days were calculated again so."
     )
 
     @property
     def content_digest(self) -> str:
-        """What ``digest`` is: that of everything else but display names."""
-        content = self.model_copy(update={"digest": "", "names": {}})
+        """What ``digest`` is: that of everything else but display names, which examples have as well."""
+        content = self.model_copy(update={"digest": "", "names": {}, "examples": []})
         return hashlib.sha256(content.model_dump_json().encode()).hexdigest()
 
 
@@ -182,7 +204,8 @@ def simulation_answer(
         raise StorageError("days were calculated again while they were simulated: simulate again")
     items = changed_sums(by, old, new)
     moved = half_of_changes(each.delta for each in items)
-    nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in sides.sums(everything, "identity_id")]
+    of_identities = sides.sums(everything, _IDENTITY)
+    nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in of_identities]
     types = sums_by(sides.before, CHARGEBACKS, everything, (_TYPE,))
     within = _moved_within(*sides.sums(everything, _TYPE, *(each for each in by if each != _TYPE)))
     policies = _changed(found, types, within)
@@ -212,6 +235,7 @@ def simulation_answer(
         policies=policies,
         names={},
         items=items,
+        examples=_examples(tenant, trial, found, stored, changed_sums((_IDENTITY,), *of_identities)),
         corrections=[
             moved
             for period in books.unsealed(trial.days.start, trial.days.end - ONE_DAY)
@@ -222,6 +246,67 @@ def simulation_answer(
     with tenant.store.control.read() as connection:
         names = display_names(connection, by, [each.dimensions for each in items])
     return answer.model_copy(update={"digest": answer.content_digest, "names": names})
+
+
+def _examples(
+    tenant: TenantView, trial: Trial, found: Simulated, stored: Sequence[DayFile], changed: Sequence[SimulatedSum]
+) -> list[SimulationExample]:
+    """Explain one line to whom pays most more, and one to whom pays most less, now and then."""
+    more = next((each for each in changed if each.delta > 0), None)
+    less = next((each for each in changed if each.delta < 0), None)
+    identities = [each.dimensions[_IDENTITY] or "" for each in (more, less) if each is not None]
+    examples = [_example(tenant, trial, found, stored, each) for each in identities]
+    return [each for each in examples if each is not None]
+
+
+def _example(
+    tenant: TenantView, trial: Trial, found: Simulated, stored: Sequence[DayFile], identity: str
+) -> SimulationExample | None:
+    """Explain the line that changes most for an identity, on the last day that changes anything."""
+    for day in reversed(found.days):
+        before = _rows_of([each for each in stored if each.day == day.day])
+        after = _rows_of([] if day.file is None else [day.file])
+        mine, then = (where(rows, identity_id=identity) for rows in (before, after))
+        old, new = _by_line(mine), _by_line(then)
+        lines = [line for line in old.keys() | new.keys() if old.get(line, _ZERO) != new.get(line, _ZERO)]
+        if not lines:
+            continue
+        line = max(lines, key=lambda each: (abs(new.get(each, _ZERO) - old.get(each, _ZERO)), each))
+        tried = TriedDay(trial.candidate.on(day.day), after)
+        keys = [ExplainKey(day.day, line, identity, _portion(rows, line), trial.as_of) for rows in (mine, then)]
+        explained = [_explained(tenant, keys[0], None), _explained(tenant, keys[1], tried)]
+        return SimulationExample(
+            identity_id=identity, date=day.day, line_id=line, before=explained[0], after=explained[1]
+        )
+    return None
+
+
+def _rows_of(files: Sequence[DayFile]) -> pa.Table:
+    """Return the rows of the files of a day."""
+    if not files:
+        return SCHEMAS[CHARGEBACKS_TABLE].empty_table()
+    return pa.concat_tables([read_file(each) for each in files])
+
+
+def _by_line(rows: pa.Table) -> dict[str, Decimal]:
+    amounts: dict[str, list[Decimal]] = {}
+    for line, amount in zip(rows["line_id"].to_pylist(), rows["amount"].to_pylist(), strict=True):
+        amounts.setdefault(line, []).append(amount)
+    return {line: total(each) for line, each in amounts.items()}
+
+
+def _portion(rows: pa.Table, line: str) -> int | None:
+    """Return the portion of which most of a line is charged; the first one if nothing is."""
+    of_line = where(rows, line_id=line)
+    amounts = list(zip(of_line["amount"].to_pylist(), of_line["portion"].to_pylist(), strict=True))
+    return max(amounts, key=lambda each: (each[0].copy_abs(), -each[1]))[1] if amounts else 1
+
+
+def _explained(tenant: TenantView, key: ExplainKey, tried: TriedDay | None) -> ExplainAnswer:
+    found = explain(tenant.whole_store, tenant.rules, key, tried)
+    with tenant.store.control.read() as connection:
+        names = names_of_explanation(connection, found, _LISTED)
+    return explained_charge(found, names, tenant.currency, _LISTED)
 
 
 def _never_applied(trial: Trial, found: Simulated) -> list[str]:

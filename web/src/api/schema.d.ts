@@ -8326,6 +8326,11 @@ export interface components {
              */
             items: components["schemas"]["SimulatedSum"][];
             /**
+             * Examples
+             * @description For the identity whose cost rises most and the one whose cost falls most: a line, explained twice.
+             */
+            examples: components["schemas"]["SimulationExample"][];
+            /**
              * Corrections
              * @description What would be posted as corrections of closed months, if the days were calculated again so.
              */
@@ -8350,6 +8355,23 @@ export interface components {
             candidate: string;
             /** Software */
             software: string;
+        };
+        /**
+         * SimulationExample
+         * @description One line of one day as it is explained now, and as it would be: that which changes most for somebody.
+         */
+        SimulationExample: {
+            /** Identity Id */
+            identity_id: string;
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /** Line Id */
+            line_id: string;
+            before: components["schemas"]["ExplainAnswer"];
+            after: components["schemas"]["ExplainAnswer"];
         };
         /**
          * SimulationItem

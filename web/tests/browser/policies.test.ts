@@ -1,7 +1,7 @@
 /** A policy is edited on the page, and the service says who would pay what. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { pictures } from "./picture.ts";
+import { picture, pictures } from "./picture.ts";
 import { ask } from "./service.ts";
 import { close, findings, leave, visit } from "./world.ts";
 
@@ -37,6 +37,11 @@ test("a policy is edited, tried on the days of the page, and those who would pay
   assert.deepEqual(await differing.locator("th").allTextContents(), [product]);
   assert.deepEqual(await findings(page, "all"), []);
   await pictures(page, "policies");
+  await page
+    .getByRole("heading", { name: /^A line of/ })
+    .first()
+    .waitFor();
+  assert.ok((await page.getByRole("heading", { name: /^Then:/ }).count()) > 0);
   const plan = await page.getByRole("link", { name: "Download the plan" }).getAttribute("href");
   assert.match(plan ?? "", /simulations\/[0-9a-f]{64}$/);
   await page
@@ -46,6 +51,7 @@ test("a policy is edited, tried on the days of the page, and those who would pay
   await page.getByLabel("Why").fill("Everybody shares the base");
   await page.getByRole("button", { name: "Put it in force" }).click();
   await page.getByText("In force from").waitFor();
+  await picture(page, "policies-applied.png");
   const versions = page.getByRole("region", { name: "Table of versions" }).locator("tbody tr");
   await versions.filter({ hasText: "Everybody shares the base" }).waitFor();
   assert.deepEqual(await findings(page, "all"), []);

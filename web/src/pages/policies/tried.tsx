@@ -10,6 +10,7 @@ import { Fact } from "../../ui/fact";
 import { Answered, Bone, Empty, Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Apply } from "./apply";
+import { Examples } from "./examples";
 import { Portions } from "./portions";
 
 type Found = NonNullable<Simulation["answer"]>;
@@ -120,6 +121,7 @@ function Moved({ found, file }: { found: Found; file: { href: string; name: stri
       {found.policies.length > 0 && <Differing found={found} />}
       {more.length > 0 && <Groups title="Who would pay more" items={more} found={found} />}
       {less.length > 0 && <Groups title="Who would pay less" items={less} found={found} />}
+      <Examples of={found.examples} currency={currency} />
     </>
   );
 }
