@@ -229,6 +229,8 @@ PARTS = {
     "period": "2026-01",
     "view_id": "1",
     "finding_id": "0123456789abcdef",
+    "simulation_id": "0" * 64,
+    "shadow_name": "next",
 }
 
 

@@ -95,7 +95,7 @@ class Runner:
 
     def check(self, order: SimulationOrder) -> PolicyCatalogue:
         """Take any policies."""
-        return PolicyCatalogue(parse_policies(order.policies, "policies"), {})
+        return PolicyCatalogue(parse_policies(order.policies or {}, "policies"), {})
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
         """Prepare a simulation, and start it."""

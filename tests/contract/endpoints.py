@@ -162,7 +162,9 @@ ENDPOINTS = (
     Endpoint(
         "POST",
         f"{TENANT}/simulations",
-        body=frozenset({"policies", "start_date", "end_date", "as_of", "group_by"}),
+        body=frozenset(
+            {"policies", "isolate", "cost_categories", "tags", "start_date", "end_date", "as_of", "group_by"}
+        ),
         success=202,
         specified=False,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -59,6 +60,47 @@ def test_who_would_pay_what(client: Client) -> None:
 
 
 @pytest.mark.extensive
+def test_other_tags_and_cost_categories(client: Client) -> None:
+    """They move costs between groups, beside what policies move; nothing is lost, and nothing is stored."""
+    charged = client.answer(
+        f"{BASE.removesuffix('/simulations')}/chargebacks/aggregate", **DAYS, group_by="identity_id"
+    )
+    identity = max(charged["buckets"], key=lambda each: Decimal(each["total_amount"]))["dimensions"]["identity_id"]
+    tag = {"entity_type": "identity", "entity_id": identity, "tag_key": "team", "tag_value": "elsewhere"}
+    found = ended(client, tags=[tag], group_by=["tag:team"])["answer"]
+    deltas = {each["dimensions"]["tag:team"]: Decimal(each["delta"]) for each in found["items"]}
+    assert deltas["elsewhere"] > 0 == sum(deltas.values())
+    causes = {name: Decimal(amount) for name, amount in found["by_cause"].items()}
+    assert {name for name, amount in causes.items() if amount} == {"tag"}
+    assert causes["tag"] == Decimal(found["moved"])
+    document = {"default": "rest", "rules": [{"match": {"identity": [identity]}, "assign": "mine"}]}
+    asked = {"cost_categories": {"trial": document}, "group_by": ["category:trial"]}
+    both = ended(client, policies=EVENLY, **asked)["answer"]
+    after = {each["dimensions"]["category:trial"]: Decimal(each["after"]) for each in both["items"]}
+    assert after["mine"] + after["rest"] == Decimal(both["billed"])
+    assert Decimal(both["by_cause"]["category"]) > 0 == Decimal(both["by_cause"]["tag"])
+    assert ended(client, **asked)["answer"]["by_cause"]["portion"] == "0.00"
+    assert client.get(f"{BASE.removesuffix('/simulations')}/cost-categories/trial").status_code == 404
+
+
+@pytest.mark.extensive
+def test_some_of_the_policies_alone(client: Client) -> None:
+    """What is not isolated stays as it is in force; examples explain a line as it is and as it would be."""
+    policies = EVENLY | {"KAFKA_NETWORK_READ": {"portions": [{"share": "1", "try": ["even(period)"]}]}}
+    found = ended(client, policies=policies, isolate=["KAFKA_NUM_CKUS"])["answer"]
+    assert [each["product_type"] for each in found["policies"]] == ["KAFKA_NUM_CKUS"]
+    assert found["items"] == ended(client, policies=EVENLY)["answer"]["items"]
+    for example in found["examples"]:
+        before, after = example["before"], example["after"]
+        assert before["identity_id"] == after["identity_id"] == example["identity_id"]
+        assert before["recomputed"] == after["recomputed"] == "same"
+        amounts = [Decimal(each["row"]["amount"]) if each["row"] else Decimal(0) for each in (before, after)]
+        assert amounts[0] != amounts[1]
+    changes = [Decimal(each["delta"]) for each in found["items"]]
+    assert len(found["examples"]) == (max(changes) > 0) + (min(changes) < 0)
+
+
+@pytest.mark.extensive
 def test_what_has_no_evidence(client: Client) -> None:
     """It fails and says why; there is no file of it."""
     long_ago = {"start_date": "2020-01-01", "end_date": "2020-01-02"}
@@ -81,12 +123,16 @@ def test_what_has_no_evidence(client: Client) -> None:
         ({"policies": {}, "start_date": "2020-01-01"}, ["start_date"]),
         ({"policies": {}, "group_by": ["colour"]}, ["group_by"]),
         ({"policies": {}, "force": True}, ["force"]),
+        ({"policies": None, "tags": []}, ["policies"]),
+        ({"cost_categories": {"c": {"rules": 7}}}, ["cost_categories"]),
+        ({"tags": [{"entity_type": "topic", "entity_id": "t", "tag_key": "a"}]}, ["tag"]),
     ],
 )
 def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: list[str]) -> None:
     """Every mistake is told at once, and nothing is started."""
     before = client.answer(BASE)["total"]
-    assert {each.partition("[")[0] for each in complaints(client.post(BASE, json=DAYS | asked))} == set(named)
+    told = {re.split(r"[\[.:]", each)[0] for each in complaints(client.post(BASE, json=DAYS | asked))}
+    assert told == set(named)
     assert client.answer(BASE)["total"] == before
 
 

@@ -59,8 +59,16 @@ OF_RUNS: Final = frozenset(
         f"GET {TENANT}/pipeline/status",
     }
 )
-#: Only mode `both` starts runs, and no emitter publishes rows as metrics.
-REFUSED: Final = frozenset({"POST /api/v1/tenants/acme/pipeline/run", "GET /metrics/chargebacks"})
+#: Only mode `both` starts runs, no emitter publishes rows as metrics, and nothing was simulated or has a shadow.
+REFUSED: Final = frozenset(
+    {
+        "POST /api/v1/tenants/acme/pipeline/run",
+        "GET /metrics/chargebacks",
+        f"GET {TENANT}/simulations/{{simulation_id}}",
+        f"GET {TENANT}/simulations/{{simulation_id}}/items.csv",
+        f"GET {TENANT}/shadows/{{shadow_name}}",
+    }
+)
 #: The answer with all chargeback rows.
 ROWS: Final = f"GET {TENANT}/chargebacks.csv"
 

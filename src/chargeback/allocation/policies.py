@@ -163,6 +163,21 @@ class PolicyCatalogue:
         versions = policies.versions if isinstance(policies, OwnPolicies) else self.versions
         return PolicyCatalogue({**self.policies, **renamed}, self.aliases, versions)
 
+    def only(self, names: Collection[str], present: PolicyCatalogue) -> PolicyCatalogue:
+        """Return the ``present`` catalogue with what this one says of some names, on every day."""
+
+        def chosen(day: date | None) -> dict[str, Policy]:
+            mine = self.undated if day is None else self.on(day)
+            return {name: mine.find(name) or UNKNOWN for name in names}
+
+        days = sorted({each.effective_from for each in (*self.versions, *present.versions)})
+        versions = []
+        for day in days:
+            version = present.version_on(day)
+            own = {} if version is None else version.policies
+            versions.append(PolicyVersion(day, "" if version is None else version.reason, {**own, **chosen(day)}))
+        return replace(present.undated.override(chosen(None)), versions=tuple(versions))
+
     @cached_property
     def hash(self) -> str:
         """A short text that is the same for catalogues that have the same policies for everything."""

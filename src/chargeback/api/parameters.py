@@ -181,10 +181,16 @@ class StrictModel(BaseModel):
         return []
 
 
+def _no_number(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise ValueError("should be true or false")  # noqa: TRY004 - which pydantic tells the caller
+    return value
+
+
 class Restating(StrictModel):
     """A change that may move amounts of closed months. A model of it has a ``reason``."""
 
-    restate_closed: bool = Field(
+    restate_closed: Annotated[bool, BeforeValidator(_no_number)] = Field(
         default=False,
         description="Make the change even if it moves amounts of closed months: it is then posted to the first open "
         "one, as a correction. Needs a `reason`.",

@@ -7,7 +7,7 @@ import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -15,17 +15,19 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from chargeback.allocation.policies import PolicyCatalogue
+from chargeback.categories.parsing import parse_category
 from chargeback.config import Tenant
 from chargeback.config.settings import LoggingSettings
 from chargeback.errors import ChargebackError, EngineBusy, NothingToSimulate, StorageError
 from chargeback.logs import configure_logging
 from chargeback.model.days import Clock, utc_now
+from chargeback.recompute.rules import present_tenant
 from chargeback.recompute.simulate import Progress, Trial, simulate_days
 from chargeback.reports.open_tenant import open_tenant
 from chargeback.reports.simulation import SimulationAnswer, simulation_answer
 from chargeback.reports.tenant_view import SimulationOrder
 from chargeback.store.control.simulations import SILENCE, end_simulation, note_simulation
-from chargeback.store.tenant import TenantStore
+from chargeback.store.tenant import TenantStore, open_store
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +175,7 @@ class TenantSimulator:
         Raises:
             ConfigurationError: they are not valid.
         """
-        return _trial(self._tenant, order).candidate
+        return _trial(present_tenant(self._tenant, self._store.control), order).candidate
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
         """Start the simulation that is kept under a number; return at once. ``begin`` is called immediately before the
@@ -186,7 +188,14 @@ class TenantSimulator:
 
 
 def _trial(tenant: Tenant, order: SimulationOrder) -> Trial:
-    return Trial.of(tenant, order.policies, order.days, order.as_of)
+    """Return the trial of an order; the tenant has its present policies."""
+    present = tenant.plugin_settings.allocation_policies
+    trial = Trial.of(tenant, present if order.policies is None else order.policies, order.days, order.as_of)
+    if order.isolate:
+        in_force = tenant.catalogue_of(present)
+        trial = replace(trial, candidate=trial.candidate.only(order.isolate, in_force), names=order.isolate)
+    categories = {key: parse_category(key, each) for key, each in order.categories.items()}
+    return replace(trial, categories=categories, tags=order.tags)
 
 
 def _child(task: _Task, pipe: Connection, logging_: LoggingSettings, secrets: frozenset[str]) -> None:
@@ -194,7 +203,8 @@ def _child(task: _Task, pipe: Connection, logging_: LoggingSettings, secrets: fr
     configure_logging(logging_, secrets)
     with suppress(BrokenPipeError):  # nobody waits for it any more
         try:
-            trial = _trial(task.tenant, task.order)
+            with closing(open_store(task.tenant)) as store:
+                trial = _trial(present_tenant(task.tenant, store.control), task.order)
             answer = simulated(task.tenant, trial, task.order.by, lambda done, days: pipe.send((done, days)))
             pipe.send(_Found(answer=answer.model_dump_json()))
         except (ChargebackError, ValueError) as error:

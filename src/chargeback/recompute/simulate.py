@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 from chargeback.allocation.columns import total_of
 from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
 from chargeback.allocation.policies import Policy, PolicyCatalogue, parse_policies
+from chargeback.categories.document import CostCategory
 from chargeback.config import Tenant
 from chargeback.config.configuration import POLICIES
 from chargeback.errors import HistoryGone
@@ -55,12 +56,15 @@ class SimulatedDay:
 @dataclass(frozen=True)
 class Trial:
     """Policies that are tried on some days: the whole ``candidate``, and the ``names`` of what the tenant itself would
-    say; with what is known of the days, or was known ``as_of`` an instant."""
+    say; with what is known of the days, or was known ``as_of`` an instant. Costs are grouped with other ``categories``,
+    by their keys, and other ``tags``, as a :class:`~chargeback.reports.tenant_view.SimulationOrder` has them."""
 
     candidate: PolicyCatalogue
     names: tuple[str, ...]
     days: DayRange
     as_of: datetime | None = None
+    categories: Mapping[str, CostCategory] = field(default_factory=dict)
+    tags: tuple[tuple[str, str, str, str | None], ...] = ()
 
     @classmethod
     def of(cls, tenant: Tenant, policies: object, days: DayRange, as_of: datetime | None = None) -> Self:

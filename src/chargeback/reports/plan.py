@@ -201,6 +201,10 @@ def _check_whole(plan: Plan, candidate: PolicyCatalogue, digest: str) -> None:
     answer = plan.answer
     if answer.digest != digest or answer.content_digest != digest or answer.base.candidate != candidate.hash:
         raise PlanRefused("the plan is not what was simulated: simulate again, and leave the file as it is")
+    if plan.asked.get("cost_categories") or plan.asked.get("tags"):
+        raise PlanRefused(
+            "it has tags or cost categories, which are changed where they are kept: simulate policies alone"
+        )
     if plan.asked.get("as_of") is not None:
         raise PlanRefused("the plan is made of what was known earlier (as_of): simulate with what is known now")
 

@@ -20,6 +20,7 @@ from pydantic import Field
 from chargeback import __version__
 from chargeback.allocation.methods import MethodKind
 from chargeback.allocation.policies import Policy
+from chargeback.categories.document import CostCategory
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY
 from chargeback.model.inventory import UNALLOCATED
@@ -37,6 +38,7 @@ from chargeback.store.control.closings import Books
 from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -109,6 +111,8 @@ class MovedByCause(ResponseModel):
     proportional: Sum = Field(
         description="Of product types whose policy stays, and whose cost is split in proportion to that of others."
     )
+    tag: Sum = Field(description="Between the groups, because tags differ.")
+    category: Sum = Field(description="Between the groups, because cost categories differ.")
     earlier: Sum = Field(
         description="Of others whose policy stays: the days were calculated by an earlier one that has no date."
     )
@@ -197,9 +201,12 @@ def simulation_answer(
     simulated = {each.day for each in found.days}
     stored = [each for each in reader.snapshot(CHARGEBACKS_TABLE).within(trial.days) if each.day in simulated]
     files = [each.file for each in found.days if each.file is not None]
-    sides = _Sides(*(reader.with_files(CHARGEBACKS_TABLE, each) for each in (stored, files)))
+    known = _knowing(tenant, reader, trial)
+    sides = _Sides(*(known.with_files(CHARGEBACKS_TABLE, each) for each in (stored, files)))
     everything, billed = Selection.of_days(trial.days), total(each.billed for each in found.days)
-    old, new = sides.sums(everything, *by)
+    old, split = sides.sums(everything, *by)
+    tagged, whole = _regrouped(tenant, sides.after, trial)
+    by_tags, new = (sums_by(each, CHARGEBACKS, everything, by) for each in (tagged, whole))
     if {total(old.values()), total(new.values())} != {billed}:
         raise StorageError("days were calculated again while they were simulated: simulate again")
     items = changed_sums(by, old, new)
@@ -230,7 +237,9 @@ def simulation_answer(
         billed=billed,
         moved=moved,
         moved_share=percent_of(moved, billed) or _ZERO,
-        by_cause=_by_cause(within, policies, found),
+        by_cause=_by_cause(within, policies, found).model_copy(
+            update={"tag": _half(split, by_tags), "category": _half(by_tags, new)}
+        ),
         unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
         policies=policies,
         names={},
@@ -240,12 +249,39 @@ def simulation_answer(
             moved
             for period in books.unsealed(trial.days.start, trial.days.end - ONE_DAY)
             for grouping in tenant.closing.by
-            for moved in moved_in_month(sides.before, sides.after, period, grouping)
+            for moved in moved_in_month(sides.before, whole, period, grouping)
         ],
     )
     with tenant.store.control.read() as connection:
         names = display_names(connection, by, [each.dimensions for each in items])
     return answer.model_copy(update={"digest": answer.content_digest, "names": names})
+
+
+def _knowing(tenant: TenantView, reader: TenantReader, trial: Trial) -> TenantReader:
+    """Return the same reader with a category of every key that is tried: a new one assigns nothing yet."""
+    index = reader.categories.index
+    new = [key for key in trial.categories if key not in index.by_key]
+    if not new:
+        return reader
+    for key in new:
+        index = index.including(key, CostCategory(key))
+    return reader.with_categories(LookupCaches().candidate(tenant.whole_store, index, reader.tags))
+
+
+def _regrouped(tenant: TenantView, reader: TenantReader, trial: Trial) -> tuple[TenantReader, TenantReader]:
+    """Return the same reader with the tags that are tried, and with the cost categories as well."""
+    if not trial.tags and not trial.categories:
+        return reader, reader
+    tags, index = reader.tags.with_values(trial.tags), reader.categories.index
+    tagged = reader.with_entities(tags, LookupCaches().candidate(tenant.whole_store, index, tags))
+    for key, category in trial.categories.items():
+        index = index.including(key, category)
+    return tagged, reader.with_entities(tags, LookupCaches().candidate(tenant.whole_store, index, tags))
+
+
+def _half(old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]) -> Decimal:
+    """Return half of what differs between sums."""
+    return half_of_changes(difference(new.get(key, _ZERO), old.get(key, _ZERO)) for key in old.keys() | new.keys())
 
 
 def _examples(

@@ -41,13 +41,22 @@ class PipelinePort(Protocol):
 
 @dataclass(frozen=True)
 class SimulationOrder:
-    """Policies to try on some days, as ``allocation_policies`` would have them, and by what to compare; with what was
-    known ``as_of`` an instant, or is known now."""
+    """What to try on some days, and by what to compare; with what was known ``as_of`` an instant, or is known now.
 
-    policies: Mapping[str, Any] | list[Any]
+    Attributes:
+        policies: as ``allocation_policies`` would have them; None for those in force.
+        isolate: the product types of which these are tried alone; all where it is empty.
+        categories: the documents of cost categories by their keys.
+        tags: (entity type, entity id, key, value or None for no tag) as they would be on all days.
+    """
+
+    policies: Mapping[str, Any] | list[Any] | None
     days: DayRange
     by: tuple[str, ...]
     as_of: datetime | None = None
+    isolate: tuple[str, ...] = ()
+    categories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tags: tuple[tuple[str, str, str, str | None], ...] = ()
 
 
 class SimulatorPort(Protocol):

@@ -6321,6 +6321,18 @@ export interface components {
              */
             proportional: string;
             /**
+             * Tag
+             * @description Between the groups, because tags differ.
+             * @example 1234.56
+             */
+            tag: string;
+            /**
+             * Category
+             * @description Between the groups, because cost categories differ.
+             * @example 1234.56
+             */
+            category: string;
+            /**
              * Earlier
              * @description Of others whose policy stays: the days were calculated by an earlier one that has no date.
              * @example 1234.56
@@ -11615,7 +11627,8 @@ export interface components {
         SimulationBody: {
             /**
              * Policies
-             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them; or the same as a text in YAML.
+             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them; or the same as a text in YAML. By default those in force.
+             * @default null
              * @example {
              *       "SUPPORT": {
              *         "portions": [
@@ -11631,6 +11644,29 @@ export interface components {
              *     }
              */
             policies: Record<string, never> | unknown[] | string;
+            /**
+             * Isolate
+             * @description Try what the policies say of these product types alone, as they are named there; everything else stays as it is in force.
+             * @default []
+             */
+            isolate: string[];
+            /**
+             * Cost Categories
+             * @description Documents of cost categories by their keys, as they would be.
+             * @default {}
+             * @example {}
+             */
+            cost_categories: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            /**
+             * Tags
+             * @description Tags as they would be, on all days.
+             * @default []
+             */
+            tags: components["schemas"]["TriedTag"][];
             /**
              * Start Date
              * Format: date
@@ -11690,6 +11726,27 @@ export interface components {
              * @enum {string}
              */
             format: "csv" | "parquet" | "jsonl";
+        };
+        /**
+         * TriedTag
+         * @description A tag of an identity or a resource.
+         */
+        TriedTag: {
+            /**
+             * Entity Type
+             * @enum {string}
+             */
+            entity_type: "identity" | "resource";
+            /** Entity Id */
+            entity_id: string;
+            /** Tag Key */
+            tag_key: string;
+            /**
+             * Tag Value
+             * @description Null: it has no such tag.
+             * @default null
+             */
+            tag_value: string | null;
         };
         /**
          * ViewBody

@@ -22,7 +22,7 @@ from chargeback.api.routing import Routes
 from chargeback.api.selecting import check_columns, groups_of
 from chargeback.api.tenant_requests import Change, Control, ControlRequest
 from chargeback.config.document import values_of
-from chargeback.errors import ConfigurationError, NoRunner
+from chargeback.errors import CategoryError, ConfigurationError, NoRunner
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.simulation import SimulationAnswer
@@ -48,9 +48,9 @@ def _policies(value: object) -> object:
             value = values_of(value) or {}
         except ConfigurationError as error:
             raise ValueError(f"should be YAML: {error}") from None
-    if not isinstance(value, dict | list):
+    if value is not None and not isinstance(value, dict | list):
         message = "should be a mapping of product types to policies, or a list of versions of them"
-        raise ValueError(message)  # noqa: TRY004 - which pydantic tells the caller
+        raise ValueError(message)
     return value
 
 
@@ -59,17 +59,45 @@ Policies = Annotated[
     BeforeValidator(_policies),
     Field(
         description="What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a "
-        "list of versions of them; or the same as a text in YAML.",
+        "list of versions of them; or the same as a text in YAML. By default those in force.",
         examples=[{"SUPPORT": {"portions": [{"share": "1", "try": ["even(period)", "unallocated"]}]}}],
         json_schema_extra={"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]},
     ),
 ]
 
 
+class TriedTag(StrictModel):
+    """A tag of an identity or a resource."""
+
+    entity_type: Literal["identity", "resource"]
+    entity_id: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    tag_key: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    tag_value: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
+        default=None, description="Null: it has no such tag."
+    )
+
+
+#: What can be tried; one of them is needed.
+_TRIED = ("policies", "cost_categories", "tags")
+
+
 class SimulationBody(StrictModel):
     """What to try."""
 
-    policies: Policies
+    policies: Policies = None
+    isolate: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] = Field(
+        default=[],
+        max_length=100,
+        description="Try what the policies say of these product types alone, as they are named there; everything else "
+        "stays as it is in force.",
+    )
+    cost_categories: dict[Annotated[str, StringConstraints(max_length=64)], dict[str, Any]] = Field(
+        default={},
+        max_length=20,
+        description="Documents of cost categories by their keys, as they would be.",
+        examples=[{}],
+    )
+    tags: list[TriedTag] = Field(default=[], max_length=10_000, description="Tags as they would be, on all days.")
     start_date: Day = Field(description="The first UTC day to try them on.")
     end_date: Day = Field(description=f"The last one, inclusive; at most {MOST_DAYS} days.")
     as_of: When | None = Field(
@@ -80,7 +108,10 @@ class SimulationBody(StrictModel):
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
         """Check that the range is one."""
-        return check_order(raw) + super().cross_checks(raw, now)
+        wrong = check_order(raw) + super().cross_checks(raw, now)
+        if raw.get("policies") is None and not any(map(raw.get, _TRIED[1:])):
+            wrong.append(InvalidParameter("policies", f"is needed, or one of {', '.join(_TRIED[1:])}"))
+        return wrong
 
     @field_validator("group_by")
     @classmethod
@@ -92,7 +123,10 @@ class SimulationBody(StrictModel):
     def order(self) -> SimulationOrder:
         """What the simulator is told."""
         days = DayRange(self.start_date, self.end_date + ONE_DAY)
-        return SimulationOrder(self.policies, days, tuple(self.group_by), self.as_of)
+        tags = tuple((each.entity_type, each.entity_id, each.tag_key, each.tag_value) for each in self.tags)
+        return SimulationOrder(
+            self.policies, days, tuple(self.group_by), self.as_of, tuple(self.isolate), self.cost_categories, tags
+        )
 
 
 def order_of(asked: Mapping[str, Any]) -> SimulationOrder:
@@ -176,6 +210,8 @@ def checked(simulator: SimulatorPort, order: SimulationOrder) -> PolicyCatalogue
         return simulator.check(order)
     except ConfigurationError as error:
         raise InvalidRequest([InvalidParameter("policies", str(each)) for each in error.problems]) from None
+    except CategoryError as error:
+        raise InvalidRequest([InvalidParameter("cost_categories", str(each)) for each in error.problems]) from None
 
 
 @router.get("", needs=Right.READ, whole=True)

@@ -66,6 +66,15 @@ class TagIndex:
             {entity: tags for entity, tags in self.resources.items() if entity in resources},
         )
 
+    def with_values(self, values: Iterable[tuple[str, str, str, str | None]]) -> TagIndex:
+        """Return the same tags with others of some entities, on all days: (entity type, entity id, key, value); None
+        takes the tag away."""
+        changed = {control.IDENTITY: dict(self.identities), control.RESOURCE: dict(self.resources)}
+        for kind, entity, key, value in values:
+            tags = {name: each for name, each in changed[kind].get(entity, _NONE).items() if name != key}
+            changed[kind][entity] = tags if value is None else {**tags, key: (DatedValue(value, FOREVER),)}
+        return TagIndex(changed[control.IDENTITY], changed[control.RESOURCE])
+
     def keys(self) -> list[str]:
         """Return every key in use, ascending."""
         return sorted({key for tags in self._entities for key in tags})
