@@ -86,6 +86,8 @@ class Naive:
         if kind == "display_name":
             ids = [(each, row[f"{each}_id"]) for each in ("identity", "resource")]
             return [self.names[each] for each in ids if each in self.names]
+        if kind == "cluster":
+            return [found] if (found := self.names.get((kind, row["resource_id"]))) else []
         text = row[COLUMNS.get(kind, f"{kind}_id")]
         return [] if text is None else [text]
 

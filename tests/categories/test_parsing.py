@@ -96,6 +96,38 @@ def test_an_example_comes_back_in_its_canonical_form() -> None:
     assert parse_category("cost_center", yaml.safe_load(yaml.safe_dump(to_document(category)))) == category
 
 
+def test_sets_are_what_they_list() -> None:
+    """A rule that names a set matches what a rule with its list does; the name comes back, and the list once."""
+    shared = ["lkc-1", "lkc-test-*"]
+    rules = [{"match": {"resource": {"set": "shared"}}, "assign": "a"}, {"match": {"tag": {"key": "k"}}, "assign": "b"}]
+    named = parse_category("c", {"sets": {"shared": shared, "never": {"prefix": "x"}}, "rules": rules})
+    plain = parse_category("c", {"rules": [{"match": {"resource": shared}, "assign": "a"}, rules[1]]})
+    (one, other) = (each.rules[0].match for each in (named, plain))
+    assert isinstance(one, Test)
+    assert isinstance(other, Test)
+    assert one.pattern is not None
+    assert other.pattern is not None
+    assert (one.pattern.alternatives, one.pattern.named) == (other.pattern.alternatives, "shared")
+    document = to_document(named)
+    assert document["sets"] == {"never": {"prefix": ["x"]}, "shared": shared}
+    assert document["rules"][0]["match"] == {"resource": {"set": "shared"}}
+    assert parse_category("c", document) == named
+
+
+def test_sets_that_are_not_there() -> None:
+    """A name that is close is suggested; sets do not name each other."""
+    wrong = {
+        "sets": {"shared": ["lkc-1"], "more": {"set": "shared"}},
+        "rules": [{"match": {"resource": {"set": "shard"}}, "assign": "a"}],
+    }
+    with pytest.raises(CategoryError) as raised:
+        parse_category("c", wrong)
+    assert [str(each) for each in raised.value.problems] == [
+        "sets.more.set: unknown set 'shared'; the document has no sets",
+        "rules[0].match.resource.set: unknown set 'shard'; did you mean shared?; sets has shared",
+    ]
+
+
 def test_a_text_with_a_star_stays_exact_where_it_was_declared_so() -> None:
     """An exact text that looks like a glob keeps its kind in the canonical form."""
     document = {"rules": [{"match": {"topic": {"exact": ["a*", "b"]}}, "assign": "x"}]}
@@ -114,7 +146,9 @@ DATE = "should be a date such as 2026-03-01"
 PERCENTAGE = 'should be a percentage such as "60" or "33.3"'
 RANGE = "should be above 0 and at most 100"
 PLACES = "should have at most 12 decimal places"
-MATCHES = "identity, resource, environment, topic, product_type, product_category, tag, display_name, all, any, not"
+MATCHES = (
+    "identity, resource, cluster, environment, topic, product_type, product_category, tag, display_name, all, any, not"
+)
 BY = "should be proportional, even, usage(metric) such as usage(bytes_in), or fixed: {value: percentage}"
 
 
@@ -146,7 +180,7 @@ def _endless() -> dict[str, Any]:
 
 
 WRONG: list[tuple[object, list[str]]] = [
-    (None, ["should be a mapping with the keys default, values, rules, share"]),
+    (None, ["should be a mapping with the keys default, values, sets, rules, share"]),
     ({"defualt": "a"}, ["defualt: unknown key; did you mean default?"]),
     ({"default": 5}, [f"default: {TEXT}"]),
     ({"default": ""}, ["default: should not be empty"]),

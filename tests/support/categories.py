@@ -116,16 +116,22 @@ def tags() -> st.SearchStrategy[SomeTags]:
     return st.dictionaries(keys, _dated_values(), min_size=4, max_size=10).map(SomeTags)
 
 
+#: What lies in which cluster.
+_CLUSTERS: Final = {("cluster", "lkc-1"): "lkc-1", ("cluster", "lkc-2"): "lkc-2", ("cluster", "lsrc-1"): "lkc-1"}
+
+
 def names() -> st.SearchStrategy[SomeNames]:
     """Display names of some entities."""
     entities = [*(("identity", each) for each in IDENTITIES), *(("resource", each) for each in RESOURCES)]
     shown = st.sampled_from(["payments-prod", "orders-dev", "-prod", "Shared cluster", "nobody-dev"])
-    return st.dictionaries(st.sampled_from(entities), shown, min_size=3, max_size=7).map(SomeNames)
+    named = st.dictionaries(st.sampled_from(entities), shown, min_size=3, max_size=7)
+    return named.map(lambda each: SomeNames(each | _CLUSTERS))
 
 
 _TEXTS: Final = {
     "identity": (IDENTITIES, ("sa-*", "?-3", "*"), ("sa-", "UN"), (r"^sa-\d$", r"(?P<team>[a-z]+)-", "[0-9]")),
     "resource": (RESOURCES, ("lkc-*", "*-1"), ("l",), ("lkc", r"^(?P<team>ls?)(r|k)c-")),
+    "cluster": (("lkc-1", "lkc-2"), ("lkc-?", "*2"), ("lkc",), (r"^(?P<team>l)kc-\d$",)),
     "environment": (ENVIRONMENTS, ("env-?",), ("env",), ("1$",)),
     "topic": (TOPICS, ("pay.*", "*.clicks", "*.*s"), ("pay.",), (r"^(?P<team>\w+)\.(?P<cost>\w*)",)),
     "product_type": (PRODUCT_TYPES, ("SUPPORT*", "*STORAGE*"), ("KAFKA_",), ("READ|STORAGE",)),

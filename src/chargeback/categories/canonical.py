@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from chargeback.categories.document import (
@@ -27,6 +28,8 @@ def to_document(category: CostCategory) -> dict[str, Any]:
     document: dict[str, Any] = {"default": category.default}
     if category.values:
         document["values"] = {value.key: _value(value) for value in category.values}
+    if category.sets:
+        document["sets"] = {name: _pattern(pattern) for name, pattern in category.sets}
     document["rules"] = [_rule(rule) for rule in category.rules]
     if category.share:
         document["share"] = [_step(step) for step in category.share]
@@ -81,8 +84,10 @@ def _match(match: Match) -> dict[str, Any]:
     return {"tag": {"key": match.tag, **pattern}} if match.tag is not None else {match.subject: pattern["value"]}
 
 
-def _pattern(pattern: Pattern) -> list[str] | dict[str, list[str]]:
+def _pattern(pattern: Pattern) -> list[str] | Mapping[str, list[str] | str]:
     """Return a plain list where that means the same: of globs, and of exact texts that are none."""
+    if pattern.named is not None:
+        return {"set": pattern.named}
     texts = [text for _, text in pattern.alternatives]
     if all(kind == "glob" or (kind == "exact" and not is_wild(text)) for kind, text in pattern.alternatives):
         return texts

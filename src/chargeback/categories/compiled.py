@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from chargeback.categories.document import Assignment, Constant, CostCategory, FromTag, Rule, Split, Template
 from chargeback.categories.matching import (
@@ -35,8 +35,11 @@ _T = TypeVar("_T")
 #: A subject: the texts of its columns, by the columns' names.
 Subject: TypeAlias = Mapping[str, str | None]
 #: By subject, see :func:`_breadth`; 1 for all others.
-_BREADTH = {"resource": 3, "tag": 4, "product_type": 6, "environment": 8, "product_category": 8}
+_BREADTH = {"resource": 3, "cluster": 4, "tag": 4, "product_type": 6, "environment": 8, "product_category": 8}
 _BREADTH_OF_ANY = 20
+CLUSTER: Final = "cluster"
+#: The subjects whose texts are in no row.
+_BY_INVENTORY: Final = frozenset({"display_name", CLUSTER})
 ENTITY_COLUMNS = {"identity": "identity_id", "resource": "resource_id"}
 
 
@@ -51,7 +54,8 @@ class Names(Protocol):
     """The display names of a tenant's entities."""
 
     def names(self, entity_type: str) -> Mapping[str, str]:
-        """Return the display names by entity id; ``entity_type`` is ``identity`` or ``resource``."""
+        """Return the display names by entity id; ``entity_type`` is ``identity`` or ``resource``. Of ``cluster``, the
+        id of the cluster by that of each resource that lies in one."""
 
 
 def effective_match(rule: Rule) -> Match:
@@ -124,6 +128,8 @@ class CompiledRules:
             kind: _only(names.names(kind), columns.get(column, set())) if self._uses("display_name") else {}
             for kind, column in ENTITY_COLUMNS.items()
         }
+        resources = columns.get(ENTITY_COLUMNS["resource"], set())
+        self._clusters = _only(names.names(CLUSTER), resources) if self._uses(CLUSTER) else {}
         self._tags = {kind: self._tags_of(kind, tags) for kind in ENTITY_COLUMNS}
         self._text_bits: dict[str, dict[str, int]] = {column: {} for column in columns}
         self._tag_bits: dict[tuple[str, str], int] = {}
@@ -227,11 +233,13 @@ class CompiledRules:
                 yield text
 
     def _plain_texts(self, test: Test, subject: Subject) -> Iterator[str | None]:
-        if test.subject != "display_name":
+        if test.subject == CLUSTER:
+            yield self._clusters.get(subject.get(ENTITY_COLUMNS["resource"]) or "")
+        elif test.subject != "display_name":
             yield subject.get(COLUMNS_OF_SUBJECT[test.subject][0])
-            return
-        for kind, column in ENTITY_COLUMNS.items():
-            yield self._names[kind].get(subject.get(column) or "")
+        else:
+            for kind, column in ENTITY_COLUMNS.items():
+                yield self._names[kind].get(subject.get(column) or "")
 
     def _compiled(self, match: Match) -> Callable[[int], bool]:
         """Return a function of a row's bits that says whether a compound match holds."""
@@ -312,7 +320,9 @@ class CompiledRules:
             if test in capturing and test.pattern is not None and test.pattern.groups:
                 self._captured[test] = captures(test.pattern, texts)
         for kind, column in ENTITY_COLUMNS.items() if self._uses("display_name") else ():
-            self._name_bits_to_ids(kind, column)
+            self._bits_to_ids("display_name", self._names[kind], column)
+        if self._uses(CLUSTER):
+            self._bits_to_ids(CLUSTER, self._clusters, ENTITY_COLUMNS["resource"])
 
     def _all_texts(self, test: Test) -> set[str]:
         if test.tag is not None:
@@ -320,6 +330,8 @@ class CompiledRules:
             return {tags[test.tag] for _, _, tags in spans if test.tag in tags}
         if test.subject == "display_name":
             return {name for names in self._names.values() for name in names.values()}
+        if test.subject == CLUSTER:
+            return set(self._clusters.values())
         return self._columns[COLUMNS_OF_SUBJECT[test.subject][0]]
 
     def _set_bits(self, test: Test, texts: Iterable[str], bits: int) -> None:
@@ -327,15 +339,16 @@ class CompiledRules:
             for text in texts:
                 self._tag_bits[test.tag, text] = self._tag_bits.get((test.tag, text), 0) | bits
             return
-        column = test.subject if test.subject == "display_name" else COLUMNS_OF_SUBJECT[test.subject][0]
+        column = test.subject if test.subject in _BY_INVENTORY else COLUMNS_OF_SUBJECT[test.subject][0]
         of_column = self._text_bits.setdefault(column, {})
         for text in texts:
             of_column[text] = of_column.get(text, 0) | bits
 
-    def _name_bits_to_ids(self, kind: str, column: str) -> None:
-        of_names, of_ids = self._text_bits.get("display_name", {}), self._text_bits[column]
-        for entity, name in self._names[kind].items():
-            of_ids[entity] = of_ids.get(entity, 0) | of_names.get(name, 0)
+    def _bits_to_ids(self, subject: str, texts: Mapping[str, str], column: str) -> None:
+        """Give entities the bits of their texts, which the inventory has."""
+        of_texts, of_ids = self._text_bits.get(subject, {}), self._text_bits[column]
+        for entity, text in texts.items():
+            of_ids[entity] = of_ids.get(entity, 0) | of_texts.get(text, 0)
 
 
 def _a_value(text: str | None) -> str | None:

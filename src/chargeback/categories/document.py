@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from chargeback.categories.matching import Match, tests_of
+from chargeback.categories.matching import Match, Pattern, tests_of
 from chargeback.model.dated import FOREVER, Period
 from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 
@@ -105,13 +105,15 @@ class Handover:
 
 @dataclass(frozen=True)
 class CostCategory:
-    """A cost category; ``values`` is empty if it has no register and therefore takes any value."""
+    """A cost category; ``values`` is empty if it has no register and therefore takes any value. ``sets`` are patterns
+    that rules name."""
 
     key: str
     default: str = UNASSIGNED
     values: tuple[CategoryValue, ...] = ()
     rules: tuple[Rule, ...] = ()
     share: tuple[Handover, ...] = ()
+    sets: tuple[tuple[str, Pattern], ...] = ()
 
     @cached_property
     def register(self) -> Mapping[str, CategoryValue]:
@@ -120,8 +122,8 @@ class CostCategory:
 
     @cached_property
     def matches_names(self) -> bool:
-        """Whether a rule looks at display names."""
-        return any(test.subject == "display_name" for rule in self.rules for test in tests_of(rule.match))
+        """Whether a rule looks at what only the inventory knows: display names, and what lies in which cluster."""
+        return any(test.subject in {"display_name", "cluster"} for rule in self.rules for test in tests_of(rule.match))
 
     def knows(self, value: str) -> bool:
         """Return whether rules may assign ``value``: it is in the register, or there is none."""

@@ -24,6 +24,7 @@ KINDS: Final[tuple[Kind, ...]] = ("exact", "glob", "prefix", "regex")
 COLUMNS_OF_SUBJECT: Final = {
     "identity": ("identity_id",),
     "resource": ("resource_id",),
+    "cluster": ("resource_id",),
     "environment": ("environment_id",),
     "topic": ("topic_name",),
     "product_type": ("product_type",),
@@ -35,9 +36,11 @@ COLUMNS_OF_SUBJECT: Final = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """Matches a text that at least one of its alternatives, (kind, text), matches."""
+    """Matches a text that at least one of its alternatives, (kind, text), matches; those of a set, if it is ``named``
+    so."""
 
     alternatives: tuple[tuple[Kind, str], ...]
+    named: str | None = None
 
     def of_kind(self, kind: Kind) -> list[str]:
         """Return the texts of the alternatives of one kind."""

@@ -1,7 +1,7 @@
 """Reads the document of a cost category, and reports everything that is wrong with it at once.
 
 A document is plain data, as YAML or JSON gives it: the mapping below a category's key, with ``default``, ``values``,
-``rules`` and ``share``. Its canonical form comes from :func:`chargeback.categories.canonical.to_document`.
+``sets``, ``rules`` and ``share``. Its canonical form comes from :func:`chargeback.categories.canonical.to_document`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from chargeback.categories.document import (
     Split,
     Template,
 )
-from chargeback.categories.matching import Match, capturing_tests, tests_of
+from chargeback.categories.matching import Match, Pattern, capturing_tests, tests_of
 from chargeback.categories.reading import MAX_REGEXES_SIZE, Reader, shown, too_large_in_all
-from chargeback.categories.reading_matches import read_match, too_large
+from chargeback.categories.reading_matches import read_match, read_pattern, too_large
 from chargeback.categories.regex import compiled_size
 from chargeback.errors import CategoryError, CategoryProblem
 from chargeback.model.inventory import UNASSIGNED
@@ -36,6 +36,7 @@ __all__ = ["MAX_RULES", "MAX_VALUES", "parse_category", "to_document", "warnings
 
 MAX_RULES: Final = 5_000
 MAX_VALUES: Final = 10_000
+MAX_SETS: Final = 1_000
 MAX_REASON: Final = 2_000
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _GROUP = re.compile(r"\$\{([^{}$]+)\}")
@@ -116,13 +117,24 @@ class _Parser:
         self._known_values: list[str] = []
 
     def category(self, key: str, document: object) -> CostCategory:
-        parts = self._read.mapping(document, "", ("default", "values", "rules", "share"))
+        parts = self._read.mapping(document, "", ("default", "values", "sets", "rules", "share"))
         if "default" in parts:
             self._default = self._name(parts["default"], "default") or UNASSIGNED
         values = self._values(_given(parts, "values", {}))
+        sets = self._sets(_given(parts, "sets", {}))
         rules = self._rules(_given(parts, "rules", []))
         share = self._share(_given(parts, "share", []))
-        return CostCategory(key, self._default, values, rules, share)
+        return CostCategory(key, self._default, values, rules, share, sets)
+
+    def _sets(self, document: object) -> tuple[tuple[str, Pattern], ...]:
+        found = [
+            (name, read_pattern(self._read, value, path))
+            for name, value, path in self._read.entries(document, "sets", MAX_SETS, "names to texts or lists of them")
+        ]
+        read = {name: pattern for name, pattern in found if pattern is not None}
+        read = dict(sorted(read.items()))
+        self._read.sets = read
+        return tuple(read.items())
 
     def _values(self, document: object) -> tuple[CategoryValue, ...]:
         if isinstance(document, dict):  # before the entries are read: parents may come later in the document

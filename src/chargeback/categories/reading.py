@@ -13,6 +13,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
 
+from chargeback.categories.matching import Pattern
 from chargeback.errors import CategoryProblem
 from chargeback.model.dated import Period
 from chargeback.model.money import is_exact, parse_decimal, total
@@ -37,6 +38,8 @@ class Reader:
     def __init__(self, *, is_stored: bool = False) -> None:
         self.problems: list[CategoryProblem] = []
         self.is_stored = is_stored
+        #: The patterns that others can name.
+        self.sets: dict[str, Pattern] = {}
         self._suggestions_left = _MAX_SUGGESTIONS
         self._entries_left = MAX_ENTRIES
         self._regex_size_left = MAX_REGEXES_SIZE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from chargeback.categories.matching import COLUMNS_OF_SUBJECT, KINDS, All, AnyOf, Kind, Match, Not, Pattern, Test
 from chargeback.categories.reading import Reader, shown
@@ -66,8 +67,10 @@ def _tag(reader: Reader, value: object, path: str) -> Match | None:
 
 
 def read_pattern(reader: Reader, value: object, path: str) -> Pattern | None:
-    """Return the pattern in a text, a list of texts, or a mapping of one of exact, glob, prefix, regex."""
+    """Return the pattern in a text, a list of texts, or a mapping of one of exact, glob, prefix, regex, set."""
     alternatives: list[tuple[Kind, str] | None]
+    if isinstance(value, dict) and "set" in value:
+        return _of_set(reader, value, path)
     if isinstance(value, dict):
         kinds = reader.mapping(value, path, KINDS)
         if len(kinds) != 1:
@@ -82,6 +85,19 @@ def read_pattern(reader: Reader, value: object, path: str) -> Pattern | None:
         alternatives = [_alternative(reader, "glob", text, at) for text, at in _texts(reader, value, path)]
     sound = tuple(dict.fromkeys(each for each in alternatives if each is not None))
     return Pattern(sound) if sound and None not in alternatives else None
+
+
+def _of_set(reader: Reader, value: dict[str, Any], path: str) -> Pattern | None:
+    """Return the pattern that is named."""
+    named = reader.mapping(value, path, ("set",))
+    name = reader.text(named["set"], f"{path}.set")
+    if len(value) > 1 or name is None:
+        return None
+    if (found := reader.sets.get(name)) is None:
+        known = f"; sets has {', '.join(sorted(reader.sets)[:10])}" if reader.sets else "; the document has no sets"
+        reader.problem(f"{path}.set", f"unknown set {shown(name)}{reader.suggestion(name, reader.sets)}{known}")
+        return None
+    return replace(found, named=name)
 
 
 def _texts(reader: Reader, value: object, path: str) -> Iterator[tuple[object, str]]:

@@ -50,7 +50,7 @@ def test_what_is_exported_is_read_again() -> None:
             [
                 "cost_categories.1a: the key '1a' should start with a letter and have at most 64 letters, digits, _ or "
                 "- (line 2)",
-                "cost_categories.b: should be a mapping with the keys default, values, rules, share (line 3)",
+                "cost_categories.b: should be a mapping with the keys default, values, sets, rules, share (line 3)",
                 "cost_categories.c.default: should be a text; quote numbers, dates, true and false (line 7)",
                 "cost_categories.c.rules[0].match: this key is required (line 6)",
                 "cost_categories.c.rules[0]: needs assign or split (line 6)",

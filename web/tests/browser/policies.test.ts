@@ -24,6 +24,9 @@ test("a policy is edited, tried on the days of the page, and those who would pay
   assert.match(await draft.inputValue(), new RegExp(`"${product}":\n  portions:`));
   assert.deepEqual(await findings(page, "all"), []);
 
+  await draft.fill("KAFKA_NUM");
+  await page.getByRole("button", { name: `Complete to ${product}:` }).click();
+  assert.equal(await draft.inputValue(), `${product}:`);
   await draft.fill(`${product}: {portions: [{share: "0.5", try: ["even(active)"]}]}`);
   const attempt = page.getByRole("button", { name: /^Try it/ });
   await attempt.click();

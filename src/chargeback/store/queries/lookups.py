@@ -12,14 +12,17 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from chargeback.categories.compiled import CLUSTER
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
 from chargeback.categories.resolve import Names
 from chargeback.errors import CategoryError
+from chargeback.model.inventory import KAFKA_CLUSTER
 from chargeback.model.money import parse_json
 from chargeback.store.control.closings import Books
 from chargeback.store.control.cost_categories import categories_revision, list_categories
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
+from chargeback.store.control.lineage import read_enclosing
 from chargeback.store.control.names import every_name
 from chargeback.store.control.revisions import read_entity_revisions
 from chargeback.store.queries.assignments import AssignmentCache, Assignments
@@ -38,7 +41,8 @@ _KINDS = {each.entity_type: each for each in (IDENTITIES, RESOURCES)}
 
 
 class DisplayNames:
-    """The display names of one revision of a tenant's inventory; read when they are first asked for."""
+    """The display names of one revision of a tenant's inventory, and what lies in which cluster; read when they are
+    first asked for."""
 
     def __init__(self, store: TenantStore) -> None:
         self._store = store
@@ -46,7 +50,7 @@ class DisplayNames:
         self._names: dict[str, Mapping[str, str]] = {}
 
     def names(self, entity_type: str) -> Mapping[str, str]:
-        """Return the display names of identities or resources, by id.
+        """Return the display names of identities or resources, or the clusters of resources, by id.
 
         Raises:
             StorageError: the control database cannot be read.
@@ -54,7 +58,11 @@ class DisplayNames:
         with self._lock:
             if entity_type not in self._names:
                 with self._store.control.read() as connection:
-                    self._names[entity_type] = every_name(connection, _KINDS[entity_type])
+                    self._names[entity_type] = (
+                        read_enclosing(connection, KAFKA_CLUSTER)
+                        if entity_type == CLUSTER
+                        else every_name(connection, _KINDS[entity_type])
+                    )
             return self._names[entity_type]
 
 

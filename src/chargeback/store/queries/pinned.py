@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection
 
+from chargeback.categories.compiled import CLUSTER
 from chargeback.categories.resolve import Names
 from chargeback.errors import StorageError
 from chargeback.store.control.closings import Books, ClosedPeriod, read_receipt
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.places import DIGITS, Place
+from chargeback.store.queries.clusters import ClusterLookup
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.tenant import TenantStore
 
@@ -52,19 +55,22 @@ def read_document(place: Place, kind: str, sha256: str) -> bytes:
 
 
 class PinnedNames:
-    """The display names of an instant; read when they are first asked for."""
+    """The display names of an instant, with the present clusters; read when they are first asked for."""
 
-    def __init__(self, place: Place, sha256: str) -> None:
+    def __init__(self, place: Place, sha256: str, clusters: ClusterLookup) -> None:
         self._place = place
         self._sha256 = sha256
+        self._clusters = clusters
         self._names: Mapping[str, Mapping[str, str]] | None = None
 
     def names(self, entity_type: str) -> Mapping[str, str]:
-        """Return the display names of identities or resources, by id.
+        """Return the display names of identities or resources, or the clusters of resources, by id.
 
         Raises:
-            StorageError: the document cannot be read.
+            StorageError: the document, or the control database, cannot be read.
         """
+        if entity_type == CLUSTER:
+            return self._clusters()
         if self._names is None:
             self._names = json.loads(read_document(self._place, NAMES, self._sha256))
         return self._names[entity_type]
@@ -75,5 +81,5 @@ def pinned_names(store: TenantStore, caches: LookupCaches, books: Books, at: dat
     sha256 = books.names_at(at)
     if sha256 is None:
         return None
-    place = f"{store.tenant_name} {sha256}"
-    return caches.pinned_names.get(place, sha256, lambda: PinnedNames(store.facts.place, sha256))
+    place, clusters = f"{store.tenant_name} {sha256}", partial(caches.clusters.load, store)
+    return caches.pinned_names.get(place, sha256, lambda: PinnedNames(store.facts.place, sha256, clusters))

@@ -30,6 +30,7 @@ export interface CategoryValue extends Dates {
 export interface CategoryDocument {
   default?: string;
   values?: Readonly<Record<string, CategoryValue>>;
+  sets?: Readonly<Record<string, Pattern>>;
   rules?: readonly Rule[];
   share?: readonly Readonly<Record<string, unknown>>[];
 }
@@ -38,6 +39,7 @@ export interface CategoryDocument {
 export const KINDS: Readonly<Record<string, string>> = {
   identity: "Identity",
   resource: "Resource",
+  cluster: "Cluster",
   topic: "Topic",
   product_type: "Product",
   display_name: "Display name",
@@ -59,6 +61,7 @@ const HOW_WORDS: Readonly<Record<string, string>> = {
   list: "is",
   exact: "is exactly",
   glob: "is like",
+  set: "is one of the set",
   prefix: "begins with",
   regex: "matches",
 };

@@ -1,5 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { present } from "../../api/answer";
 import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
@@ -13,6 +14,7 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { Versions } from "./apply";
+import { completed, completions, wordsOf } from "./completion";
 import { ownOf, versionOf, withPolicy } from "./draft";
 import { Portions } from "./portions";
 import { Shadows } from "./shadows";
@@ -75,7 +77,14 @@ function InForce({ tenant, policies, costs }: Props) {
       <Listed policies={policies} costs={costs} edit={edit} />
       <Versions tenant={tenant} />
       <Shadows tenant={tenant} />
-      <Trial tenant={tenant} start={costs.start_date} end={costs.end_date} draft={draft} setDraft={setDraft} />
+      <Trial
+        tenant={tenant}
+        start={costs.start_date}
+        end={costs.end_date}
+        draft={draft}
+        setDraft={setDraft}
+        words={wordsOf(policies)}
+      />
     </>
   );
 }
@@ -128,11 +137,22 @@ interface TrialProps {
   end: string;
   draft: string;
   setDraft: (draft: string) => void;
+  /** What the text can have. */
+  words: readonly string[];
 }
 
 /** Other policies as text, tried on the days of the page. */
-function Trial({ tenant, start, end, draft, setDraft }: TrialProps) {
+function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
   const id = useId();
+  const text = useRef<HTMLTextAreaElement>(null);
+  const [caret, setCaret] = useState(0);
+  const complete = (word: string) => {
+    const next = completed(draft, caret, word);
+    flushSync(() => setDraft(next.text));
+    text.current?.focus();
+    text.current?.setSelectionRange(next.caret, next.caret);
+    setCaret(next.caret);
+  };
   const last = present(useTenant(tenant))?.last_date ?? end;
   const asked = useMutation({
     mutationFn: () =>
@@ -154,9 +174,22 @@ function Trial({ tenant, start, end, draft, setDraft }: TrialProps) {
             value={draft}
             aria-invalid={problem !== null}
             aria-describedby={id}
-            onChange={(event) => setDraft(event.target.value)}
+            ref={text}
+            onChange={(event) => {
+              setDraft(event.target.value);
+              setCaret(event.target.selectionStart);
+            }}
+            onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
           />
         </label>
+        <p className="tools">
+          {completions(draft, caret, words).map((word) => (
+            <button key={word} type="button" className="more" onClick={() => complete(word)}>
+              <span className="sr">Complete to </span>
+              <code>{word}</code>
+            </button>
+          ))}
+        </p>
         <ul id={id} role={mistakes ? "alert" : undefined} className="bad">
           {mistakes?.map((each) => (
             <li key={each}>{each}</li>
