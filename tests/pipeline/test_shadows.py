@@ -108,6 +108,21 @@ def test_it_follows(laboratory: Laboratory) -> None:
     assert not list(verify_files(laboratory.store, NOW))
 
 
+def test_a_day_that_is_past_its_retention(laboratory: Laboratory) -> None:
+    """Its rows go with those of the day, and so do those of days that the shadow does not have any more."""
+    shadow(laboratory, EVENLY)
+    laboratory.run()
+    laboratory.configure(retention_days=7, lookback_days=6)
+    laboratory.run()
+    left = sorted(real_rows(laboratory))
+    assert left < sorted(DAYS) or len(left) < len(DAYS)
+    laboratory.run()
+    assert sorted(rows_of(laboratory)) == left
+    shadow(laboratory, EVENLY, start_date=left[-1], end_date=left[-1])
+    laboratory.run()
+    assert sorted(rows_of(laboratory)) == left[-1:]
+
+
 def test_how_far_it_is(laboratory: Laboratory) -> None:
     """Days, what they move, and a verdict; after its end it says so, once."""
     shadow(laboratory, EVENLY, end_date=DAY - ONE_DAY)

@@ -41,6 +41,7 @@ from chargeback.store.control.shadows import (
     read_shadow_days,
     remove_shadow_days,
     save_shadow_day,
+    shadow_files,
     shadow_names,
     table_of,
 )
@@ -79,7 +80,8 @@ def calculate_shadows(run: RunContext) -> None:
 def _remove(run: RunContext, name: str) -> None:
     """Remove all days of a shadow."""
     with run.store.control.read() as connection:
-        days = [each.tracking_date for each in read_shadow_days(connection, name)]
+        recorded = {each.tracking_date for each in read_shadow_days(connection, name)}
+        days = recorded | {each.day for each in shadow_files(connection, name) if each.day is not None}
     with run.store.facts.commit(run.lease, run.now) as (connection, _):
         remove_shadow_days(connection, name, days)
 
@@ -97,13 +99,15 @@ class _Shadowing:
         """Calculate the days that are due, oldest first, and remove those that the tenant does not have any more."""
         run, shadow = self._run, self._shadow
         with run.store.control.read() as connection:
-            states = [each for each in read_days(connection, shadow.days) if each.chargebacks.is_current]
+            states = read_days(connection, shadow.days)
             known = {each.tracking_date: each for each in read_shadow_days(connection, shadow.name)}
-        there = {each.tracking_date for each in states}
-        if left := [day for day in known if day not in there and day not in shadow.days]:
+            stored = {each.day for each in shadow_files(connection, shadow.name) if each.day is not None}
+        there = {each.tracking_date for each in states if each.was_calculated}
+        if left := sorted((known.keys() | stored) - there):
             with run.store.facts.commit(run.lease, run.now) as (connection, _):
                 remove_shadow_days(connection, shadow.name, left)
-        due = [each for each in states if self._is_due(each, known.get(each.tracking_date))]
+        current = [each for each in states if each.chargebacks.is_current]
+        due = [each for each in current if self._is_due(each, known.get(each.tracking_date))]
         if due:
             self._calculate(due)
         if known and run.today >= shadow.days.end and not due:

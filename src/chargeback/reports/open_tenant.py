@@ -8,7 +8,7 @@ from datetime import datetime
 
 from chargeback.config import Tenant
 from chargeback.errors import NothingGathered
-from chargeback.recompute.rules import AllocationRules, present_tenant
+from chargeback.recompute.rules import AllocationRules, RulesInForce, present_tenant
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -34,6 +34,7 @@ def open_tenant(
     token, caches = CancellationToken(), LookupCaches()
     with closing(open_store(tenant)) as store, QueryEngine() as engine:
         present = present_tenant(tenant, store.control)
-        view = TenantView.of(present, store, AllocationRules.of(present))
+        in_force = RulesInForce(tenant, store.control, AllocationRules.of(tenant))
+        view = TenantView.of(present, store, AllocationRules.of(present), in_force=in_force)
         with open_reader(engine, store, token, caches, as_of=as_of) as reader:
             yield view, reader, open_posted(reader, store, token, caches, as_of)

@@ -11627,7 +11627,7 @@ export interface components {
         SimulationBody: {
             /**
              * Policies
-             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them; or the same as a text in YAML. By default those in force.
+             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them; or the same as a text in YAML. By default those in force; versions that were applied from a plan are part of them, and of what is written here.
              * @default null
              * @example {
              *       "SUPPORT": {

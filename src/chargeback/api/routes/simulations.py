@@ -59,7 +59,8 @@ Policies = Annotated[
     BeforeValidator(_policies),
     Field(
         description="What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a "
-        "list of versions of them; or the same as a text in YAML. By default those in force.",
+        "list of versions of them; or the same as a text in YAML. By default those "
+        "in force; versions that were applied from a plan are part of them, and of what is written here.",
         examples=[{"SUPPORT": {"portions": [{"share": "1", "try": ["even(period)", "unallocated"]}]}}],
         json_schema_extra={"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]},
     ),

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select
 
-from chargeback.store.control.catalogue import NamedFile, end_days_of, files_of_table
+from chargeback.store.control.catalogue import NamedFile, end_days_of, files_of_table, tables_named
 from chargeback.store.control.schema import shadow_days
 
 #: What the names of their tables begin with.
@@ -41,8 +41,9 @@ def table_of(name: str) -> str:
 
 
 def shadow_names(connection: Connection) -> list[str]:
-    """Return the shadows that have days."""
-    return sorted(connection.execute(select(shadow_days.c.name).distinct()).scalars())
+    """Return the shadows that have days, or files of days that are forgotten."""
+    known = set(connection.execute(select(shadow_days.c.name).distinct()).scalars())
+    return sorted(known | {each.removeprefix(_PREFIX) for each in tables_named(connection, _PREFIX)})
 
 
 def read_shadow_days(connection: Connection, name: str) -> list[ShadowDay]:
