@@ -60,7 +60,10 @@ DOORS = {
     # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
     # service. Whether there is any data is asked of the tenant. A comparison of two moments gives its second reader the
     # scope of the first.
-    "whole_store": {"executor", "tenant_requests", "routes/explain", "routes/readiness", "routes/revisions"},
+    "whole_store": {
+        *("executor", "tenant_requests"),
+        *("routes/explain", "routes/readiness", "routes/revisions", "routes/shadows"),
+    },
     # Readers that somebody else than the context of the request (``executor``) opens.
     "version_reader": {"executor", "routes/revisions"},
     "open_reader": {"executor"},

@@ -131,6 +131,8 @@ _WITHOUT_SUMS = {
         "/health",
         "/policies",
         "/policies/history",
+        "/shadows",
+        "/shadows/{shadow_name}",
         "/simulations",
         "/simulations/{simulation_id}",
         "/simulations/{simulation_id}/items.csv",

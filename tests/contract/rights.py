@@ -46,6 +46,8 @@ WHOLE = frozenset(
         f"GET {TENANT}/periods/{{period}}/invoices",
         f"PUT {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
         f"DELETE {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
+        f"GET {TENANT}/shadows",
+        f"GET {TENANT}/shadows/{{shadow_name}}",
         f"POST {TENANT}/policies/apply",
         f"DELETE {TENANT}/policies/applied/{{effective_from}}",
         f"POST {TENANT}/simulations",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chargeback.reports.plan import Plan, PlanOrder
 
 app = typer.Typer(
-    help="Show the policies of a tenant, and put others in force from a plan.",
+    help="Show policies, and put others in force.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,7 +29,7 @@ _MOST_SHOWN: Final = 5
 
 @app.command()
 def show(tenant: TenantName, config: ConfigOption = DEFAULT_CONFIG) -> None:
-    """Print the tenant's own policies as the configuration would have them, with the versions that were applied."""
+    """Print the tenant's own policies. As the configuration would have them, with the versions that were applied."""
     import yaml
 
     from chargeback.recompute.rules import present_tenant
@@ -63,7 +63,7 @@ def apply(
     ] = False,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Put policies in force that were tried: exactly those, and only while nothing has changed of what they were tried
+    """Put policies in force that were tried. Exactly those, and only while nothing has changed of what they were tried
     on; exit with 3 if something has."""
     from chargeback.reports.plan import PlanOrder
     from chargeback.store.control.audit import COMMAND_LINE
@@ -83,7 +83,7 @@ def withdraw(
     ],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Withdraw a version that was applied and has calculated no day yet."""
+    """Withdraw a version that was applied. It has calculated no day yet."""
     from chargeback.reports.plan import withdraw as withdraw_version
     from chargeback.store.control.audit import COMMAND_LINE
 

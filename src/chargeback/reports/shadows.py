@@ -47,7 +47,7 @@ class ShadowItem(ResponseModel):
     name: str = Field(examples=["next"])
     start_date: date
     end_date: date = Field(description="Inclusive.")
-    visible: bool = Field(description="Whether those see it, too, who see a part of the bill.")
+    visible: bool = Field(description="Whether those see its rows, too, who see a part of the bill.")
     state: Literal["coming", "running", "ended"]
     days: int = Field(description="How many days are calculated.")
     missing: int = Field(description="How many calculated days of the range are not, or not again since they changed.")

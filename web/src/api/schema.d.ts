@@ -652,10 +652,9 @@ export interface paths {
         };
         /**
          * Show Shadows
-         * @description List the tenant's shadows with what each would move. Within a scope, those that are visible to everybody, whose
-         *     sums are those of the whole bill.
+         * @description List the tenant's shadows with what each would move.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
         get: operations["show_shadows_api_v1_tenants__tenant_name__shadows_get"];
         put?: never;
@@ -676,9 +675,9 @@ export interface paths {
         /**
          * Show One Shadow
          * @description Return what a shadow would have charged instead: by day, and the identities whose cost changes most. Lists and
-         *     aggregates of chargebacks show its rows with `scenario`.
+         *     aggregates of chargebacks show its rows with `scenario`; within a scope if it is `visible`.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
         get: operations["show_one_shadow_api_v1_tenants__tenant_name__shadows__shadow_name__get"];
         put?: never;
@@ -8010,7 +8009,7 @@ export interface components {
             end_date: string;
             /**
              * Visible
-             * @description Whether those see it, too, who see a part of the bill.
+             * @description Whether those see its rows, too, who see a part of the bill.
              */
             visible: boolean;
             /**
@@ -8116,7 +8115,7 @@ export interface components {
             end_date: string;
             /**
              * Visible
-             * @description Whether those see it, too, who see a part of the bill.
+             * @description Whether those see its rows, too, who see a part of the bill.
              */
             visible: boolean;
             /**
@@ -15333,7 +15332,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant. */
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15452,7 +15451,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant. */
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
             403: {
                 headers: {
                     [name: string]: unknown;

@@ -23,23 +23,22 @@ class ShadowQuery(CommonParameters):
     )
 
 
-@router.get("", needs=Right.READ)
+@router.get("", needs=Right.READ, whole=True)
 def show_shadows(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[ShadowItem]:
-    """List the tenant's shadows with what each would move. Within a scope, those that are visible to everybody, whose
-    sums are those of the whole bill."""
+    """List the tenant's shadows with what each would move."""
     with request.reading() as connection:
         found = list_shadows(connection, request.shadows(), request.now.date())
     return PageOf[ShadowItem].cut(found, params.paging)
 
 
-@router.get("/{shadow_name}", needs=Right.READ, problems={404: "There is no such tenant or shadow."})
+@router.get("/{shadow_name}", needs=Right.READ, whole=True, problems={404: "There is no such tenant or shadow."})
 def show_one_shadow(
     request: Facts,
     shadow_name: Annotated[str, Path(description="Its name in the configuration.", examples=["next"])],
     params: Annotated[ShadowQuery, Query()],
 ) -> ShadowAnswer:
     """Return what a shadow would have charged instead: by day, and the identities whose cost changes most. Lists and
-    aggregates of chargebacks show its rows with `scenario`."""
+    aggregates of chargebacks show its rows with `scenario`; within a scope if it is `visible`."""
     shadow, tenant = request.shadow(shadow_name), request.tenant
     with request.reading() as connection:
         return show_shadow(
