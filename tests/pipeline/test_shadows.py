@@ -17,7 +17,6 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.recompute.verify import verify_files
 from chargeback.reports.shadows import files_of, list_shadows
 from chargeback.store.control.events import read_events
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from tests.recompute.test_simulate import random_bill, random_policies, simulated
 from tests.support.clock import NOW
 from tests.support.sources import DAY, Laboratory, line
@@ -43,20 +42,11 @@ def rows_of(laboratory: Laboratory) -> dict[date, bytes]:
     return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
 
 
-def real_rows(laboratory: Laboratory) -> dict[date, bytes]:
-    """The files of what is charged."""
-    files = laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files
-    return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
-
-
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
     """Four days, on each of which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=4) as opened:
-        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
-        opened.sources.totals = {
-            name: {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1} for name in ("bytes_in", "bytes_out")
-        }
+        opened.share(DAYS)
         yield opened
 
 
@@ -79,8 +69,8 @@ def test_its_rows_are_those_of_the_day_after_promotion(tmp_path: Path, seed: int
         promoted.set_policies(policies)
         for each in (beside, promoted, plain):
             each.run()
-        assert rows_of(beside) == real_rows(promoted)
-        assert real_rows(beside) == real_rows(plain)
+        assert rows_of(beside) == promoted.rows()
+        assert beside.rows() == plain.rows()
         found = simulated(beside, policies, tmp_path / "simulated").days
         assert rows_of(beside) == {each.day: Path(each.file.path).read_bytes() for each in found if each.file}
         before = rows_of(beside)
@@ -100,7 +90,7 @@ def test_it_follows(laboratory: Laboratory) -> None:
     assert {day for day in DAYS if changed[day] != before[day]} == {DAY}
     shadow(laboratory, {})
     laboratory.run()
-    assert rows_of(laboratory) == real_rows(laboratory), "the same policies have the same bytes"
+    assert rows_of(laboratory) == laboratory.rows(), "the same policies have the same bytes"
     assert not list(verify_files(laboratory.store, NOW))
     laboratory.configure(shadow_policies={})
     laboratory.run()
@@ -114,7 +104,7 @@ def test_a_day_that_is_past_its_retention(laboratory: Laboratory) -> None:
     laboratory.run()
     laboratory.configure(retention_days=7, lookback_days=6)
     laboratory.run()
-    left = sorted(real_rows(laboratory))
+    left = sorted(laboratory.rows())
     assert left < sorted(DAYS) or len(left) < len(DAYS)
     laboratory.run()
     assert sorted(rows_of(laboratory)) == left

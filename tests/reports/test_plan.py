@@ -30,7 +30,6 @@ from chargeback.reports.policies import list_versions
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.audit import AuditFilter, audit_entries
 from chargeback.store.control.policies import read_applied
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from tests.recompute.test_simulate import random_bill, random_policies
 from tests.support.clock import NOW
 from tests.support.sources import DAY, Laboratory, line
@@ -81,20 +80,11 @@ def applied(laboratory: Laboratory, plan: Tried, wanted: PlanOrder) -> AppliedPl
         return apply_plan(connection, view_of(laboratory), plan.candidate, plan.plan, wanted, NOW)
 
 
-def rows(laboratory: Laboratory) -> dict[date, bytes]:
-    """The files of chargebacks, by day."""
-    files = laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files
-    return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
-
-
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
     """Four days, on each of which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=4) as opened:
-        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
-        opened.sources.totals = {
-            name: {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1} for name in ("bytes_in", "bytes_out")
-        }
+        opened.share(DAYS)
         opened.run()
         yield opened
 
@@ -118,20 +108,20 @@ def test_what_is_applied_equals_what_was_tried(tmp_path: Path, seed: int) -> Non
             policies, begins = [{"policies": own}, version], None
         else:
             other.set_policies([{"policies": own}, version | {"policies": own_less(now, own, policies)}])
-        before, plan = rows(now), tried(now, policies)
+        before, plan = now.rows(), tried(now, policies)
         try:
             done = applied(now, plan, order(plan, begins))
         except PlanRefused as error:
             assert "nothing would change" in str(error) or "pattern" in str(error)
             return
         assert [each.effective_from for each in done.versions] == [date.fromisoformat(version["effective_from"])]
-        after_plan = rows(now)
+        after_plan = now.rows()
         assert after_plan == before, "applying a plan writes no row"
         now.run()
         other.run()
-        assert rows(now) == rows(other)
+        assert now.rows() == other.rows()
         unchanged = {day: content for day, content in before.items() if day < done.versions[0].effective_from}
-        assert unchanged.items() <= rows(now).items()
+        assert unchanged.items() <= now.rows().items()
         assert now.run().dates_calculated == 0, "nothing is left to do"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -167,6 +167,17 @@ class Laboratory:
 
     def __exit__(self, *_: object) -> None:
         self.store.close()
+
+    def share(self, days: Iterable[date]) -> None:
+        """Bill days on each of which one identity uses three times as much as another."""
+        self.sources.lines = {day: [line("100", day=day)] for day in days}
+        shares = {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1}
+        self.sources.totals = {name: dict(shares) for name in ("bytes_in", "bytes_out")}
+
+    def rows(self) -> dict[date, bytes]:
+        """The files of what is charged, by day."""
+        files = self.store.facts.snapshot(CHARGEBACKS_TABLE).files
+        return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
 
     def configure(self, **settings: object) -> None:
         """Change settings of the tenant for the following runs."""

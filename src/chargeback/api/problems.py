@@ -169,7 +169,6 @@ _REFUSALS = {
     TenantSuspended: (409, "suspended"),
     NoRunner: (400, "no-runner"),
     PoliciesChanged: (409, "policies-changed"),
-    PlanRefused: (409, "plan-refused"),
     SumTooLarge: (409, "sum-too-large"),
     TagConflict: (409, "conflict"),
     UnknownCategory: (404, "not-found"),
@@ -278,12 +277,12 @@ def error_response(error: Exception) -> Response:
             return problem(error.status, error.kind, error.message)
         case _ if type(error) in _REFUSALS and isinstance(error, ChargebackError):
             status, kind = _REFUSALS[type(error)]
-            return problem(status, kind, sentence(error.message) if isinstance(error, PlanRefused) else error.message)
+            return problem(status, kind, error.message)
         case EngineBusy():
             return problem(503, "busy", error.message, headers={"Retry-After": str(BUSY_RETRY_SECONDS)})
         case QueryTimeout():
             return problem(504, "timeout", "The request was cancelled because it ran too long; query fewer days.")
-        case PeriodRefused() | PlanStale():
+        case PeriodRefused() | PlanRefused():
             return _stale_or_refused(error)
         case HistoryGone():
             return _history_gone(error)
@@ -303,7 +302,7 @@ def error_response(error: Exception) -> Response:
             return unexpected_error(error)
 
 
-def _stale_or_refused(error: PeriodRefused | PlanStale) -> Response:
+def _stale_or_refused(error: PeriodRefused | PlanRefused) -> Response:
     """The response to a change of a month, of what a closed month is made of, or of what was looked at before."""
     more: dict[str, Any] = {}
     kind = "conflict"
@@ -315,6 +314,8 @@ def _stale_or_refused(error: PeriodRefused | PlanStale) -> Response:
         case PlanStale():
             kind = "plan-stale"
             more = {"days": error.days[:_MOST_MOVED], "days_count": len(error.days)}
+        case PlanRefused():
+            kind = "plan-refused"
         case ReachesIntoClosed():
             kind = "reaches-into-closed"
             more = {**_moved(error.moved, error.currency), "begins": error.begins.isoformat()}

@@ -8,7 +8,7 @@ it. For exact arithmetic it is converted to *units*, integers of 10⁻¹². A su
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from functools import reduce
 from typing import Any
@@ -150,6 +150,14 @@ def half_of_changes(changes: Iterable[Decimal]) -> Decimal:
     Decimal('0.3000000000000')
     """
     return _EXACT.multiply(exact_sum(change.copy_abs() for change in changes), Decimal("0.5"))
+
+
+def half_of_differences(before: Mapping[Any, Decimal], after: Mapping[Any, Decimal]) -> Decimal:
+    """Return half of what differs between sums by some key; what is absent is zero."""
+    zero = Decimal(0)
+    return half_of_changes(
+        difference(after.get(key, zero), before.get(key, zero)) for key in before.keys() | after.keys()
+    )
 
 
 def part_of(amount: Decimal, count: int) -> Decimal | None:

@@ -12,26 +12,24 @@ from datetime import date
 from decimal import Decimal
 
 from chargeback.allocation.columns import total_of
-from chargeback.allocation.day import CalculatedDay, DayCalculator
+from chargeback.allocation.day import DayCalculator
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.config.shadows import Shadow
 from chargeback.errors import (
     ChargebackError,
     ConfigurationError,
     DamagedFacts,
-    HistoryGone,
     LeaseLost,
     StorageError,
     in_one_line,
 )
 from chargeback.model.inventory import Inventory
-from chargeback.model.money import difference, half_of_changes
+from chargeback.model.money import half_of_differences
 from chargeback.pipeline.day_task import sums_by
 from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Stage
 from chargeback.recompute.rules import AllocationRules
-from chargeback.recompute.simulate import evidence_of
-from chargeback.recompute.stored_day import LineNotFound, StoredDay
+from chargeback.recompute.simulate import CalculatedAgain, calculate_again
 from chargeback.store.control.catalogue import replace_days
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.events import SHADOW_ENDED, Event, add_events
@@ -41,8 +39,8 @@ from chargeback.store.control.shadows import (
     read_shadow_days,
     remove_shadow_days,
     save_shadow_day,
-    shadow_files,
     shadow_names,
+    stored_days,
     table_of,
 )
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, prepare_day
@@ -80,8 +78,7 @@ def calculate_shadows(run: RunContext) -> None:
 def _remove(run: RunContext, name: str) -> None:
     """Remove all days of a shadow."""
     with run.store.control.read() as connection:
-        recorded = {each.tracking_date for each in read_shadow_days(connection, name)}
-        days = recorded | {each.day for each in shadow_files(connection, name) if each.day is not None}
+        days = stored_days(connection, name)
     with run.store.facts.commit(run.lease, run.now) as (connection, _):
         remove_shadow_days(connection, name, days)
 
@@ -101,9 +98,9 @@ class _Shadowing:
         with run.store.control.read() as connection:
             states = read_days(connection, shadow.days)
             known = {each.tracking_date: each for each in read_shadow_days(connection, shadow.name)}
-            stored = {each.day for each in shadow_files(connection, shadow.name) if each.day is not None}
+            stored = stored_days(connection, shadow.name)
         there = {each.tracking_date for each in states if each.was_calculated}
-        if left := sorted((known.keys() | stored) - there):
+        if left := sorted(stored - there):
             with run.store.facts.commit(run.lease, run.now) as (connection, _):
                 remove_shadow_days(connection, shadow.name, left)
         current = [each for each in states if each.chargebacks.is_current]
@@ -135,29 +132,27 @@ class _Shadowing:
                     self._calculate_day(calculator, state, inventory)
                 except LeaseLost:
                     raise
-                except (LineNotFound, HistoryGone, ChargebackError) as error:
+                except ChargebackError as error:
                     self._leave_out(state.tracking_date, str(error))
 
     def _calculate_day(self, calculator: DayCalculator, state: DayState, inventory: Inventory) -> None:
         run, day = self._run, state.tracking_date
-        stored = StoredDay(run.store, REVISED_CHARGEBACKS, day, None)
-        evidence = evidence_of(stored, day, self._rules, inventory)
-        if isinstance(evidence, str):
-            self._leave_out(day, evidence)
+        again = calculate_again(run.store, self._rules, calculator, day, inventory)
+        if isinstance(again, str):
+            self._leave_out(day, again)
             return
-        calculated = calculator.calculate(evidence)
         found = ShadowDay(
             day,
             state.chargebacks.revision,
             self._catalogue.hash,
-            total_of(evidence.billing["total_cost"]),
-            _moved(stored, calculated),
+            total_of(again.evidence.billing["total_cost"]),
+            _moved(again),
         )
         content = prepare_day(
             run.store.facts.place,
             CHARGEBACKS_TABLE,
             day,
-            calculated.rows,
+            again.calculated.rows,
             run.store.owner,
             into=table_of(self._shadow.name),
         )
@@ -177,14 +172,10 @@ class _Shadowing:
             add_events(connection, [event], run.now())
 
 
-def _moved(stored: StoredDay, calculated: CalculatedDay) -> Decimal:
+def _moved(again: CalculatedAgain) -> Decimal:
     """Return half of what changes for each identity."""
     try:
-        before = sums_by(stored.rows, REVISED_CHARGEBACKS.payer)
+        before = sums_by(again.stored.rows, REVISED_CHARGEBACKS.payer)
     except DamagedFacts:
         raise StorageError("its real rows cannot be read") from None
-    after = sums_by(calculated.rows, REVISED_CHARGEBACKS.payer)
-    zero = Decimal(0)
-    return half_of_changes(
-        difference(after.get(key, zero), before.get(key, zero)) for key in before.keys() | after.keys()
-    )
+    return half_of_differences(before, sums_by(again.calculated.rows, REVISED_CHARGEBACKS.payer))

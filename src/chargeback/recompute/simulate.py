@@ -116,20 +116,45 @@ def simulate_days(
             if trial.as_of is None and not state.chargebacks.is_current:
                 found.left_out[day] = "it is not calculated from its present bill"
                 continue
-            try:
-                stored = StoredDay(store, REVISED_CHARGEBACKS, day, trial.as_of)
-            except (LineNotFound, HistoryGone) as error:
-                found.left_out[day] = str(error)
+            again = calculate_again(store, rules, calculator, day, inventory, trial.as_of)
+            if isinstance(again, str):
+                found.left_out[day] = again
                 continue
-            evidence = evidence_of(stored, day, rules, inventory)
-            if isinstance(evidence, str):
-                found.left_out[day] = evidence
-                continue
-            calculated = calculator.calculate(evidence)
-            revision = None if stored.revision is None else stored.revision.revision
-            found.days.append(_simulated(store, rules, evidence, calculated, revision, Folder(folder)))
+            revision = None if again.stored.revision is None else again.stored.revision.revision
+            found.days.append(_simulated(store, rules, again.evidence, again.calculated, revision, Folder(folder)))
         progress(len(states), len(states))
     return found
+
+
+@dataclass(frozen=True)
+class CalculatedAgain:
+    """A stored day, what it was calculated from, and what other policies make of that."""
+
+    stored: StoredDay
+    evidence: Evidence
+    calculated: CalculatedDay
+
+
+def calculate_again(
+    store: TenantStore,
+    rules: AllocationRules,
+    calculator: DayCalculator,
+    day: date,
+    inventory: Inventory,
+    as_of: datetime | None = None,
+) -> CalculatedAgain | str:
+    """Calculate a stored day from its evidence, by the policies of a calculator; return why that is not possible.
+
+    Raises:
+        AllocationError: the amounts of the day do not fit 38 digits.
+        StorageError: the tenant's storage cannot be read.
+    """
+    try:
+        stored = StoredDay(store, REVISED_CHARGEBACKS, day, as_of)
+    except (LineNotFound, HistoryGone) as error:
+        return str(error)
+    evidence = _evidence(stored, day, rules, inventory)
+    return evidence if isinstance(evidence, str) else CalculatedAgain(stored, evidence, calculator.calculate(evidence))
 
 
 def _simulated(
@@ -158,7 +183,7 @@ def _simulated(
     )
 
 
-def evidence_of(stored: StoredDay, day: date, rules: AllocationRules, inventory: Inventory) -> Evidence | str:
+def _evidence(stored: StoredDay, day: date, rules: AllocationRules, inventory: Inventory) -> Evidence | str:
     """Return what a day was calculated from, or why that is not known."""
     (billing, usage, members), missing = stored.evidence()
     if billing is None or usage is None or members is None:

@@ -24,7 +24,7 @@ from chargeback.categories.document import CostCategory
 from chargeback.errors import StorageError
 from chargeback.model.days import ONE_DAY
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.model.money import difference, half_of_changes, total
+from chargeback.model.money import difference, half_of_changes, half_of_differences, total
 from chargeback.recompute.explain import ExplainKey, TriedDay, explain
 from chargeback.recompute.simulate import Simulated, Trial
 from chargeback.recompute.stored_day import where
@@ -206,7 +206,8 @@ def simulation_answer(
     everything, billed = Selection.of_days(trial.days), total(each.billed for each in found.days)
     old, split = sides.sums(everything, *by)
     tagged, whole = _regrouped(tenant, sides.after, trial)
-    by_tags, new = (sums_by(each, CHARGEBACKS, everything, by) for each in (tagged, whole))
+    by_tags = split if tagged is sides.after else sums_by(tagged, CHARGEBACKS, everything, by)
+    new = by_tags if whole is tagged else sums_by(whole, CHARGEBACKS, everything, by)
     if {total(old.values()), total(new.values())} != {billed}:
         raise StorageError("days were calculated again while they were simulated: simulate again")
     items = changed_sums(by, old, new)
@@ -238,7 +239,7 @@ def simulation_answer(
         moved=moved,
         moved_share=percent_of(moved, billed) or _ZERO,
         by_cause=_by_cause(within, policies, found).model_copy(
-            update={"tag": _half(split, by_tags), "category": _half(by_tags, new)}
+            update={"tag": half_of_differences(split, by_tags), "category": half_of_differences(by_tags, new)}
         ),
         unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
         policies=policies,
@@ -277,11 +278,6 @@ def _regrouped(tenant: TenantView, reader: TenantReader, trial: Trial) -> tuple[
     for key, category in trial.categories.items():
         index = index.including(key, category)
     return tagged, reader.with_entities(tags, LookupCaches().candidate(tenant.whole_store, index, tags))
-
-
-def _half(old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]) -> Decimal:
-    """Return half of what differs between sums."""
-    return half_of_changes(difference(new.get(key, _ZERO), old.get(key, _ZERO)) for key in old.keys() | new.keys())
 
 
 def _examples(

@@ -145,7 +145,8 @@ class TenantView:
 
     def ruled(self, revision: int) -> Self:
         """Return the tenant with the rules of a revision of its applied policies."""
-        return self if self.in_force is None else replace(self, rules=self.in_force.at(revision))
+        rules = self.rules if self.in_force is None else self.in_force.at(revision)
+        return self if rules is self.rules else replace(self, rules=rules)
 
     @property
     def whole_store(self) -> TenantStore:

@@ -224,12 +224,6 @@ def files_of_table(connection: Connection, table: str) -> list[NamedFile]:
     return _named(connection, _PRESENT.where(files.c.table_name == table))
 
 
-def tables_named(connection: Connection, prefix: str) -> list[str]:
-    """Return the tables with files whose names begin so."""
-    query = select(files.c.table_name).distinct().where(files.c.table_name.startswith(prefix, autoescape=True))
-    return sorted(connection.execute(query).scalars())
-
-
 def files_as_of(connection: Connection, at: datetime) -> list[NamedFile]:
     """Return the files that the tables had at an instant, also those that are no longer kept."""
     return _named(connection, _AS_OF, {"at": at})

@@ -9,10 +9,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, union
 
-from chargeback.store.control.catalogue import NamedFile, end_days_of, files_of_table, tables_named
-from chargeback.store.control.schema import shadow_days
+from chargeback.store.control.catalogue import NamedFile, end_days_of, files_of_table
+from chargeback.store.control.schema import files, shadow_days
 
 #: What the names of their tables begin with.
 _PREFIX: Final = "shadow_"
@@ -42,8 +42,9 @@ def table_of(name: str) -> str:
 
 def shadow_names(connection: Connection) -> list[str]:
     """Return the shadows that have days, or files of days that are forgotten."""
-    known = set(connection.execute(select(shadow_days.c.name).distinct()).scalars())
-    return sorted(known | {each.removeprefix(_PREFIX) for each in tables_named(connection, _PREFIX)})
+    named = func.substr(files.c.table_name, len(_PREFIX) + 1)
+    of_files = select(named).where(files.c.table_name.startswith(_PREFIX, autoescape=True))
+    return sorted(connection.execute(union(select(shadow_days.c.name), of_files)).scalars())
 
 
 def read_shadow_days(connection: Connection, name: str) -> list[ShadowDay]:
@@ -60,6 +61,12 @@ def read_shadow_days(connection: Connection, name: str) -> list[ShadowDay]:
 def shadow_files(connection: Connection, name: str) -> list[NamedFile]:
     """Return the files of the rows of a shadow, by day."""
     return files_of_table(connection, table_of(name))
+
+
+def stored_days(connection: Connection, name: str) -> set[date]:
+    """Return the days of which a shadow has anything: what is recorded of them, or a file."""
+    recorded = {each.tracking_date for each in read_shadow_days(connection, name)}
+    return recorded | {each.day for each in shadow_files(connection, name) if each.day is not None}
 
 
 def save_shadow_day(connection: Connection, name: str, day: ShadowDay) -> None:
