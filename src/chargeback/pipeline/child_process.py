@@ -104,10 +104,11 @@ class Inbox:
 
     def next_run(self) -> tuple[Assignment, StopSignal] | None:
         """Wait for the next run; return None if there is none."""
-        try:
-            return self._assigned.get(timeout=_IDLE_SECONDS)
-        except queue.Empty:
-            return None
+        # In short pieces: a signal that arrives just before the wait begins is handled when it ends.
+        for _ in range(_IDLE_SECONDS):
+            with suppress(queue.Empty):
+                return self._assigned.get(timeout=1)
+        return None
 
     def run_ended(self) -> None:
         """Record that the present run needs its parent no longer."""
