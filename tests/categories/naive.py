@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
@@ -105,22 +105,50 @@ class Naive:
         """Return (source, the part of each target) for every step of a day; what is held is counted in whole units."""
         holds, gone, steps = dict(held), [], []
         for step in self.share:
-            source, by = step["from"], step["by"]
+            source, by = step["from"], step.get("by")
             gone.append(source)
             if source not in holds:
                 continue
-            to = list(by["fixed"]) if isinstance(by, dict) else step["to"]
+            to = list(by["fixed"]) if isinstance(by, dict) else step.get("to", [])
             if to == "*":
                 to = [value for value in holds if holds[value] != 0 and value not in [*gone, self.default]]
             to = [value for value in to if valid(self.values.get(value, {}), day)]
             weight = {value: Fraction(self._weight(by, value, holds, usage)) for value in to}
-            if (whole := sum(each for each in weight.values() if each > 0)) == 0:
-                continue
+            whole = sum(each for each in weight.values() if each > 0)
             parts = {value: each / whole for value, each in weight.items() if each > 0}
+            parts = self._with_fees(step, parts, holds[source], day)
+            if not parts:
+                continue
             for value, units in largest_remainder(holds.pop(source), parts).items():
                 holds[value] = holds.get(value, 0) + units
             steps.append((source, parts))
         return steps
+
+    def _with_fees(self, step: dict[str, Any], parts: Shares, held: int, day: date) -> Shares:
+        """Return the parts of a step after what some values get first: of each day, a part of their month."""
+        fees = {}
+        for value, amounts in step.get("monthly", {}).items():
+            dated = amounts if isinstance(amounts, list) else [{"value": amounts}]
+            (month,) = [Fraction(each["value"]) for each in dated if valid(each, day)] or [Fraction(0)]
+            if month and valid(self.values.get(value, {}), day):
+                first, next_month = day.replace(day=1), (day.replace(day=28) + timedelta(4)).replace(day=1)
+                before, after = ((month * 10**12 * n) // (next_month - first).days for n in (day.day - 1, day.day))
+                fees[value] = Fraction(after - before)
+        if not fees or held <= 0:
+            return parts
+        if (paid := sum(fees.values(), Fraction(0))) >= held:
+            return {value: fee / paid for value, fee in fees.items() if fee}
+        parts = parts or {step["from"]: Fraction(1)}
+        rest = 1 - paid / held
+        both = {value: Fraction(fees.get(value, 0)) / held + parts.get(value, 0) * rest for value in {*fees, *parts}}
+        return {value: part for value, part in both.items() if part}
+
+    def path(self, value: str, day: date) -> list[str]:
+        """Return a value and all that it belongs to on a day."""
+        parents = self.values.get(value, {}).get("parent", [])
+        dated = parents if isinstance(parents, list) else [{"value": parents}]
+        above = [each["value"] for each in dated if valid(each, day)]
+        return [value, *(self.path(above[0], day) if above else [])]
 
     def _weight(
         self, by: Any, value: str, holds: Mapping[str, int], usage: Mapping[str, Mapping[str, int]]
@@ -137,9 +165,10 @@ def handed(steps: Sequence[tuple[str, Mapping[str, Fraction]]], place: int) -> t
     remaining, passed = dict(steps[place][1]), {}
     for source, parts in steps[place + 1 :]:
         if source in remaining:
-            passed[source] = remaining.pop(source)
+            came = remaining.pop(source)
+            passed[source] = came * (1 - parts.get(source, 0))
             for value, part in parts.items():
-                remaining[value] = remaining.get(value, Fraction(0)) + passed[source] * part
+                remaining[value] = remaining.get(value, Fraction(0)) + came * part
     return remaining, passed
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from datetime import date
+from decimal import Decimal
 from typing import Any
+
+import pytest
 
 from chargeback.categories.handover import WHOLE, Receiver, Step, composed, day_steps
 from chargeback.categories.parsing import parse_category
+from chargeback.categories.weights import split_units
 
 HELD = {"platform": 300, "a": 100, "b": 300, "refunded": -50, "empty": 0, "UNASSIGNED": 70}
 
@@ -67,6 +72,66 @@ def test_a_value_gets_nothing_on_days_on_which_it_is_not_valid() -> None:
     ]
 
 
+def _with_fees(**document: Any) -> dict[str, int]:
+    """What each value gets of 300 units on the first of March."""
+    category = parse_category("k", document)
+    (step,) = day_steps(category, HELD, {}, date(2026, 3, 1))
+    return dict(split_units(300, step.parts))
+
+
+def _a_day(units: int) -> str:
+    """The amount a month of 31 days that is so many units a day."""
+    return f"{Decimal(31 * units).scaleb(-12):f}"
+
+
+def test_fees_come_first() -> None:
+    """The rest remains with its source or is shared, also by those who paid a fee; what has no cost pays as well."""
+    fees = {"monthly": {"a": _a_day(100), "new": _a_day(20)}}
+    assert _with_fees(share=[{"from": "platform", **fees}]) == {"a": 100, "new": 20, "platform": 180}
+    shared = [{"from": "platform", "to": "*", "by": "proportional", **fees}]
+    assert _with_fees(share=shared) == {"a": 145, "b": 135, "new": 20}
+    fixed = [{"from": "platform", "by": {"fixed": {"a": "50", "b": "50"}}, **fees}]
+    assert _with_fees(share=fixed) == {"a": 190, "b": 90, "new": 20}
+
+
+def test_fees_are_never_more_than_there_is() -> None:
+    """They share what there is; of a refund and of nothing there are none."""
+    assert _with_fees(share=[{"from": "platform", "monthly": {"a": _a_day(600), "b": _a_day(300)}}]) == {
+        "a": 200,
+        "b": 100,
+    }
+    for source in ("refunded", "empty", "absent"):
+        assert _steps({"from": source, "monthly": {"a": "31"}}) == []
+
+
+def test_fees_have_dates() -> None:
+    """A fee holds on its days, and is paid by a value on the days on which it is valid."""
+    changing = [{"value": _a_day(100), "valid_to": "2026-03-01"}, {"value": _a_day(50), "valid_from": "2026-03-01"}]
+    values = {"platform": None, "a": None, "b": {"valid_from": "2026-03-02"}}
+    share = [{"from": "platform", "monthly": {"a": changing, "b": "31"}}]
+    assert _with_fees(values=values, share=share) == {"a": 50, "platform": 250}
+
+
+@pytest.mark.parametrize("month", [date(2026, 2, 1), date(2028, 2, 1), date(2026, 4, 1), date(2026, 12, 1)])
+def test_the_days_of_a_month_have_its_fee(month: date) -> None:
+    """To the last digit, whatever the number of days."""
+    category = parse_category("k", {"share": [{"from": "platform", "monthly": {"a": "500.01"}}]})
+    held = {"platform": 10**18}
+    days = [month.replace(day=number + 1) for number in range(monthrange(month.year, month.month)[1])]
+    steps = [step for day in days for step in day_steps(category, held, {}, day)]
+    assert sum(dict(step.parts)["a"] for step in steps) == 500_010_000_000_000
+    assert all(sum(dict(step.parts).values()) == 10**18 for step in steps)
+
+
+def test_what_remains_with_a_source_did_not_leave_it() -> None:
+    """What a value passed on is what it did not keep."""
+    found = composed([Step("platform", (("a", 1),)), Step("a", (("a", 3), ("b", 1)))])
+    assert found == {
+        "platform": (Receiver("a", 3 * WHOLE // 4, WHOLE // 4), Receiver("b", WHOLE // 4)),
+        "a": (Receiver("a", 3 * WHOLE // 4), Receiver("b", WHOLE // 4)),
+    }
+
+
 def test_steps_are_composed_before_they_are_rounded() -> None:
     """A third of a third is a ninth, rounded once; what passes through a value in between comes and goes."""
     thirds = tuple((value, 1) for value in ("a", "b", "c"))
@@ -93,5 +158,5 @@ def test_many_steps_keep_numbers_small() -> None:
     names = [f"v{number:02}" for number in range(60)]
     share = [{"from": name, "to": "*", "by": "proportional"} for name in names[:-1]]
     held = {name: 10**20 + 7 * number**5 for number, name in enumerate(names)}
-    found = composed(day_steps(parse_category("k", {"share": share}), held, {}))
+    found = composed(day_steps(parse_category("k", {"share": share}), held, {}, date(2026, 3, 1)))
     assert {source: sum(each.weight for each in to) for source, to in found.items()} == dict.fromkeys(names[:-1], WHOLE)

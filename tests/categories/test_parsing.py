@@ -23,13 +23,18 @@ from chargeback.categories.document import (
 from chargeback.categories.matching import All, Not, Pattern, Test
 from chargeback.categories.parsing import parse_category, to_document, warnings_of
 from chargeback.errors import CategoryError, CategoryProblem
-from chargeback.model.dated import Period
+from chargeback.model.dated import DatedValue, Period
 
 EXAMPLE = r"""
 default: UNASSIGNED
 values:
   payments:
-    {name: Payments, parent: retail, gl: {account: "54100"}, contacts: [lead@example.com], valid_from: 2026-01-01}
+    name: Payments
+    parent: retail
+    gl: {account: [{value: "54200", valid_from: 2026-01-01}, {value: "54100", valid_to: 2026-01-01}]}
+    contacts: [lead@example.com]
+    valid_from: 2026-01-01
+  search: {}
   retail: {name: Retail}
   orders:
 rules:
@@ -40,7 +45,8 @@ rules:
   - {match: {resource: [lkc-1]}, split: {payments: "60", orders: 40}}
   - {match: {all: [{not: {environment: env-1}}, {product_type: [SUPPORT*, OTHER]}]}, assign: orders}
 share:
-  - {from: retail, to: "*", by: proportional}
+  - {from: retail, to: "*", by: proportional, monthly: {orders: "500.00"}}
+  - {from: search, monthly: {payments: 31}}
   - {from: payments, to: [orders], by: usage(bytes_in)}
   - {from: UNASSIGNED, by: {fixed: {payments: 33.3, orders: 66.7}}}
 """
@@ -54,14 +60,22 @@ def test_an_example_is_read() -> None:
 
     regex = "^(?P<team>[a-z]+)-(prod|dev)$"
     support = Test("product_type", Pattern((("glob", "SUPPORT*"), ("exact", "OTHER"))))
-    since = Period(date(2026, 1, 1))
+    since, until = Period(date(2026, 1, 1)), Period(None, date(2026, 1, 1))
     assert parse_category("cost_center", yaml.safe_load(EXAMPLE)) == CostCategory(
         "cost_center",
         "UNASSIGNED",
         (
             CategoryValue("orders"),
-            CategoryValue("payments", "Payments", "retail", (("account", "54100"),), ("lead@example.com",), since),
+            CategoryValue(
+                "payments",
+                "Payments",
+                (DatedValue("retail"),),
+                (("account", (DatedValue("54100", until), DatedValue("54200", since))),),
+                ("lead@example.com",),
+                since,
+            ),
             CategoryValue("retail", "Retail"),
+            CategoryValue("search"),
         ),
         (
             Rule(
@@ -78,7 +92,8 @@ def test_an_example_is_read() -> None:
             Rule(All((Not(exact("environment", "env-1")), support)), Constant("orders")),
         ),
         (
-            Handover("retail", None, "proportional"),
+            Handover("retail", None, "proportional", fees=(("orders", (DatedValue("500.00"),)),)),
+            Handover("search", (), None, fees=(("payments", (DatedValue("31"),)),)),
             Handover("payments", ("orders",), "usage", metric="bytes_in"),
             Handover(
                 "UNASSIGNED",
@@ -230,6 +245,26 @@ WRONG: list[tuple[object, list[str]]] = [
     ),
     ({"values": {"a": {"parent": "a"}}}, ["values.a.parent: the parents form a cycle: a → a"]),
     (
+        {
+            "values": {
+                "a": {"parent": [{"value": "b", "valid_to": "2026-03-01"}]},
+                "b": {"parent": [{"value": "a", "valid_from": "2026-02-01"}]},
+            }
+        },
+        ["values.a.parent: the parents form a cycle 2026-02-01 to 2026-03-01: a → b → a"],
+    ),
+    (
+        {"values": {"a": {"gl": {"account": [{"value": "1"}, {"value": "2", "valid_from": "2026-02-01"}, "3"]}}}},
+        [
+            "values.a.gl.account[1]: holds on days on which values.a.gl.account[0] holds already; "
+            "give it valid_from or valid_to",
+            "values.a.gl.account[2]: should be a mapping with the keys value, valid_from, valid_to",
+            "values.a.gl.account[2]: holds on days on which values.a.gl.account[0] holds already; "
+            "give it valid_from or valid_to",
+        ],
+    ),
+    ({"values": {"a": {"parent": []}}}, ["values.a.parent: should not be empty"]),
+    (
         {"values": {f"v{place}": None for place in range(10_001)}},
         ["values: has 10,001 entries; at most 10,000 are allowed"],
     ),
@@ -330,10 +365,22 @@ WRONG: list[tuple[object, list[str]]] = [
             "share[0].by: this key is required",
         ],
     ),
-    (_share(5), ["share[0]: should be a mapping with the keys from, to, by"]),
+    (_share(5), ["share[0]: should be a mapping with the keys from, to, by, monthly"]),
     (
         _share({"from": "a", "to": "b", "by": "even"}),
         ['share[0].to: should be "*" for every other value, or a list of values'],
+    ),
+    (_share({"from": "a", "monthly": {}}), ["share[0].monthly: should not be empty"]),
+    (_share({"from": "a", "monthly": {"a": "1"}}), ["share[0]: the steps form a cycle: a → a"]),
+    (_share({"from": "a", "to": "*", "monthly": {"b": "1"}}), ["share[0].by: this key is required"]),
+    (
+        _share({"from": "a", "monthly": {"b": "0", "c": "much", "d": "0.0000000000001", "e": 10**12}}),
+        [
+            "share[0].monthly.b: should be above 0 and below 1,000,000,000,000",
+            'share[0].monthly.c: should be an amount such as "500.00"',
+            "share[0].monthly.d: should have at most 12 decimal places",
+            "share[0].monthly.e: should be above 0 and below 1,000,000,000,000",
+        ],
     ),
     (_share({"from": "a", "to": [], "by": "even"}), ["share[0].to: should not be empty"]),
     (_share({"from": "a", "to": "*", "by": "evn"}), [f"share[0].by: {BY}; did you mean even?"]),

@@ -29,6 +29,7 @@ VALUES: Final = ("orders", "payments", "platform", "retail", "search")
 #: Percentages that sum to 100, some of them awkward.
 SPLITS: Final = (("60", "40"), ("33.3", "33.3", "33.4"), ("99.999999999999", "0.000000000001"), ("50", "25", "25"))
 METRICS: Final = ("bytes_in", "bytes_out")
+_ENDS: Final = ("valid_from", "valid_to")
 
 
 @dataclass(frozen=True)
@@ -245,16 +246,24 @@ def _steps(draw: st.DrawFn, known: Sequence[str]) -> list[dict[str, Any]]:
     for place, source in enumerate(order[:-1]):
         by = draw(st.sampled_from(["none", "proportional", "even", "usage", "fixed"]))
         later = order[place + 1 :]
+        fees = {"monthly": draw(_fees(later))} if draw(st.integers(0, 2)) == 0 else {}
         if by == "none":
+            steps += [{"from": source, **fees}] if fees else []
             continue
         if by == "fixed" and len(later) > 1:
-            steps.append({"from": source, "by": {"fixed": draw(_split(later))}})
+            steps.append({"from": source, "by": {"fixed": draw(_split(later))}, **fees})
             continue
         to: Any = draw(st.just("*") | st.lists(st.sampled_from(later), min_size=1, max_size=3, unique=True))
         how = f"usage({draw(st.sampled_from(METRICS))})" if by == "usage" else by.replace("fixed", "even")
-        steps.append({"from": source, "to": to, "by": how})
+        steps.append({"from": source, "to": to, "by": how, **fees})
     shuffled: list[dict[str, Any]] = draw(st.permutations(steps))
     return shuffled
+
+
+def _fees(values: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
+    """Amounts a month, small and large beside what is held."""
+    amounts = st.sampled_from(["0.000000000031", "0.01", "31", "12.345678901234", "9999999"])
+    return st.dictionaries(st.sampled_from(values), dated(amounts), min_size=1, max_size=3)
 
 
 @st.composite
@@ -275,8 +284,21 @@ def documents(draw: st.DrawFn, rules: int = 5) -> dict[str, Any]:
 def _entries(draw: st.DrawFn, parents: Sequence[str]) -> dict[str, Any]:
     entry: dict[str, Any] = _dates(draw)
     if len(parents) > 0 and draw(st.booleans()):
-        entry["parent"] = draw(st.sampled_from(parents))
+        entry["parent"] = draw(dated(st.sampled_from(parents)))
     return entry
+
+
+@st.composite
+def dated(draw: st.DrawFn, values: st.SearchStrategy[str]) -> str | list[dict[str, str]]:
+    """A text that always holds, or some that each hold on some days."""
+    if draw(st.booleans()):
+        return draw(values)
+    cuts = [None, *sorted(draw(st.sets(st.sampled_from(CHANGES), max_size=2))), None]
+    periods = [
+        {"value": draw(values), **{name: day.isoformat() for name, day in zip(_ENDS, each, strict=True) if day}}
+        for each in pairwise(cuts)
+    ]
+    return draw(st.lists(st.sampled_from(periods), min_size=1, unique_by=str))
 
 
 def usages() -> st.SearchStrategy[dict[str, dict[str, int]]]:

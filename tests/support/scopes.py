@@ -203,10 +203,9 @@ class ScopedWorld:
     def _parts(self, row: BillRow, piece: int, key: str, values: frozenset[str]) -> list[int]:
         if key == UNKNOWN:
             return []
-        shares = Naive(self.documents[key], self.tags, self.names).decided(row.subject, row.day)[1]
-        path = self.categories[key].path
-        parts = largest_remainder(piece, shares)
-        return [units for value, units in parts.items() if not values.isdisjoint(path(value))]
+        naive = Naive(self.documents[key], self.tags, self.names)
+        parts = largest_remainder(piece, naive.decided(row.subject, row.day)[1])
+        return [units for value, units in parts.items() if not values.isdisjoint(naive.path(value, row.day))]
 
     def _matches(self, row: BillRow, kind: str, key: str, values: frozenset[str]) -> bool:
         if kind == "tag":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chargeback.categories.document import (
@@ -19,7 +19,7 @@ from chargeback.categories.document import (
 from chargeback.categories.matching import All, AnyOf, Match, Not, Pattern
 from chargeback.categories.reading import plain
 from chargeback.categories.reading_matches import is_wild
-from chargeback.model.dated import Period
+from chargeback.model.dated import FOREVER, DatedValue, Period
 
 
 def to_document(category: CostCategory) -> dict[str, Any]:
@@ -39,12 +39,19 @@ def to_document(category: CostCategory) -> dict[str, Any]:
 def _value(value: CategoryValue) -> dict[str, Any]:
     fields = {
         "name": value.name,
-        "parent": value.parent,
-        "gl": dict(value.gl),
+        "parent": _dated(value.parent),
+        "gl": {name: _dated(ids) for name, ids in value.gl},
         "contacts": list(value.contacts),
         **_dates(value.during),
     }
     return {name: field for name, field in fields.items() if field}
+
+
+def _dated(values: Sequence[DatedValue]) -> str | list[dict[str, str]]:
+    """Return a text if it always holds."""
+    if len(values) == 1 and values[0].during == FOREVER:
+        return values[0].value
+    return [{"value": each.value, **_dates(each.during)} for each in values]
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -95,7 +102,12 @@ def _pattern(pattern: Pattern) -> list[str] | Mapping[str, list[str] | str]:
 
 
 def _step(step: Handover) -> dict[str, Any]:
+    fees = {"monthly": {value: _dated(amounts) for value, amounts in step.fees}} if step.fees else {}
+    if step.by is None:
+        return {"from": step.source, **fees}
     if step.by == "fixed":
-        return {"from": step.source, "by": {"fixed": {value: plain(part) for value, part in step.percentages}}}
+        fixed = {value: plain(part) for value, part in step.percentages}
+        return {"from": step.source, "by": {"fixed": fixed}, **fees}
     targets = EVERY_VALUE if step.targets is None else list(step.targets)
-    return {"from": step.source, "to": targets, "by": f"usage({step.metric})" if step.by == "usage" else step.by}
+    by = f"usage({step.metric})" if step.by == "usage" else step.by
+    return {"from": step.source, "to": targets, "by": by, **fees}

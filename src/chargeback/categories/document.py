@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from chargeback.categories.matching import Match, Pattern, tests_of
-from chargeback.model.dated import FOREVER, Period
+from chargeback.model.dated import FOREVER, DatedValue, Period, value_on
 from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 
 #: What no value can be called, and what it stands for: costs that have none would be added to those of the value.
@@ -78,14 +80,20 @@ class Rule:
 
 @dataclass(frozen=True)
 class CategoryValue:
-    """An entry of the register of values. ``gl`` holds finance's own ids as (name, id)."""
+    """An entry of the register of values. ``gl`` holds finance's own ids by name. The ``parent`` and each of these ids
+    have at most one value on a day."""
 
     key: str
     name: str | None = None
-    parent: str | None = None
-    gl: tuple[tuple[str, str], ...] = ()
+    parent: tuple[DatedValue, ...] = ()
+    gl: tuple[tuple[str, tuple[DatedValue, ...]], ...] = ()
     contacts: tuple[str, ...] = ()
     during: Period = FOREVER
+
+    def ledger_ids(self, day: date) -> dict[str, str]:
+        """Return finance's ids on a day, by name."""
+        found = ((name, value_on(ids, day)) for name, ids in self.gl)
+        return {name: value for name, value in found if value is not None}
 
 
 @dataclass(frozen=True)
@@ -93,14 +101,41 @@ class Handover:
     """A step of ``share``: the cost of ``source`` is reallocated to its targets.
 
     ``targets`` is None for every other value with cost. ``percentages`` belong to ``fixed``, whose targets they name;
-    ``metric`` belongs to ``usage``.
+    ``metric`` belongs to ``usage``. ``fees`` are amounts a month that some values get first, of which the others share
+    the rest; without ``by`` it remains with the source.
     """
 
     source: str
     targets: tuple[str, ...] | None
-    by: Literal["proportional", "even", "fixed", "usage"]
+    by: Literal["proportional", "even", "fixed", "usage"] | None
     percentages: tuple[tuple[str, Decimal], ...] = ()
     metric: str | None = None
+    fees: tuple[tuple[str, tuple[DatedValue, ...]], ...] = ()
+
+    def __str__(self) -> str:
+        """Return how the cost is divided, in words of the document."""
+        by = f"usage({self.metric})" if self.by == "usage" else self.by
+        return ", ".join(filter(None, ["monthly" if self.fees else None, by]))
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """What values belong to ``during`` some days."""
+
+    during: Period
+    parents: Mapping[str, str]
+
+    def path(self, value: str) -> tuple[str, ...]:
+        """Return the value, its parent, the parent's parent and so on."""
+        path = [value]
+        while (parent := self.parents.get(path[-1])) is not None:
+            path.append(parent)
+        return tuple(path)
+
+    def at_level(self, value: str, level: int) -> str:
+        """Return the ancestor ``level`` levels above ``value``; where the path is shorter, its last value."""
+        path = self.path(value)
+        return path[min(level, len(path) - 1)]
 
 
 @dataclass(frozen=True)
@@ -136,17 +171,20 @@ class CostCategory:
         entry = self.register.get(value)
         return entry.during if entry else FOREVER
 
-    def path(self, value: str) -> tuple[str, ...]:
-        """Return the value, its parent, the parent's parent and so on."""
-        path = [value]
-        while (entry := self.register.get(path[-1])) and entry.parent is not None:
-            path.append(entry.parent)
-        return tuple(path)
+    @cached_property
+    def hierarchies(self) -> tuple[Hierarchy, ...]:
+        """The parents of the values, for periods that cover all of time in order."""
+        dated = [(value.key, each) for value in self.values for each in value.parent]
+        days = {day for _, each in dated for day in (each.during.first, each.during.end) if day is not None}
+        periods = (Period(*each) for each in pairwise([None, *sorted(days), None]))
+        return tuple(
+            Hierarchy(period, {key: each.value for key, each in dated if each.during.overlaps(period)})
+            for period in periods
+        )
 
-    def at_level(self, value: str, level: int) -> str:
-        """Return the ancestor ``level`` levels above ``value``; where the path is shorter, its last value."""
-        path = self.path(value)
-        return path[min(level, len(path) - 1)]
+    def path(self, value: str, day: date) -> tuple[str, ...]:
+        """Return a value, its parent on a day, the parent's parent and so on."""
+        return next(each for each in self.hierarchies if day in each.during).path(value)
 
     def rule_id(self, place: int) -> str:
         """Return the id of a rule; one without an id is named by its place, ``rules[3]``."""

@@ -8,14 +8,18 @@ cost is reallocated, and every sum of rows is exact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from calendar import monthrange
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Final
 
 from chargeback.allocation.split import split_in_order
 from chargeback.categories.document import CostCategory, Handover
 from chargeback.categories.weights import split_units, weights_of
+from chargeback.model.dated import value_on
+from chargeback.model.money import to_units
 
 #: What the weights of a value that hands on sum to, on each day.
 WHOLE: Final = 10**12
@@ -24,7 +28,7 @@ WHOLE: Final = 10**12
 @dataclass(frozen=True)
 class Step:
     """What one step does on one day: ``parts`` are (value, positive weight), ascending by value, in proportion to which
-    the cost of ``source`` is reallocated."""
+    the cost of ``source`` is reallocated; one for ``source`` itself remains with it."""
 
     source: str
     parts: tuple[tuple[str, int], ...]
@@ -44,12 +48,12 @@ def day_steps(
     category: CostCategory,
     held: Mapping[str, int],
     usage: Mapping[str, Mapping[str, int]],
-    day: date | None = None,
+    day: date,
 ) -> tuple[Step, ...]:
     """Return the steps of one UTC day, in order; those that hand nothing on are left out.
 
     ``held`` is what each value holds by the rules over the whole bill of the day, in units; values without rows are
-    absent. ``usage`` is each value's usage by metric. On a ``day``, values that are not valid then get nothing. What a
+    absent. ``usage`` is each value's usage by metric. Values that are not valid on the ``day`` get nothing. What a
     value holds before a later step is counted in whole units.
     """
     holdings = dict(held)
@@ -63,8 +67,12 @@ def day_steps(
         targets = [value for value, units in holdings.items() if units and value not in excluded]
         if handover.targets is not None:
             targets = list(handover.targets)
-        valid = [value for value in targets if day is None or day in category.validity(value)]
-        if weights := _weights(handover, valid, holdings, usage):
+        valid = [value for value in targets if day in category.validity(value)]
+        weights = _weights(handover, valid, holdings, usage)
+        fees = {value: units for value, units in _fees(handover, day) if day in category.validity(value)}
+        if fees and holdings[handover.source] > 0:
+            weights = _after_fees(handover.source, holdings[handover.source], fees, weights)
+        if weights:
             step = Step(handover.source, tuple(sorted(weights.items())))
             _hand_on(step, holdings)
             steps.append(step)
@@ -74,7 +82,9 @@ def day_steps(
 def _weights(
     handover: Handover, targets: Sequence[str], holdings: Mapping[str, int], usage: Mapping[str, Mapping[str, int]]
 ) -> dict[str, int]:
-    """Return the positive weights of a step's targets."""
+    """Return the positive weights of a step's targets; they are those of the rest after fees."""
+    if handover.by is None:
+        return {}
     if handover.by == "even":
         return dict.fromkeys(targets, 1)
     if handover.by == "fixed":
@@ -82,6 +92,27 @@ def _weights(
     else:
         weights = holdings if handover.by == "proportional" else usage.get(handover.metric or "", {})
     return {value: weights[value] for value in targets if weights.get(value, 0) > 0}
+
+
+def _fees(handover: Handover, day: date) -> Iterator[tuple[str, int]]:
+    """Yield each value's part of a day of what it gets a month, in units: the days of a month sum to the amount."""
+    days = monthrange(day.year, day.month)[1]
+    for value, amounts in handover.fees:
+        if (amount := value_on(amounts, day)) is not None:
+            units = to_units(Decimal(amount))
+            yield value, units * day.day // days - units * (day.day - 1) // days
+
+
+def _after_fees(source: str, whole: int, fees: Mapping[str, int], weights: Mapping[str, int]) -> dict[str, int]:
+    """Return the weights of fees and of a division of the rest together. Fees that are more than the ``whole`` cost
+    share it; without another division, the rest remains with its source."""
+    rest = whole - sum(fees.values())
+    if rest <= 0:
+        return {value: units for value, units in fees.items() if units}
+    sharing = weights or {source: 1}
+    parts = sum(sharing.values())
+    both = {value: fees.get(value, 0) * parts + sharing.get(value, 0) * rest for value in {*fees, *sharing}}
+    return {value: part for value, part in both.items() if part}
 
 
 def _hand_on(step: Step, holdings: dict[str, int]) -> None:
@@ -109,8 +140,9 @@ def _receivers(first: Step, later: Sequence[Step]) -> tuple[Receiver, ...]:
     for step in later:
         part = parts.pop(step.source, 0)
         if part:
-            passed[step.source] = part * WHOLE // sum([part, *parts.values()])
             whole = sum(weight for _, weight in step.parts)
+            gone = whole - dict(step.parts).get(step.source, 0)
+            passed[step.source] = part * gone * WHOLE // (sum([part, *parts.values()]) * whole)
             parts = {value: each * whole for value, each in parts.items()}
             for value, weight in step.parts:
                 parts[value] = parts.get(value, 0) + part * weight

@@ -7,7 +7,9 @@ A document is plain data, as YAML or JSON gives it: the mapping below a category
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
 from chargeback.categories.canonical import to_document
@@ -30,6 +32,7 @@ from chargeback.categories.reading import MAX_REGEXES_SIZE, Reader, shown, too_l
 from chargeback.categories.reading_matches import read_match, read_pattern, too_large
 from chargeback.categories.regex import compiled_size
 from chargeback.errors import CategoryError, CategoryProblem
+from chargeback.model.dated import FOREVER, DatedValue
 from chargeback.model.inventory import UNASSIGNED
 
 __all__ = ["MAX_RULES", "MAX_VALUES", "parse_category", "to_document", "warnings_of"]
@@ -144,10 +147,16 @@ class _Parser:
             self._value(*entry)
             for entry in self._read.entries(document, "values", MAX_VALUES, "values to their entries")
         ]
-        parents = {value.key: (value.parent,) for value in found if value.parent}
-        for cycle in cycles(parents):
-            self._read.problem(f"values.{cycle[0]}.parent", f"the parents form a cycle: {arrow_path(cycle)}")
+        self._check_parents(found)
         return tuple(sorted(found, key=lambda value: value.key))
+
+    def _check_parents(self, values: Sequence[CategoryValue]) -> None:
+        if not cycles({value.key: tuple(each.value for each in value.parent) for value in values}):
+            return
+        for each in CostCategory("", values=tuple(values)).hierarchies:
+            for cycle in cycles({key: (parent,) for key, parent in each.parents.items()}):
+                when = "" if each.during == FOREVER else f" {each.during}"
+                self._read.problem(f"values.{cycle[0]}.parent", f"the parents form a cycle{when}: {arrow_path(cycle)}")
 
     def _value(self, key: str, document: object, path: str) -> CategoryValue:
         self._name(key, path)
@@ -158,18 +167,36 @@ class _Parser:
         return CategoryValue(
             key,
             self._optional_text(entry, "name", path),
-            self._known(entry["parent"], f"{path}.parent") if "parent" in entry else None,
+            self._dated(entry["parent"], f"{path}.parent", self._known) if "parent" in entry else (),
             self._ledger(_given(entry, "gl", {}), f"{path}.gl"),
             self._contacts(_given(entry, "contacts", []), f"{path}.contacts"),
             self._read.period(entry, path),
         )
 
-    def _ledger(self, document: object, path: str) -> tuple[tuple[str, str], ...]:
+    def _ledger(self, document: object, path: str) -> tuple[tuple[str, tuple[DatedValue, ...]], ...]:
         found = [
-            (key, self._read.text(value, at))
+            (key, self._dated(value, at, self._read.text))
             for key, value, at in self._read.entries(document, path, 20, "names to texts")
         ]
-        return tuple(sorted((key, value) for key, value in found if value is not None))
+        return tuple(sorted((key, values) for key, values in found if values))
+
+    def _dated(self, document: object, path: str, read: Callable[[object, str], str | None]) -> tuple[DatedValue, ...]:
+        """Return a text that always holds, or those of a list with the days on which each holds, in their order."""
+        if not isinstance(document, list):
+            value = read(document, path)
+            return () if value is None else (DatedValue(value),)
+        found: dict[str, DatedValue] = {}
+        for each, at in self._read.items(document, path, 100, "a text, or a list of values with dates"):
+            fields = self._read.mapping(each, at, ("value", "valid_from", "valid_to"))
+            value = read(fields.get("value"), f"{at}.value") if isinstance(each, dict) else None
+            during = self._read.period(fields, at)
+            if first := next((place for place, other in found.items() if other.during.overlaps(during)), None):
+                self._read.problem(at, f"holds on days on which {first} holds already; give it valid_from or valid_to")
+            elif value is not None:
+                found[at] = DatedValue(value, during)
+        if not document:
+            self._read.problem(path, "should not be empty")
+        return tuple(sorted(found.values(), key=lambda value: value.during.first or date.min))
 
     def _contacts(self, document: object, path: str) -> tuple[str, ...]:
         found = [self._read.text(each, at) for each, at in self._read.items(document, path, 50, "a list of texts")]
@@ -261,25 +288,38 @@ class _Parser:
             steps.append(step)
         targets: dict[str, tuple[str, ...]] = {}
         for step in steps:
-            targets.setdefault(step.source, step.targets or ())
+            targets.setdefault(step.source, (*(step.targets or ()), *(value for value, _ in step.fees)))
         for cycle in cycles(targets):
             self._read.problem(places[cycle[0]], f"the steps form a cycle: {arrow_path(cycle)}")
         return tuple(steps)
 
     def _step(self, document: object, path: str) -> Handover | None:
-        fields = self._read.mapping(document, path, ("from", "to", "by"))
+        fields = self._read.mapping(document, path, ("from", "to", "by", "monthly"))
         if not isinstance(document, dict):
             return None
-        required = ("from", "by") if isinstance(fields.get("by"), dict) else ("from", "to", "by")
-        for name in required:
+        has_fees_only = "monthly" in fields and fields.keys() <= {"from", "monthly"}
+        required = () if has_fees_only else ("by",) if isinstance(fields.get("by"), dict) else ("to", "by")
+        for name in ("from", *required):
             if name not in fields:
                 self._read.problem(f"{path}.{name}", "this key is required")
         source = self._known(fields["from"], f"{path}.from") if "from" in fields else None
-        if isinstance(fields.get("by"), dict):
+        fees = self._fees(fields["monthly"], f"{path}.monthly") if "monthly" in fields else ()
+        if has_fees_only:
+            step: Handover | None = Handover(source or "", (), None)
+        elif isinstance(fields.get("by"), dict):
             step = self._fixed(source or "", fields, path)
         else:
             step = self._listed(source or "", fields, path)
-        return None if source is None else step
+        return None if source is None or step is None else replace(step, fees=fees)
+
+    def _fees(self, document: object, path: str) -> tuple[tuple[str, tuple[DatedValue, ...]], ...]:
+        if document == {}:
+            self._read.problem(path, "should not be empty")
+        found = [
+            (self._known(value, at), self._dated(amount, at, self._read.amount))
+            for value, amount, at in self._read.entries(document, path, 1000, "values to amounts a month")
+        ]
+        return tuple(sorted((value, amounts) for value, amounts in found if value is not None and amounts))
 
     def _listed(self, source: str, fields: dict[str, Any], path: str) -> Handover | None:
         targets = self._targets(fields["to"], f"{path}.to") if "to" in fields else None

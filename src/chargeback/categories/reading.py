@@ -20,6 +20,7 @@ from chargeback.model.money import is_exact, parse_decimal, total
 
 MAX_TEXT: Final = 255
 MAX_PROBLEMS: Final = 1_000
+MAX_AMOUNT: Final = 10**12
 #: The most texts of all patterns together, which also bounds what YAML's aliases can unfold to.
 MAX_ENTRIES: Final = 200_000
 #: The largest compiled size of all regexes together: about 5,000 regexes of 40 characters.
@@ -149,6 +150,21 @@ class Reader:
             self.problem(path, "should have at most 12 decimal places")
         else:
             return number
+        return None
+
+    def amount(self, value: object, path: str) -> str | None:
+        """Return an amount above 0, with at most twelve decimal places, as a text without exponent."""
+        try:
+            number = _decimal(value)
+        except ValueError:
+            self.problem(path, 'should be an amount such as "500.00"')
+            return None
+        if not 0 < number < MAX_AMOUNT:
+            self.problem(path, f"should be above 0 and below {MAX_AMOUNT:,}")
+        elif not is_exact(number):
+            self.problem(path, "should have at most 12 decimal places")
+        else:
+            return f"{number:f}"
         return None
 
     def period(self, document: dict[str, Any], path: str) -> Period:

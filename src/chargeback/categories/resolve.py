@@ -125,7 +125,7 @@ def outcome_of(category: CostCategory, subject: Subject, day: date, tags: Tags, 
     resolver = Resolver(category, pa.table(columns), tags, names)
     applied = list(resolver.on_day(0, day_number(day)))
     outcome = resolver.rules.outcomes[applied[0][1] if applied else 0]
-    paths = tuple(category.path(value) for value, _ in outcome.parts)
+    paths = tuple(category.path(value, day) for value, _ in outcome.parts)
     rules = tuple(rule_name(category, place) for place, _ in applied)
     return Assignment(outcome.parts, paths, rules[0] if rules else None, rules[1:])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -68,3 +69,13 @@ class DatedValue:
 
     value: str
     during: Period = FOREVER
+
+
+def latest(values: Sequence[DatedValue]) -> str | None:
+    """Return the last of some values, which are in the order of their days."""
+    return values[-1].value if values else None
+
+
+def value_on(values: Iterable[DatedValue], day: date) -> str | None:
+    """Return the first of some values that holds on a day."""
+    return next((each.value for each in values if day in each.during), None)

@@ -16,6 +16,7 @@ from pydantic import Field
 from sqlalchemy import Connection, RowMapping
 
 from chargeback.categories.document import CategoryValue
+from chargeback.model.dated import latest
 from chargeback.model.days import InstantRange, start_of_day
 from chargeback.model.money import SHARED_PLACES, from_units, to_shared_units
 from chargeback.model.topics import topic_resource_id
@@ -208,7 +209,7 @@ def _values(registers: Mapping[str, Mapping[str, CategoryValue]], costs: EntityC
         register, amounts = registers.get(key, {}), costs.categories.get(key, {})
         for value in {*register, *amounts}:
             known = register.get(value)
-            name, parent = (None, None) if known is None else (known.name, known.parent)
+            name, parent = (None, None) if known is None else (known.name, latest(known.parent))
             if text in value.casefold() or text in (name or "").casefold():
                 yield FoundItem(
                     kind="category", id=value, name=name, type=key, parent_id=parent, amount=amounts.get(value)

@@ -127,6 +127,81 @@ def test_a_rule_begins_on_a_day(own_client: httpx.Client, largest: str) -> None:
         assert bucket["dimensions"] == {"category:cost_center": expected}
 
 
+def test_a_value_belongs_to_another_one_from_a_day_on(own_client: httpx.Client, largest: str) -> None:
+    """Sums of the level above, filters by it, lists, the tester and statements follow the day of the charge; finance's
+    ids are those of the last day of the month."""
+    days = sorted(own_client.get(f"{CHARGEBACKS}/dates").json()["dates"])
+    since = days[len(days) // 2]
+    before, after = {"valid_to": since}, {"valid_from": since}
+    payments = {
+        "parent": [{"value": "retail", **before}, {"value": "trade", **after}],
+        "gl": {"account": [{"value": "54100", **before}, {"value": "54200", **after}]},
+    }
+    rule = {"match": {"identity": [largest]}, "split": {"payments": "60", "orders": "40"}}
+    created(own_client, {"values": {"payments": payments, "retail": {}, "trade": {}, "orders": {}}, "rules": [rule]})
+
+    def _days(**filters: str) -> dict[str, dict[str, Decimal]]:
+        asked = {**DAYS, "group_by": "category:cost_center@1", "time_bucket": "day", "identity_id": largest, **filters}
+        found: dict[str, dict[str, Decimal]] = {}
+        for each in own_client.get(f"{CHARGEBACKS}/aggregate", params=asked).json()["buckets"]:
+            value = each["dimensions"]["category:cost_center@1"]
+            found.setdefault(each["time_bucket"], {})[value] = Decimal(each["total_amount"])
+        return found
+
+    above = {day: "trade" if day >= since else "retail" for day in days}
+    everything = _days()
+    assert {day: set(values) for day, values in everything.items()} == {
+        day: {above[day], "orders"} for day in everything
+    }
+    retail = _days(**{"category:cost_center": "retail"})
+    assert retail == {day: {"retail": values["retail"]} for day, values in everything.items() if above[day] == "retail"}
+    rows = own_client.get(CHARGEBACKS, params={**DAYS, "category:cost_center": "retail", "page_size": 1000}).json()
+    assert rows["items"]
+    assert max(row["timestamp"] for row in rows["items"]) < since
+    not_retail = {"not.category:cost_center": "retail,orders,UNASSIGNED"}
+    assert {day: set(values) for day, values in _days(**not_retail).items()} == {
+        day: {"trade"} for day in everything if above[day] == "trade"
+    }
+    tried = {"identity_id": largest}
+    paths = [
+        own_client.get(f"{ONE}/resolve", params={**tried, "date": day}).json()["parts"] for day in (days[0], since)
+    ]
+    assert [parts[1]["path"] for parts in paths] == [["payments", "retail"], ["payments", "trade"]]
+    month = own_client.get(f"{ACME}/statements", params={"by": "category:cost_center", "period": since[:7]}).json()
+    (stated,) = (each["recipient"] for each in month["items"] if each["recipient"]["value"] == "payments")
+    assert [step["value"] for step in stated["path"]] == ["payments", "trade"]
+    assert stated["gl"] == {"account": "54200"}
+
+
+def test_a_monthly_fee_is_handed_on(own_client: httpx.Client, largest: str) -> None:
+    """Each day's part of the month, to within a millionth of a cent; the rest remains, and the sum is the bill."""
+    fee = {"share": [{"from": "platform", "monthly": {"payments": "0.31"}}]}
+    rules = [{"match": {"identity": [largest]}, "assign": "platform"}]
+    created(own_client, {"rules": rules, **fee})
+    asked = {**DAYS, "group_by": "category:cost_center", "time_bucket": "day", "identity_id": largest}
+    answer = own_client.get(f"{CHARGEBACKS}/aggregate", params=asked).json()
+    days: dict[str, dict[str, dict[str, Any]]] = {}
+    for each in answer["buckets"]:
+        days.setdefault(each["time_bucket"], {})[each["dimensions"]["category:cost_center"]] = each
+    assert days
+    for values in days.values():
+        paid, platform = values["payments"], values["platform"]
+        assert abs(Decimal(paid["total_amount"]) - Decimal("0.01")) < Decimal("0.00000001")
+        assert Decimal(platform["shared_out"]) == Decimal(paid["shared_in"]) == Decimal(paid["total_amount"])
+        assert Decimal(platform["shared_in"]) == 0
+        assert Decimal(platform["total_amount"]) == Decimal(platform["direct_amount"]) - Decimal(platform["shared_out"])
+    statements = own_client.get(
+        f"{ACME}/statements", params={"by": "category:cost_center", "period": min(days)[:7]}
+    ).json()
+    (stated,) = (each for each in statements["items"] if each["recipient"]["value"] == "payments")
+    one = own_client.get(
+        f"{ACME}/statement",
+        params={"by": "category:cost_center", "value": "payments", "period": min(days)[:7]},
+    ).json()
+    assert one["split"]["steps"] == [{"from": "platform", "by": "monthly"}]
+    assert one["recipient"] == stated["recipient"]
+
+
 def test_splits_in_lists_files_and_sums(own_client: httpx.Client, largest: str) -> None:
     """60/40: a list has the parts of each row, a file has a row for each, and all of them have one sum."""
     by_identity, _ = aggregate(own_client, "identity_id")

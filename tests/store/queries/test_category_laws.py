@@ -113,8 +113,11 @@ def naive_flows(naive: Naive, bill: list[BillRow]) -> list[dict[str, Flow]]:
         for source, units in of_row.items():
             if (receivers := weights[row.day].get(source)) is None:
                 continue
-            flows[source] = added(flows[source], (0, 0, units * WHOLE))
+            kept, _ = receivers.get(source, (0, 0))
+            flows[source] = added(flows[source], (0, 0, units * (WHOLE - kept)))
             for value, (weight, passed) in receivers.items():
+                if value == source:
+                    continue
                 came, went = units * (weight + passed), units * passed
                 flows[value] = added(flows.get(value, (0, 0, 0)), (0, came, went))
         found.append(flows)
@@ -131,7 +134,7 @@ def total(flow: Flow) -> int:
     return flow[0] + flow[1] - flow[2]
 
 
-def _any_value(_value: str) -> bool:
+def _any_value(_value: str, _day: date) -> bool:
     return True
 
 
@@ -154,12 +157,14 @@ class World:
             cursor, facts, TagIndex(), categories=lookup({"team": self.category}, self.tags, self.names)
         )
 
-    def flows(self, key: Callable[[BillRow, str], Any], chosen: Callable[[str], bool] = _any_value) -> dict[Any, Flow]:
+    def flows(
+        self, key: Callable[[BillRow, str], Any], chosen: Callable[[str, date], bool] = _any_value
+    ) -> dict[Any, Flow]:
         """What was assigned, came and went, by something of rows and values; without what is nothing."""
         sums: dict[Any, Flow] = defaultdict(lambda: (0, 0, 0))
         for row, of_row in zip(self.bill, naive_flows(self.naive, self.bill), strict=True):
             for value, flow in of_row.items():
-                if chosen(value):
+                if chosen(value, row.day):
                     sums[key(row, value)] = added(sums[key(row, value)], flow)
         return {key: flow for key, flow in sums.items() if any(flow)}
 
@@ -216,18 +221,18 @@ def test_every_question_gets_the_sums_of_the_rows(
 ) -> None:
     """By value and day, also beside another column, with filters, from rows and from partial aggregates; before and
     after values handed on what they have."""
-    facts, category = written(world), world.category
+    facts = written(world)
     if kept:
         ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
 
     _found = partial(_sums, ask, world, facts)
     by_product = world.flows(lambda row, value: (str(row.day), row.product_type, value))
     assert _found(ALL, "product_type", "category:team") == by_product
-    above = world.flows(lambda row, value: (str(row.day), category.at_level(value, 1)))
+    above = world.flows(lambda row, value: (str(row.day), world.naive.path(value, row.day)[:2][-1]))
     assert _found(ALL, "category:team@1") == above
 
-    def _is_wanted(value: str) -> bool:
-        return wanted.isdisjoint(category.path(value)) is excludes
+    def _is_wanted(value: str, day: date) -> bool:
+        return wanted.isdisjoint(world.naive.path(value, day)) is excludes
 
     selection = replace(ALL, categories=(CategoryFilter("team", wanted, excludes),))
     some = world.flows(lambda row, value: (str(row.day), row.identity_id, value), _is_wanted)
@@ -260,15 +265,15 @@ def test_a_row_counts_once_for_each_of_its_values(
     """However many parts of it a value has, and once in the total."""
     facts = written(world)
 
-    def _is_wanted(value: str) -> bool:
-        return wanted.isdisjoint(world.category.path(value)) is excludes
+    def _is_wanted(value: str, day: date) -> bool:
+        return wanted.isdisjoint(world.naive.path(value, day)) is excludes
 
     selection = replace(ALL, categories=(CategoryFilter("team", wanted, excludes),))
     for asked, keeps in ((ALL, _any_value), (selection, _is_wanted)):
         grouping = Grouping(("category:team",), "day", UTC)
         found = ask(lambda cursor: world.reader(cursor, facts).aggregate(CHARGEBACKS, asked, grouping))  # noqa: B023
         of_rows = [
-            (str(row.day), [value for value in of_row if keeps(value)])
+            (str(row.day), [value for value in of_row if keeps(value, row.day)])
             for row, of_row in zip(world.bill, naive_flows(world.naive, world.bill), strict=True)
         ]
         assert {
@@ -323,8 +328,8 @@ def test_lists_and_files_show_the_parts_of_each_row(
         for row, of_row in zip(world.bill, shares, strict=True)
     ]
 
-    def _is_wanted(value: str) -> bool:
-        return not wanted.isdisjoint(world.category.path(value))
+    def _is_wanted(value: str, day: date) -> bool:
+        return not wanted.isdisjoint(world.naive.path(value, day))
 
     def _listed(selection: Selection) -> dict[int, list[tuple[str, Fraction, int]]]:
         items, count = ask(lambda cursor: world.reader(cursor, facts).list_rows(CHARGEBACKS, selection, Page(0, 100)))
@@ -334,7 +339,9 @@ def test_lists_and_files_show_the_parts_of_each_row(
     selection = replace(ALL, categories=(CategoryFilter("team", wanted),))
     assert _listed(ALL) == dict(enumerate(parts))
     assert _listed(selection) == {
-        number: each for number, each in enumerate(parts) if any(_is_wanted(value) for value, _, _ in each)
+        number: each
+        for number, (row, each) in enumerate(zip(world.bill, parts, strict=True))
+        if any(_is_wanted(value, row.day) for value, _, _ in each)
     }
     for asked, keeps in ((ALL, _any_value), (selection, _is_wanted)):
         columns = ("identity_id", "amount", "category:team", "category_share")
@@ -344,7 +351,7 @@ def test_lists_and_files_show_the_parts_of_each_row(
             (row.identity_id, value, share, units)
             for row, of_row in zip(world.bill, parts, strict=True)
             for value, share, units in of_row
-            if keeps(value)
+            if keeps(value, row.day)
         )
 
 
@@ -372,8 +379,8 @@ def test_every_report_has_the_same_digits(
     units times weights, and of these times the rate, to the last digit."""
     facts, rates = written(world), RATE if converts else None
 
-    def _is_wanted(value: str) -> bool:
-        return not wanted.isdisjoint(world.category.path(value))
+    def _is_wanted(value: str, day: date) -> bool:
+        return not wanted.isdisjoint(world.naive.path(value, day))
 
     selection = replace(ALL, categories=(CategoryFilter("team", wanted),))
     by_value = {key: flow for key, flow in world.flows(lambda _, value: value, _is_wanted).items() if total(flow)}

@@ -127,7 +127,8 @@ def _check_lists(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
         for key, parts in item["categories"].items():
             assert sum(Decimal(part["amount"]) for part in parts) == Decimal(item["amount"])
             allowed = wanted.get(f"category:{key}")
-            path = world.categories[key].path
+            day = world.charges[item["metadata"]["portion"]].day
+            path = partial(world.categories[key].path, day=day)
             assert allowed is None or not any(allowed.isdisjoint(path(part["value"])) for part in parts)
     lines, _ = asked(lambda reader: reader.list_rows(BILLING_LINES, ALL, Page(0, 100)))
     billed = {int(item["metadata"]["description"]): to_units(Decimal(item["total_cost"])) for item in lines}

@@ -21,7 +21,7 @@ from chargeback.category_sources.contract import ENTITY_TYPES, SourceContent
 from chargeback.category_sources.csv_file import COLUMNS
 from chargeback.category_sources.entries import EntityAssignment, assignments_of
 from chargeback.errors import CategoryError, ConfigProblem, ConfigurationError
-from chargeback.model.dated import Period
+from chargeback.model.dated import DatedValue, Period
 from chargeback.store.queries.sql_format import END_OF_LINE, csv_field
 
 #: The maximum number of entities in a rule.
@@ -180,7 +180,8 @@ def _registered(category: CostCategory, content: SourceContent, groups: Iterable
     """Return the register with the values of a source that are not in it yet."""
     known = dict(category.register)
     for value in content.values:
-        known.setdefault(value.key, CategoryValue(value.key, value.name, value.parent))
+        parent = () if value.parent is None else (DatedValue(value.parent),)
+        known.setdefault(value.key, CategoryValue(value.key, value.name, parent))
     for group in groups:
         for key, _ in group.like.parts:
             if key != category.default:

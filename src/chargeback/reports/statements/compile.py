@@ -211,11 +211,12 @@ class _StatementMaker:
         if category is None or entry is None:
             return StatementRecipient(value=value, name=name, path=[], gl={}, contacts=[])
         names = {each.key: each.name for each in category.values}
+        last_day = self.heading.end_date
         return StatementRecipient(
             value=value,
             name=entry.name,
-            path=[PathStep(value=above, name=names.get(above)) for above in category.path(value)],
-            gl=dict(entry.gl),
+            path=[PathStep(value=above, name=names.get(above)) for above in category.path(value, last_day)],
+            gl=entry.ledger_ids(last_day),
             contacts=list(entry.contacts),
         )
 

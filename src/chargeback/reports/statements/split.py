@@ -57,7 +57,6 @@ def steps_for(category: CostCategory, value: str, kinds: Collection[str]) -> Ite
     """Yield the steps by which a value with lines of these kinds got cost from others, or handed on its own."""
     for each in category.share:
         is_own = each.source == value
-        reaches = each.targets is None or value in each.targets
+        reaches = each.targets is None or value in each.targets or value in dict(each.fees)
         if (is_own and SHARED_OUT in kinds) or (not is_own and reaches and SHARED_IN in kinds):
-            by = f"usage({each.metric})" if each.by == "usage" else each.by
-            yield StatementStep(source=each.source, by=by)
+            yield StatementStep(source=each.source, by=str(each))

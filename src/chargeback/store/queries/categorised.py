@@ -151,19 +151,22 @@ def shared_parts(before: str, value: str, shares: str) -> str:
 
 def reallocated(before: str, value: str, parts: str) -> str:
     """Return the query that reallocates the pieces of ``before`` by the result of :func:`shared_parts`: what a source
-    has ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its ``units`` of the
-    row."""
+    has and does not keep ``went`` to others, whose pieces have what ``came`` to them. The total of a piece is its
+    ``units`` of the row."""
+    kept = f"""(SELECT date, source, units, sum(CASE WHEN receiver = source THEN share ELSE 0 END)::HUGEINT AS kept
+                FROM {parts} GROUP BY ALL)"""
     return f"""
         SELECT pieces.* REPLACE (
-                   CASE WHEN found.source IS NULL THEN pieces.units ELSE 0 END AS units,
-                   CASE WHEN found.source IS NULL THEN went ELSE went + pieces.units END AS went)
-        FROM {before} AS pieces LEFT JOIN (SELECT DISTINCT date, source FROM {parts}) AS found
-            ON found.date = pieces.date AND found.source = {value}
+                   coalesce(kept, pieces.units) AS units,
+                   went + pieces.units - coalesce(kept, pieces.units) AS went)
+        FROM {before} AS pieces LEFT JOIN {kept} AS found
+            ON found.date = pieces.date AND found.source = {value} AND found.units = pieces.units
         UNION ALL BY NAME
         SELECT pieces.* REPLACE (receiver AS {value}, share AS units, share + passed AS came, passed AS went,
                                  FALSE AS is_direct)
         FROM {before} AS pieces JOIN {parts} AS found
-            ON found.date = pieces.date AND found.source = {value} AND found.units = pieces.units"""
+            ON found.date = pieces.date AND found.source = {value} AND found.units = pieces.units
+               AND found.receiver != found.source"""
 
 
 _EVERYTHING: Final = Condition()

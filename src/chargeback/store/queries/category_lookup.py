@@ -9,6 +9,7 @@ from typing import Final
 from chargeback.categories.document import CostCategory
 from chargeback.categories.resolve import Names, Tags
 from chargeback.errors import UnknownCategory
+from chargeback.model.dated import DatedValue, Period
 from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.measurements import MeasuredDays, WithOwners
@@ -80,14 +81,22 @@ class CategoryName:
         return cls(key, int(level or 0))
 
 
-def ancestors(category: CostCategory, level: int) -> dict[str, str]:
-    """Return, of each value that has a parent, the value ``level`` steps above it, or the highest one."""
-    return {each.key: category.at_level(each.key, level) for each in category.values if each.parent is not None}
+def ancestors(category: CostCategory, level: int) -> dict[str, list[DatedValue]]:
+    """Return, of each value that has a parent, the value ``level`` steps above it, or the highest one, on the days on
+    which it has one."""
+    found: dict[str, list[DatedValue]] = {}
+    for each in category.hierarchies:
+        for value in each.parents:
+            found.setdefault(value, []).append(DatedValue(each.at_level(value, level), each.during))
+    return found
 
 
-def with_descendants(category: CostCategory, values: frozenset[str]) -> frozenset[str]:
-    """Return some values and all that lie below them."""
-    return values | {each.key for each in category.values if not values.isdisjoint(category.path(each.key))}
+def with_descendants(category: CostCategory, values: frozenset[str]) -> dict[Period, frozenset[str]]:
+    """Return some values and all that lie below them, for periods that cover all of time."""
+    return {
+        each.during: values | {value for value in each.parents if not values.isdisjoint(each.path(value))}
+        for each in category.hierarchies
+    }
 
 
 class _NoNames:
@@ -128,11 +137,27 @@ class CategoryLookup:
         """
         condition = Condition()
         for number, each in enumerate(filters):
+            place = self.index.place(each.key)
             values = with_descendants(self.index.category(each.key), each.values)
-            sql = f"category_{self.index.place(each.key)} IN (SELECT unnest($category{number}::VARCHAR[]))"
-            clause = f"({sql}) IS NOT TRUE" if each.excludes else sql
-            condition &= Condition((clause,), {f"category{number}": sorted(values)})
+            found = _on_days(f"category_{place}", values, f"category{place}_{number}")
+            condition &= replace(found, clauses=(f"({found.sql}) IS NOT TRUE",)) if each.excludes else found
         return condition
+
+
+def _on_days(column: str, values: Mapping[Period, frozenset[str]], name: str) -> Condition:
+    """Return the condition that a column has one of the values of the row's UTC day; ``name`` begins the names of its
+    parameters."""
+    clauses: list[str] = []
+    parameters: dict[str, object] = {}
+    for number, (during, wanted) in enumerate(values.items()):
+        one = name if len(values) == 1 else f"{name}_{number}"
+        limits = ((">=", during.first), ("<", during.end))
+        days = [f"date {operator} DATE '{day}'" for operator, day in limits if day is not None]
+        clauses.append(" AND ".join([*days, f"{column} IN (SELECT unnest(${one}::VARCHAR[]))"]))
+        parameters[one] = sorted(wanted)
+    if len(clauses) == 1:
+        return Condition((clauses[0],), parameters)
+    return Condition((f"({' OR '.join(clauses)})",), parameters, frozenset({"date"}))
 
 
 NO_CATEGORIES: Final = CategoryLookup()

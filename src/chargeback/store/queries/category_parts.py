@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from chargeback.allocation.split import split_in_order
+from chargeback.model.dated import Period
 from chargeback.model.money import from_units, parse_decimal, render, to_units
 from chargeback.store.queries.assignments import UsedCategory, clauses_of, join_assigned, share_text
 from chargeback.store.queries.categorised import CategoryQuery, divided, units_of
@@ -39,15 +40,17 @@ def rows_with_parts(query: CategoryQuery) -> Condition:
     joined = join_assigned(query.cursor, query.partials, query.scan, used)
     receivers, _ = used.parts
     table = query.cursor.new_name("wanted")
-    query.cursor.run(
-        f"""CREATE TEMP TABLE {table} AS SELECT * FROM (
-                SELECT * EXCLUDE ({used.value}), unnest(coalesce({receivers}, [{used.value}])) AS {used.value}
-                FROM {joined.table})
-            WHERE {query.wanted.sql}""",
-        query.wanted.parameters,
-    )
-    matches = " AND ".join(clauses_of(used, joined.are_dated, "")) or "TRUE"
-    return Condition((f"EXISTS (SELECT 1 FROM {table} WHERE {matches})",), {}, frozenset(used.assignments.columns))
+    values = f"""SELECT * EXCLUDE ({used.value}), unnest(coalesce({receivers}, [{used.value}])) AS {used.value}
+                 FROM {joined.table}"""
+    matches = clauses_of(used, joined.are_dated, "")
+    columns = frozenset(used.assignments.columns)
+    # The day is that of the row, which alone has a column for it.
+    of_row = query.wanted if query.wanted.reads else Condition()
+    if not of_row.clauses:
+        values = f"SELECT * FROM ({values}) WHERE {query.wanted.sql}"
+    query.cursor.run(f"CREATE TEMP TABLE {table} AS {values}", {} if of_row.clauses else query.wanted.parameters)
+    wanted = " AND ".join([*matches, *of_row.clauses]) or "TRUE"
+    return Condition((f"EXISTS (SELECT 1 FROM {table} WHERE {wanted})",), of_row.parameters, columns | of_row.reads)
 
 
 def parts_of_rows(query: CategoryQuery) -> tuple[str, Condition]:
@@ -111,12 +114,13 @@ def add_values(
     days: Sequence[date],
     keys: Sequence[str],
     shown: Collection[str],
-    visible: Mapping[str, frozenset[str]],
+    visible: Mapping[str, Mapping[Period, frozenset[str]]],
 ) -> None:
     """Add to rows of some UTC days, as the API shows them, the value of each ``shown`` category with its share of the
     amount. ``keys`` are the categories in ``used``.
 
-    Where only some values of a category are ``visible``, a row is what is visible of it: the amount and the values.
+    Where only some values of a category are ``visible``, a row is what is visible of it on its day: the amount and the
+    values.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -126,7 +130,12 @@ def add_values(
     by_key = {key: _values_of_rows(query, each, items, days) for key, each in zip(keys, query.used, strict=True)}
     for number, item in enumerate(items):
         of_row = {key: values[number] for key, values in by_key.items()}
-        pieces = _visible_pieces(to_units(parse_decimal(item[amount])), of_row, visible)
+        its_day = days[number]
+        on_day = {
+            key: next(values for during, values in periods.items() if its_day in during)
+            for key, periods in visible.items()
+        }
+        pieces = _visible_pieces(to_units(parse_decimal(item[amount])), of_row, on_day)
         if visible:
             item[amount] = render(from_units(sum(units for units, _ in pieces)))
         if shown:

@@ -162,6 +162,16 @@ class KeyLookups:
     days: DayRange | None
     registered: dict[Hashable, str] = field(default_factory=dict)
 
+    def join_held(
+        self, name: Hashable, holders: Mapping[str, Sequence[DatedValue]], its_id: str
+    ) -> tuple[str, str, frozenset[str]]:
+        """Return the same as of :meth:`join_dated`, and the columns that are read beside the id: the day, where some
+        value does not always hold."""
+        if all(all_undated(values) for values in holders.values()):
+            undated = {holder: values[0].value for holder, values in holders.items()}
+            return *self.join_values(name, lambda: undated, its_id), frozenset()
+        return *self.join_dated(name, holders, its_id), frozenset({"date"})
+
     def join_values(self, name: Hashable, values: Callable[[], Mapping[str, str]], its_id: str) -> tuple[str, str]:
         """Return the registered table of the values of some ids, and the join that finds that of each row."""
 
@@ -245,13 +255,8 @@ class ByTag:
         joins, values, reads = [], [], frozenset[str]()
         for owner, its_id in lookups.dataset.tag_sources.items():
             name, holders = (owner, self.key), lookups.tags.holders(owner, self.key)
-            reads |= lookups.dataset.tag_columns_of(owner)
-            if all(all_undated(values) for values in holders.values()):
-                undated = {holder: values[0].value for holder, values in holders.items()}
-                relation, join = lookups.join_values(name, lambda undated=undated: undated, its_id)  # type: ignore[misc]
-            else:
-                relation, join = lookups.join_dated(name, holders, its_id)
-                reads |= {"date"}
+            relation, join, needed = lookups.join_held(name, holders, its_id)
+            reads |= lookups.dataset.tag_columns_of(owner) | needed
             joins.append(join)
             values.append(f"{relation}.value")
         return KeySql({"": f"coalesce({', '.join(values)}, '{UNTAGGED}')"}, " ".join(joins), reads)
@@ -281,8 +286,8 @@ class ByCategory:
         column = f"category_{index.place(self.key)}"
         if not self.level:
             return KeySql({"": column}, category=self.key)
-        relation, join = lookups.join_values(self, lambda: ancestors(index.category(self.key), self.level), column)
-        return KeySql({"": f"coalesce({relation}.value, {column})"}, join, category=self.key)
+        relation, join, reads = lookups.join_held(self, ancestors(index.category(self.key), self.level), column)
+        return KeySql({"": f"coalesce({relation}.value, {column})"}, join, reads, category=self.key)
 
 
 @dataclass(frozen=True)

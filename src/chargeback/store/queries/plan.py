@@ -25,6 +25,7 @@ from chargeback.access.scope import CATEGORY, TAG, RowScope
 from chargeback.errors import StorageError
 from chargeback.model.chargeback import DIMENSION_COLUMNS, USAGE_COST
 from chargeback.model.currency import RATE_PLACES, Rates
+from chargeback.model.dated import Period
 from chargeback.model.days import ONE_DAY, DayRange, InstantRange, first_day_of
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.store.facts.files import DayFile
@@ -401,8 +402,8 @@ class Plan:
         """The cost categories by which the scope chooses rows."""
         return () if self.scope is None else category_keys(self.scope)
 
-    def values_of_scope(self) -> dict[str, frozenset[str]]:
-        """Return the visible values of the cost categories of the scope, with those below them."""
+    def values_of_scope(self) -> dict[str, dict[Period, frozenset[str]]]:
+        """Return the visible values of the cost categories of the scope, with those below them, by period."""
         conditions = {} if self.scope is None else dict(self.scope.conditions)
         category = self.categories.index.category
         return {key: with_descendants(category(key), conditions[f"{CATEGORY_PREFIX}{key}"]) for key in self.scope_keys}

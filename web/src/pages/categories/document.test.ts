@@ -10,10 +10,12 @@ import {
   depthOf,
   EMPTY_FORM,
   formOf,
+  hasDatedParents,
   KINDS,
   matchWords,
   moved,
   nameIn,
+  parentOn,
   parsed,
   type Rule,
   ruleAt,
@@ -148,18 +150,17 @@ describe("the tree of values", () => {
     shared_out: given,
     total_amount: total,
   });
-  const sums = sumsOf(
-    [
-      bucket("payments", "10", "1", "0", "11"),
-      bucket("payments", "10.000000000001", "0", "0", "10.000000000001", "2026-11"),
-      bucket("orders", "30", "3", "0", "33"),
-      bucket("platform", "4", "0", "4", "0"),
-      bucket("UNASSIGNED", "100", "0", "0", "100"),
-      bucket("unregistered", "1", "0", "0", "1"),
-    ],
-    "category:cost_center",
-  );
-  const rows = treeOf(DOCUMENT, sums);
+  const by = "category:cost_center";
+  const buckets = [
+    bucket("payments", "10", "1", "0", "11"),
+    bucket("payments", "10.000000000001", "0", "0", "10.000000000001", "2026-11"),
+    bucket("orders", "30", "3", "0", "33"),
+    bucket("platform", "4", "0", "4", "0"),
+    bucket("UNASSIGNED", "100", "0", "0", "100"),
+    bucket("unregistered", "1", "0", "0", "1"),
+  ];
+  const sums = sumsOf(buckets, by);
+  const rows = treeOf(DOCUMENT, buckets, by);
 
   test("stands below its parents, the dearest first and the default last", () => {
     expect(rows.map((each) => `${".".repeat(each.depth)}${each.value}`)).toEqual([
@@ -180,6 +181,29 @@ describe("the tree of values", () => {
     });
     const tops = rows.filter((each) => each.depth === 0).map((each) => each.below);
     expect(sum(tops)).toBe(sum([...sums.values()].map((each) => each.total)));
+  });
+
+  test("adds each day to what values belong to on it", () => {
+    const parent = [
+      { value: "retail", valid_to: "2026-11-01" },
+      { value: "platform", valid_from: "2026-11-01" },
+    ];
+    const moved = { ...DOCUMENT, values: { ...DOCUMENT.values, payments: { name: "Payments", parent } } };
+    expect(hasDatedParents(DOCUMENT)).toBe(false);
+    expect(hasDatedParents(moved)).toBe(true);
+    const found = treeOf(moved, buckets, by);
+    expect(found.find((each) => each.value === "retail")?.below).toBe(read("44"));
+    expect(found.find((each) => each.value === "platform")?.below).toBe(read("10.000000000001"));
+    expect(found.map((each) => `${".".repeat(each.depth)}${each.value}`)).toEqual([
+      "retail",
+      ".orders",
+      "platform",
+      ".payments",
+      "unregistered",
+      "UNASSIGNED",
+    ]);
+    expect(parentOn({ parent: [{ value: "a", valid_from: "2026-02-01" }] }, "2026-01-31")).toBeNull();
+    expect(depthOf(moved.values)).toBe(1);
   });
 
   test("has so many levels", () => {

@@ -20,10 +20,13 @@ export interface Rule extends Dates {
   reason?: string;
 }
 
+/** A text that always holds, or some that each hold on some days. */
+export type Dated = string | readonly ({ value: string } & Dates)[];
+
 export interface CategoryValue extends Dates {
   name?: string;
-  parent?: string;
-  gl?: Readonly<Record<string, string>>;
+  parent?: Dated;
+  gl?: Readonly<Record<string, Dated>>;
   contacts?: readonly string[];
 }
 
@@ -271,11 +274,28 @@ export function beginningOn(day: Day, base: CategoryDocument, next: CategoryDocu
   };
 }
 
+function all(dated: Dated = []): readonly string[] {
+  return typeof dated === "string" ? [dated] : dated.map((each) => each.value);
+}
+
+/** What a value belongs to on a day; null if to nothing. */
+export function parentOn(entry: CategoryValue | undefined, day: Day): string | null {
+  const { parent = [] } = entry ?? {};
+  if (typeof parent === "string") return parent;
+  const holds = ({ valid_from = "", valid_to = "9999" }: Dates) => valid_from <= day && day < valid_to;
+  return parent.find(holds)?.value ?? null;
+}
+
+/** Whether what values belong to changes with time, so that sums of levels are those of single days. */
+export function hasDatedParents({ values = {} }: CategoryDocument): boolean {
+  return Object.values(values).some(({ parent }) => parent !== undefined && typeof parent !== "string");
+}
+
 /** The most levels above a value of a register. */
 export function depthOf(values: CategoryDocument["values"] = {}): number {
   const depth = (value: string, seen: readonly string[]): number => {
-    const parent = values[value]?.parent;
-    return parent === undefined || seen.includes(parent) ? seen.length - 1 : depth(parent, [...seen, parent]);
+    const above = all(values[value]?.parent).filter((parent) => !seen.includes(parent));
+    return Math.max(seen.length - 1, ...above.map((parent) => depth(parent, [...seen, parent])));
   };
   return Math.max(0, ...Object.keys(values).map((value) => depth(value, [value])));
 }
@@ -290,6 +310,7 @@ export interface Sums {
 
 interface Bucket {
   dimensions: Readonly<Record<string, string | null>>;
+  time_bucket: string;
   total_amount: string;
   direct_amount?: string | null;
   shared_in?: string | null;
@@ -328,15 +349,35 @@ export interface ValueRow {
   isParent: boolean;
 }
 
-/** The values as a tree, from the top, the dearest first and the default last. */
-export function treeOf(document: CategoryDocument, sums: ReadonlyMap<string, Sums>): ValueRow[] {
+/** The last day of some sums. */
+export function lastDay(buckets: readonly Bucket[]): Day {
+  return buckets.reduce((last, { time_bucket }) => (time_bucket > last ? time_bucket : last), "").slice(0, 10);
+}
+
+/** What each value and everything below it has, on each day below what it belongs to on that day. */
+function totalsBelow(document: CategoryDocument, buckets: readonly Bucket[], by: string): Map<string, Units> {
+  const below = new Map<string, Units>();
+  for (const each of buckets) {
+    const amount = read(each.total_amount);
+    const day = each.time_bucket.slice(0, 10);
+    for (let value = each.dimensions[by] ?? null; value !== null; value = parentOn(document.values?.[value], day)) {
+      const before = below.get(value);
+      below.set(value, before === undefined ? amount : before + amount);
+    }
+  }
+  return below;
+}
+
+/** The values as a tree as of the last day, from the top, the dearest first and the default last. */
+export function treeOf(document: CategoryDocument, buckets: readonly Bucket[], by: string): ValueRow[] {
   const values = document.values ?? {};
+  const sums = sumsOf(buckets, by);
+  const last = lastDay(buckets);
   const all = [...new Set([...Object.keys(values), ...sums.keys()])];
-  const parentOf = (value: string) => values[value]?.parent ?? null;
-  const children = (of: string | null) => all.filter((each) => parentOf(each) === of);
-  // A value that no row has is in no sum: its total is what is below it.
-  const own = (value: string) => [...sums].flatMap(([key, { total }]) => (key === value ? [total] : []));
-  const below = (value: string): Units => sum([...own(value), ...children(value).map(below)]);
+  const children = (of: string | null) => all.filter((each) => parentOn(values[each], last) === of);
+  const totals = totalsBelow(document, buckets, by);
+  // Of what neither it nor anything below it has, the sum is none.
+  const below = (value: string): Units => (totals.has(value) ? (totals.get(value) as Units) : sum([]));
   const fallback = document.default ?? UNASSIGNED;
   const rows = (of: string | null, depth: number): ValueRow[] =>
     children(of)

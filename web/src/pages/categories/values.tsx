@@ -1,20 +1,21 @@
 import { sumsOf as askedSums, useOf } from "../../api/questions";
 import { useHere } from "../../app/router";
-import { inTime } from "../../format/days";
+import { type Day, inTime } from "../../format/days";
 import { read, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { sumsFile } from "../../ui/csv";
 import { Answered, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
-import { type CategoryDocument, nameIn, sumsOf, treeOf, type ValueRow } from "./document";
+import { type CategoryDocument, hasDatedParents, lastDay, nameIn, parentOn, treeOf, type ValueRow } from "./document";
 
 /** The values with what is below them, and what each of them has in the period. */
 export function ValuesCard({ categoryKey, document }: { categoryKey: string; document: CategoryDocument }) {
   const here = useHere();
   const name = here.tenant ?? "";
   const by = `category:${categoryKey}`;
-  const query = useOf(name, "/chargebacks/aggregate", askedSums(here.view, [by], "month"));
+  const unit = hasDatedParents(document) ? "day" : "month";
+  const query = useOf(name, "/chargebacks/aggregate", askedSums(here.view, [by], unit));
   return (
     <Card
       title="Values"
@@ -24,7 +25,8 @@ export function ValuesCard({ categoryKey, document }: { categoryKey: string; doc
       <Answered answer={query} skeleton={<BoneTable rows={Object.keys(document.values ?? {}).length + 3} />}>
         {(found) => (
           <ValuesTable
-            rows={treeOf(document, sumsOf(found.buckets, by))}
+            rows={treeOf(document, found.buckets, by)}
+            day={lastDay(found.buckets)}
             whole={read(found.total_amount)}
             by={by}
             document={document}
@@ -38,13 +40,15 @@ export function ValuesCard({ categoryKey, document }: { categoryKey: string; doc
 
 interface Props {
   rows: readonly ValueRow[];
+  /** What values belong to is that of this day. */
+  day: Day;
   whole: Units;
   by: string;
   document: CategoryDocument;
   currency: string;
 }
 
-function ValuesTable({ rows, whole, by, document, currency }: Props) {
+function ValuesTable({ rows, day, whole, by, document, currency }: Props) {
   const here = useHere();
   const hands = rows.some((each) => each.sums?.given || each.sums?.received);
   const parents = rows.some((each) => each.isParent);
@@ -88,7 +92,9 @@ function ValuesTable({ rows, whole, by, document, currency }: Props) {
             </a>
             {row.name !== row.value && <span className="quiet small"> {row.value}</span>}
             <span className="quiet small">{inTime(document.values?.[row.value] ?? {})}</span>
-            {row.depth > 0 && <span className="sr">, below {nameIn(document, parentOf(document, row.value))}</span>}
+            {row.depth > 0 && (
+              <span className="sr">, below {nameIn(document, parentOn(document.values?.[row.value], day) ?? "")}</span>
+            )}
           </th>
           <td className="end">{amount(row.sums?.direct)}</td>
           {hands && <td className="end">{amount(row.sums?.received)}</td>}
@@ -100,8 +106,4 @@ function ValuesTable({ rows, whole, by, document, currency }: Props) {
       ))}
     </Table>
   );
-}
-
-function parentOf(document: CategoryDocument, value: string): string {
-  return document.values?.[value]?.parent ?? "";
 }
