@@ -82,6 +82,49 @@ def test_what_is_the_same_moves_nothing(simulate: Run) -> None:
     assert (quiet.returncode, quiet.stdout) == (0, "")
 
 
+def test_other_cost_categories(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """What would move between their values, alone or with policies; nothing is written, and what is as it is stored is
+    not tried."""
+    place = ["--config", str(calculated.file), "--tenant", "acme"]
+    days = ["--from", f"{FIRST}", "--to", f"{LAST}"]
+    present, tried = tmp_path / "present.yaml", tmp_path / "next.yaml"
+    assert chargeback("categories", "export", *place, str(present)).returncode == 0
+    stored = yaml.safe_load(present.read_text(encoding="utf-8"))["cost_categories"]
+    nobody = {"rules": [], "default": "nobody"}
+    tried.write_text(yaml.safe_dump({"cost_categories": {**stored, "tried": nobody}}), encoding="utf-8")
+    quiet = chargeback("simulate", *place, *days, "--cost-categories", str(present), "--only-if-changed")
+    assert (quiet.returncode, quiet.stdout) == (0, ""), quiet.stderr
+    said = chargeback("simulate", *place, *days, "--cost-categories", str(tried), "--format", "json")
+    assert said.returncode == MOVES, said.stderr
+    found = json.loads(said.stdout)
+    assert found["group_by"] == ["category:tried"]
+    assert {each["dimensions"]["category:tried"]: each["after"] for each in found["items"]} == {
+        "UNASSIGNED": "0.00",
+        "nobody": found["billed"],
+    }
+    assert (found["by_cause"]["category"], found["policies"]) == (found["billed"], [])
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(yaml.safe_dump(EVENLY), encoding="utf-8")
+    both = chargeback(
+        "simulate", *place, *days, "--cost-categories", str(tried), "--policies", str(policies), "--format", "markdown"
+    )
+    assert both.returncode == MOVES, both.stderr
+    assert "cost categories" not in both.stdout, "identities are compared"
+    listed = yaml.safe_load(chargeback("categories", "export", *place).stdout)
+    assert listed["cost_categories"] == stored
+
+
+def test_what_is_tried_has_to_be_given(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """One of both; and a plan is about policies."""
+    asked = ["simulate", "--config", str(calculated.file), "--tenant", "acme", "--from", f"{FIRST}", "--to", f"{LAST}"]
+    said = chargeback(*asked)
+    assert (said.returncode, "--cost-categories" in said.stderr) == (2, True)
+    file = tmp_path / "categories.yaml"
+    file.write_text("cost_categories: {}", encoding="utf-8")
+    said = chargeback(*asked, "--cost-categories", str(file), "--plan", str(tmp_path / "plan.json"))
+    assert (said.returncode, "--plan" in said.stderr) == (2, True)
+
+
 def test_limits(simulate: Run) -> None:
     """What goes beyond one is said, and exits with 3."""
     assert simulate(EVENLY, "--fail-if-moved", "100%", "--fail-if-any-moves", "1000000").returncode == MOVES
@@ -97,7 +140,7 @@ def test_a_comment_for_a_pull_request(simulate: Run) -> None:
     """It begins with what finds it again, and is a table."""
     said = simulate({"allocation_policies": EVENLY}, "--format", "markdown", "--fail-if-moved", "0")
     lines = said.stdout.splitlines()
-    assert lines[:2] == ["<!-- chargeback simulate -->", "### What these policies would move"]
+    assert lines[:2] == ["<!-- chargeback simulate -->", "### What this would move"]
     assert "| identity_id | before | after | change | percent |" in lines
     assert any(each.startswith("- **Beyond the limits:**") for each in lines)
 

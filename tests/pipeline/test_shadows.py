@@ -14,6 +14,7 @@ import yaml
 from chargeback.config.shadows import ShadowSettings
 from chargeback.errors import ConfigurationError
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.pipeline import shadows
 from chargeback.recompute.verify import verify_files
 from chargeback.reports.shadows import files_of, list_shadows
 from chargeback.store.control.events import read_events
@@ -111,6 +112,29 @@ def test_a_day_that_is_past_its_retention(laboratory: Laboratory) -> None:
     shadow(laboratory, EVENLY, start_date=left[-1], end_date=left[-1])
     laboratory.run()
     assert sorted(rows_of(laboratory)) == left[-1:]
+
+
+def test_it_says_when_it_is_ready(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once enough days are calculated and none is missing; again for other policies."""
+
+    def told() -> list[Any]:
+        with laboratory.store.control.read() as connection:
+            found = read_events(connection, after=0, kind="shadow.ready", limit=9)
+        return [(each["subject"], each["body"]) for each in found]
+
+    shadow(laboratory, EVENLY)
+    laboratory.run()
+    assert told() == []
+    monkeypatch.setattr(shadows, "ENOUGH_DAYS", len(DAYS))
+    laboratory.run()
+    assert told() == [], "nothing was calculated"
+    shadow(laboratory, {})
+    laboratory.run()
+    laboratory.run()
+    assert told() == [("shadow/next", {"days": len(DAYS)})]
+    shadow(laboratory, EVENLY)
+    laboratory.run()
+    assert len(told()) == 2
 
 
 def test_how_far_it_is(laboratory: Laboratory) -> None:

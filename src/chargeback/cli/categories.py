@@ -60,7 +60,7 @@ def apply(
     dry_run: DryRunOption = False,
 ) -> None:
     """Write the cost categories of a file, all or none. Others stay as they are."""
-    categories = _read(file, tenant, config)
+    categories = read_file(file, tenant, config)
     _write(tenant, config, lambda _: categories, reason=reason, dry_run=dry_run)
 
 
@@ -70,7 +70,7 @@ def diff(file: FileArgument, tenant: TenantName, config: ConfigOption = DEFAULT_
     from chargeback.reports.categories.editing import preview_categories
     from chargeback.store.control.cost_categories import list_categories
 
-    categories = _read(file, tenant, config)
+    categories = read_file(file, tenant, config)
     with opened_storage(tenant, config) as store, store.control.read() as connection:
         edits = preview_categories(connection, categories)
         stored = [each.key for each in list_categories(connection)]
@@ -158,7 +158,7 @@ def import_(
         raise invalid_file(path, error.problems) from None
 
 
-def _read(file: Path, tenant: str, config: Path) -> list[CostCategory]:
+def read_file(file: Path, tenant: str, config: Path) -> list[CostCategory]:
     """Return the categories of a file for a tenant, or end with every problem."""
     from chargeback.errors import ConfigurationError
     from chargeback.reports.categories.files import read_categories

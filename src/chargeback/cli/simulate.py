@@ -1,9 +1,10 @@
-"""``chargeback simulate``: other policies on days that are known, before they count."""
+"""``chargeback simulate``: other policies and cost categories on days that are known, before they count."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -25,9 +26,11 @@ from chargeback.cli.options import (
 from chargeback.cli.storage import opened_storage
 
 if TYPE_CHECKING:
+    from chargeback.categories.document import CostCategory
     from chargeback.config import Tenant
     from chargeback.recompute.simulate import Trial
     from chargeback.reports.simulation import SimulatedSum, SimulationAnswer
+    from chargeback.store.control.cost_categories import CategoryVersion
     from chargeback.store.control.policies import AppliedVersion
 
 _FORMATS: Final = ("table", "json", "markdown")
@@ -71,24 +74,37 @@ def _format(text: str) -> str:
 
 def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")],
-    policies: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="A YAML file with what allocation_policies would be, or a whole configuration with the tenant.",
-        ),
-    ],
     start: Annotated[
         datetime, typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day to try them on.")
     ],
     end: Annotated[
         datetime, typer.Option("--through", "--to", metavar=DAY, formats=DAY_FORMATS, help="The last UTC day.")
     ],
+    policies: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="A YAML file with what allocation_policies would be, or a whole configuration with the tenant.",
+        ),
+    ] = None,
+    cost_categories: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="A YAML file with what cost categories would be, as for `chargeback categories apply`.",
+        ),
+    ] = None,
     group_by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="By what to compare; can be given several times. Default: identity_id."),
+        typer.Option(
+            metavar="COLUMN",
+            help="By what to compare; can be given several times. Default: identity_id, or the cost category that "
+            "alone is tried.",
+        ),
     ] = None,
     as_of: Annotated[
         datetime | None,
@@ -107,7 +123,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         bool, typer.Option("--fail-if-unallocated-rises", help="Exit with 3 if more would be charged to nobody.")
     ] = False,
     only_if_changed: Annotated[
-        bool, typer.Option("--only-if-changed", help="Print nothing if the policies are the present ones.")
+        bool, typer.Option("--only-if-changed", help="Print nothing if everything is as it is at present.")
     ] = False,
     plan: Annotated[
         Path | None,
@@ -115,19 +131,31 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Try other policies on days that are known. Nothing is stored; exit with 0 if no amount would move, 4 if some
-    would, 3 if more than the limits allow."""
+    """Try other policies or cost categories on days that are known. Nothing is stored; exit with 0 if no amount would
+    move, 4 if some would, 3 if more than the limits allow."""
     if start > end:
         raise typer.BadParameter("--from is after --through")
+    if policies is None and cost_categories is None:
+        raise typer.BadParameter("give what is tried: --policies, --cost-categories or both")
+    if plan is not None and cost_categories is not None:
+        raise typer.BadParameter(
+            "a plan puts policies in force; change cost categories with `chargeback categories apply`",
+            param_hint="--plan",
+        )
     limits = _Limits(_percentage(fail_if_moved), _amount(fail_if_any_moves), fail_if_unallocated_rises)
     chosen = one_tenant(config, tenant)
-    applied = _applied(tenant, config)
-    tried = _read(policies, tenant, [each.raw for each in applied])
+    present, applied, stored = _present(chosen, config)
+    tried: object = present.plugin_settings.allocation_policies
+    if policies is not None:
+        tried = _read(policies, tenant, [each.raw for each in applied])
     at = None if as_of is None else as_of.replace(tzinfo=UTC)
     trial = _trial(chosen, policies, tried, (start, end), at)
-    if only_if_changed and trial.candidate.hash == _present(chosen, applied):
+    if cost_categories is not None:
+        trial = replace(trial, categories=_changed(cost_categories, tenant, config, stored))
+    if only_if_changed and trial.candidate.hash == _hash_of(present) and not trial.categories:
         return
-    found = _simulated(chosen, trial, group_by or ["identity_id"])
+    by = [f"category:{key}" for key in trial.categories][:1] if policies is None else []
+    found = _simulated(chosen, trial, group_by or by or ["identity_id"])
     if plan is not None:
         asked = {"policies": tried, "as_of": None if at is None else at.isoformat()}
         _write_plan(plan, asked, found)
@@ -161,18 +189,31 @@ class _Limits:
         return beyond
 
 
-def _present(tenant: Tenant, applied: Sequence[AppliedVersion]) -> str:
-    from chargeback.recompute.rules import AllocationRules, with_applied
+def _hash_of(tenant: Tenant) -> str:
+    from chargeback.recompute.rules import AllocationRules
 
-    return AllocationRules.of(with_applied(tenant, applied)).catalogue.hash
+    return AllocationRules.of(tenant).catalogue.hash
 
 
-def _applied(tenant: str, config: Path) -> list[AppliedVersion]:
-    """Return the versions of the tenant's policies that were applied: they are in force beside those of a file."""
+def _present(tenant: Tenant, config: Path) -> tuple[Tenant, list[AppliedVersion], list[CategoryVersion]]:
+    """Return a tenant with the versions of its policies that were applied, which are in force beside those of a file;
+    these versions; and its cost categories."""
+    from chargeback.recompute.rules import with_applied
+    from chargeback.store.control.cost_categories import list_categories
     from chargeback.store.control.policies import read_applied
 
-    with opened_storage(tenant, config) as store, store.control.read() as connection:
-        return read_applied(connection)
+    with opened_storage(tenant.name, config) as store, store.control.read() as connection:
+        applied = read_applied(connection)
+        return with_applied(tenant, applied), applied, list_categories(connection)
+
+
+def _changed(file: Path, tenant: str, config: Path, stored: Sequence[CategoryVersion]) -> dict[str, CostCategory]:
+    """Return the cost categories of a file that are not as they are stored, by key; or end with the mistakes in it."""
+    from chargeback.categories.parsing import parse_category
+    from chargeback.cli.categories import read_file
+
+    known = {each.key: parse_category(each.key, json.loads(each.document or ""), is_stored=True) for each in stored}
+    return {each.key: each for each in read_file(file, tenant, config) if each != known.get(each.key)}
 
 
 def _read(file: Path, tenant_name: str, applied: Sequence[Mapping[str, Any]]) -> object:
@@ -193,7 +234,7 @@ def _read(file: Path, tenant_name: str, applied: Sequence[Mapping[str, Any]]) ->
 
 
 def _trial(
-    tenant: Tenant, file: Path, policies: object, days: tuple[datetime, datetime], as_of: datetime | None
+    tenant: Tenant, file: Path | None, policies: object, days: tuple[datetime, datetime], as_of: datetime | None
 ) -> Trial:
     """Return what is to be tried, or end with the mistakes in the file."""
     from chargeback.errors import ConfigurationError
@@ -204,6 +245,8 @@ def _trial(
         first, last = (each.date() for each in days)
         return Trial.of(tenant, policies, DayRange(first, last + ONE_DAY), as_of)
     except ConfigurationError as error:
+        if file is None:
+            raise
         raise invalid_file(file, error.problems) from None
 
 
@@ -261,6 +304,7 @@ def _facts(found: SimulationAnswer) -> list[str]:
     causes = {"portions": found.by_cause.portion, "methods": found.by_cause.method, "measures": found.by_cause.measure}
     causes["what is split in proportion to others"] = found.by_cause.proportional
     causes["earlier policies of the same product types"] = found.by_cause.earlier
+    causes["cost categories"] = found.by_cause.category
     if moved := [f"{name} {_money(amount, found)}" for name, amount in causes.items() if amount]:
         facts.append(f"By what differs: {', '.join(moved)}.")
     if found.left_out:
@@ -331,7 +375,7 @@ def _print_json(found: SimulationAnswer, _beyond: Sequence[str]) -> None:
 def _print_markdown(found: SimulationAnswer, beyond: Sequence[str]) -> None:
     """The first lines are always the same, so that a comment on a pull request can be found and replaced."""
     columns = _columns(found)
-    lines = ["<!-- chargeback simulate -->", "### What these policies would move", ""]
+    lines = ["<!-- chargeback simulate -->", "### What this would move", ""]
     lines += [f"- {fact}" for fact in _facts(found)]
     lines += [f"- **Beyond the limits:** {each}" for each in beyond]
     lines += ["", f"| {' | '.join(columns)} |", f"|{'|'.join([*(['---'] * len(found.group_by)), *(['--:'] * 4)])}|"]

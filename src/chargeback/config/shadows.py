@@ -16,6 +16,8 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.paths import locate
 from chargeback.settings import Settings
 
+#: From how many days on a shadow says enough.
+ENOUGH_DAYS: Final = 30
 #: How long one is calculated that does not say until when.
 _USUAL: Final = timedelta(days=90)
 _MOST_BYTES: Final = 2**20

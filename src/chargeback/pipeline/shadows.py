@@ -10,11 +10,12 @@ import logging
 from contextlib import closing
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from chargeback.allocation.columns import total_of
 from chargeback.allocation.day import DayCalculator
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.config.shadows import Shadow
+from chargeback.config.shadows import ENOUGH_DAYS, Shadow
 from chargeback.errors import (
     ChargebackError,
     ConfigurationError,
@@ -32,7 +33,7 @@ from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.simulate import CalculatedAgain, calculate_again
 from chargeback.store.control.catalogue import replace_days
 from chargeback.store.control.days import DayState, read_days
-from chargeback.store.control.events import SHADOW_ENDED, Event, add_events
+from chargeback.store.control.events import SHADOW_ENDED, SHADOW_READY, Event, add_events
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.shadows import (
     ShadowDay,
@@ -107,15 +108,13 @@ class _Shadowing:
         due = [each for each in current if self._is_due(each, known.get(each.tracking_date))]
         if due:
             self._calculate(due)
+            self._tell_if_ready(states)
         if known and run.today >= shadow.days.end and not due:
             self._tell_end()
 
     def _is_due(self, state: DayState, known: ShadowDay | None) -> bool:
-        is_same = known is not None and (known.revision, known.policies_hash) == (
-            state.chargebacks.revision,
-            self._catalogue.hash,
-        )
-        return not is_same
+        now = (state.chargebacks.revision, self._catalogue.hash)
+        return known is None or (known.revision, known.policies_hash) != now
 
     def _calculate(self, due: list[DayState]) -> None:
         run = self._run
@@ -163,13 +162,23 @@ class _Shadowing:
     def _leave_out(self, day: date, why: str) -> None:
         log.warning("tenant %s: shadow %s: %s: %s", self._run.tenant.name, self._shadow.name, day, why)
 
+    def _tell_if_ready(self, states: list[DayState]) -> None:
+        """Tell once of these policies that enough days are calculated by them, and none is missing."""
+        with self._run.store.control.read() as connection:
+            known = {each.tracking_date: each for each in read_shadow_days(connection, self._shadow.name)}
+        there = [each for each in states if each.was_calculated]
+        if len(there) >= ENOUGH_DAYS and not any(self._is_due(each, known.get(each.tracking_date)) for each in there):
+            self._tell(SHADOW_READY, {"days": len(there)}, self._catalogue.hash)
+
     def _tell_end(self) -> None:
         """Tell once that no more days are calculated."""
-        shadow, run = self._shadow, self._run
-        last = shadow.days.end.isoformat()
-        event = Event(SHADOW_ENDED, f"shadow/{shadow.name}", {"end": last}, f"{SHADOW_ENDED} {shadow.name} {last}")
+        last = self._shadow.days.end.isoformat()
+        self._tell(SHADOW_ENDED, {"end": last}, last)
+
+    def _tell(self, kind: str, body: dict[str, Any], once: str) -> None:
+        name, run = self._shadow.name, self._run
         with run.lease.write() as connection:
-            add_events(connection, [event], run.now())
+            add_events(connection, [Event(kind, f"shadow/{name}", body, f"{kind} {name} {once}")], run.now())
 
 
 def _moved(again: CalculatedAgain) -> Decimal:

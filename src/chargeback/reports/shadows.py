@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pydantic import Field
 from sqlalchemy import Connection
 
-from chargeback.config.shadows import Shadow
+from chargeback.config.shadows import ENOUGH_DAYS, Shadow
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import total
 from chargeback.reports.answers import Exact, ResponseModel, Sum
@@ -26,8 +26,6 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 
-#: From how many days on a shadow says enough.
-ENOUGH: Final = 30
 _IDENTITY: Final = "identity_id"
 _ZERO: Final = Decimal(0)
 
@@ -54,7 +52,7 @@ class ShadowItem(ResponseModel):
     billed: Sum
     moved: Sum = Field(description="What would be charged to others: the sum of all days.")
     moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
-    ready: bool = Field(description=f"Whether {ENOUGH} days are calculated, and none is missing.")
+    ready: bool = Field(description=f"Whether {ENOUGH_DAYS} days are calculated, and none is missing.")
     verdict: str = Field(examples=["ready: 30 complete days, moved 3.10 % ± 0.40"])
 
 
@@ -135,7 +133,7 @@ def _state(connection: Connection, shadow: Shadow) -> _State:
 def _item(shadow: Shadow, state: _State, today: date) -> ShadowItem:
     billed, moved = (total(getattr(each, name) for each in state.days) for name in ("billed", "moved"))
     share = percent_of(moved, billed) or _ZERO
-    ready = len(state.days) >= ENOUGH and not state.missing
+    ready = len(state.days) >= ENOUGH_DAYS and not state.missing
     return ShadowItem(
         name=shadow.name,
         start_date=shadow.days.start,

@@ -12,7 +12,9 @@ from chargeback.api.tenant_requests import Control
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.events import read_events
 
-EventKind = Literal["period.closed", "period.reopened", "period.sealed", "correction.posted", "shadow.ended"]
+EventKind = Literal[
+    "period.closed", "period.reopened", "period.sealed", "correction.posted", "shadow.ready", "shadow.ended"
+]
 
 
 class EventsQuery(CommonParameters):

@@ -20,6 +20,7 @@ PERIOD_CLOSED: Final = "period.closed"
 PERIOD_REOPENED: Final = "period.reopened"
 PERIOD_SEALED: Final = "period.sealed"
 CORRECTION_POSTED: Final = "correction.posted"
+SHADOW_READY: Final = "shadow.ready"
 SHADOW_ENDED: Final = "shadow.ended"
 
 
