@@ -4502,7 +4502,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ended";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ready" | "shadow.ended";
             /**
              * Subject
              * @description What it has happened to.
@@ -25126,7 +25126,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ended";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ready" | "shadow.ended";
             };
             header?: never;
             path: {
