@@ -231,6 +231,7 @@ PARTS = {
     "finding_id": "0123456789abcdef",
     "simulation_id": "0" * 64,
     "shadow_name": "next",
+    "budget_id": "all",
 }
 
 

@@ -178,6 +178,13 @@ def _category(house: House) -> dict[str, Any]:
     return {"headers": {"If-Match": found.headers["ETag"]}}
 
 
+def _budget(house: House) -> dict[str, Any]:
+    found = house.request("GET", _BUDGET)
+    if found.status_code == 404:
+        found = house.request("PUT", _BUDGET, json=_BUDGETED, headers={"If-None-Match": "*"})
+    return {"headers": {"If-Match": found.headers["ETag"]}}
+
+
 def _opened(house: House) -> dict[str, Any]:
     house.request("POST", f"{_DECEMBER}/reopen", json={"reason": "Again"})
     return {}
@@ -237,6 +244,8 @@ _TAG = {"json": {"tag_value": "b"}}
 _PLACE = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team"}
 _NOTE = {"json": {"note": "Fine"}, "params": STATEMENT}
 _UNITS = f"{ACME}/cost-categories/units"
+_BUDGET = f"{ACME}/budgets/all"
+_BUDGETED = {"name": "All", "monthly": "1000"}
 #: A month without a bill, which can be closed if that is accepted.
 _DECEMBER = f"{ACME}/periods/2025-12"
 _CLOSE = {"accept": ["day-missing"], "reason": "Nothing was billed"}
@@ -266,6 +275,8 @@ WRITES: Final = {
     f"POST {TENANT}/simulations": Write({"json": {"policies": {}} | DAY}, f"{ACME}/simulations"),
     f"POST {TENANT}/policies/apply": Write({}, f"{ACME}/policies/apply", _simulation),
     f"DELETE {TENANT}/policies/applied/{{effective_from}}": Write({}, f"{ACME}/policies/applied/2099-01-01", _applied),
+    f"PUT {TENANT}/budgets/{{budget_id}}": Write({"json": _BUDGETED | {"monthly": "2000"}}, _BUDGET, _budget),
+    f"DELETE {TENANT}/budgets/{{budget_id}}": Write({}, _BUDGET, _budget),
     f"POST {TENANT}/export": Write({"json": DAY}, f"{ACME}/export", changes=False),
     f"POST {TENANT}/export/focus": Write({"json": DAY}, f"{ACME}/export/focus", changes=False),
     f"POST {TENANT}/topic-attributions/export": Write(

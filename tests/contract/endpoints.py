@@ -109,6 +109,7 @@ class Endpoint:
             "simulation_id": "0" * 64,
             "effective_from": "2099-01-01",
             "shadow_name": "next",
+            "budget_id": "all",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
@@ -157,6 +158,18 @@ ENDPOINTS = (
         specified=False,
     ),
     Endpoint("DELETE", f"{TENANT}/policies/applied/{{effective_from}}", success=204, specified=False),
+    _get(f"{TENANT}/budgets", specified=False),
+    _get(f"{TENANT}/budgets/{{budget_id}}", specified=False),
+    _get(f"{TENANT}/budgets/{{budget_id}}/status", "month", specified=False),
+    Endpoint(
+        "PUT",
+        f"{TENANT}/budgets/{{budget_id}}",
+        body=frozenset({"name", "scope", "parent", "amounts", "monthly", "thresholds", "reason"}),
+        success=201,
+        other_success=200,
+        specified=False,
+    ),
+    Endpoint("DELETE", f"{TENANT}/budgets/{{budget_id}}", query=frozenset({"reason"}), success=204, specified=False),
     _get(f"{TENANT}/shadows", specified=False),
     _get(f"{TENANT}/shadows/{{shadow_name}}", "limit", specified=False),
     Endpoint(

@@ -185,6 +185,20 @@ EXAMPLES = (
             "reason": "The base fee is shared by everybody who is active",
         },
     ),
+    Example(
+        f"PUT {TENANT}/budgets/{{budget_id}}",
+        f"{PEOPLE}/budgets/kafka",
+        {
+            "name": "Kafka of all teams",
+            "scope": {"product_category": ["KAFKA"]},
+            "monthly": "1000",
+            "thresholds": [{"on": "actual", "percent": "80"}, {"on": "forecast", "percent": "100"}],
+        },
+    ),
+    Example(f"GET {TENANT}/budgets", f"{PEOPLE}/budgets"),
+    Example(f"GET {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka"),
+    Example(f"GET {TENANT}/budgets/{{budget_id}}/status", f"{PEOPLE}/budgets/kafka/status"),
+    Example(f"DELETE {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka?reason=unused", None, "*"),
     Example(f"GET {TENANT}/shadows", f"{PEOPLE}/shadows"),
     Example(f"GET {TENANT}/shadows/{{shadow_name}}", f"{PEOPLE}/shadows/next?limit=1"),
     Example(

@@ -70,6 +70,12 @@ _RULES = (
     ("compare", "should be previous or none with basis=posted"),
     *((name, "should not be given with basis=posted") for name in ("sort_by", "sort_order", "min_amount")),
     ("columns", "should not have category_share"),
+    ("parent", "there is no budget"),
+    ("parent", "the parents form a cycle"),
+    ("scope", ""),
+    ("percent", "should be above 0"),
+    ("monthly", "should be above 0"),
+    ("amounts", "should be above 0"),
     ("policies", ""),  # their form is documented elsewhere
 )
 #: Instants at the ends of the calendar that have no counterpart in UTC.

@@ -59,7 +59,8 @@ OF_RUNS: Final = frozenset(
         f"GET {TENANT}/pipeline/status",
     }
 )
-#: Only mode `both` starts runs, no emitter publishes rows as metrics, and nothing was simulated or has a shadow.
+#: Only mode `both` starts runs, no emitter publishes rows as metrics, and nothing was simulated, has a shadow or a
+#: budget.
 REFUSED: Final = frozenset(
     {
         "POST /api/v1/tenants/acme/pipeline/run",
@@ -67,6 +68,8 @@ REFUSED: Final = frozenset(
         f"GET {TENANT}/simulations/{{simulation_id}}",
         f"GET {TENANT}/simulations/{{simulation_id}}/items.csv",
         f"GET {TENANT}/shadows/{{shadow_name}}",
+        f"GET {TENANT}/budgets/{{budget_id}}",
+        f"GET {TENANT}/budgets/{{budget_id}}/status",
     }
 )
 #: The answer with all chargeback rows.

@@ -300,6 +300,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "simulation_id": ["0" * 64],
     "effective_from": ["2099-01-01"],
     "shadow_name": ["next"],
+    "budget_id": ["all"],
 }
 #: Requests with POST that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {

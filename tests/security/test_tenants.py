@@ -111,6 +111,7 @@ def bodies() -> dict[str, Any]:
         "/tags/bulk-delete": {"items": [{name: tag[name] for name in ("entity_type", "entity_id", "tag_key")}]},
         "/views": {"name": "changed", "page": "costs", "query": ""},
         "/views/{view_id}": {"name": "changed too", "page": "costs", "query": ""},
+        "/budgets/{budget_id}": {"name": "changed", "monthly": "1"},
         "/cost-categories/{category_key}": {"document": {}},
         "/cost-categories/{category_key}/rules.csv": {
             "csv": f"entity_type,entity_id,value\nresource,{RESOURCE},changed\n"
@@ -177,6 +178,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{simulation_id}": "0" * 64,
                 "{effective_from}": "2099-01-01",
                 "{shadow_name}": "next",
+                "{budget_id}": "all",
             }
             concrete = path
             for name, value in given.items():

@@ -16,6 +16,7 @@ from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import Clock, utc_now
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.bills import open_others
+from chargeback.pipeline.budgets import tell_budgets
 from chargeback.pipeline.chargebacks import calculate
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
@@ -135,6 +136,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
             run.check()
             calculate_shadows(run)
             complete_partials(run)
+            tell_budgets(run)
             run.check()
             emit(run)
             run.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -23,7 +23,7 @@ from chargeback.reports.answers import (
     ResponseModel,
     currency_of,
 )
-from chargeback.reports.forecast import HISTORY, CostForecast, forecast
+from chargeback.reports.forecast import CostForecast, forecast, known_days
 from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
 from chargeback.reports.periods import Period
 from chargeback.reports.reconciliation import ReconciledState, reconcile, states_seen
@@ -378,18 +378,11 @@ def _forecast(
     tenant: TenantView, reader: TenantReader, states: Mapping[date, DayState], request: CostRequest
 ) -> CostForecast | None:
     """Return the forecast of the month of the last calculated day, where the period contains that day."""
-    last = max((day for day, state in states.items() if state.was_calculated), default=None)
-    if last is None or not request.period.start <= last <= request.period.end:
+    days = known_days(states)
+    last = None if days is None else days.end - ONE_DAY
+    if days is None or last is None or not request.period.start <= last <= request.period.end:
         return None
-    first = last
-    while first > last - timedelta(days=HISTORY) and _is_calculated(states, first - ONE_DAY):
-        first -= ONE_DAY
-    days = DayRange(first, last + ONE_DAY)
-    selection = replace(request.selection, window=Selection.of_days(days).window)
+    selection = replace(request.selection, window=days.window)
     amounts = daily_amounts(reader, CHARGEBACKS, selection)
     found = forecast(last, [amounts.get(day, _ZERO) for day in days], tenant.currency)
     return found if found is None or request.conversion is None else found.converted(request.conversion)
-
-
-def _is_calculated(states: Mapping[date, DayState], day: date) -> bool:
-    return day in states and states[day].was_calculated

@@ -6,8 +6,8 @@ a median, and the interval is made of the method's own past errors, with and wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Self
@@ -16,9 +16,10 @@ from pydantic import Field
 
 from chargeback.model.cents import rounded_cents
 from chargeback.model.currency import Conversion
-from chargeback.model.days import ONE_DAY, month_of
+from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import from_units, to_units, total
 from chargeback.reports.answers import Amount, ResponseModel
+from chargeback.store.control.days import DayState
 
 WEEK: Final = 7
 #: Of how many weeks the usual cost of a weekday is the median.
@@ -57,6 +58,18 @@ class CostForecast(ResponseModel):
         actual = conversion.convert(self.until, self.actual)
         expected, low, high = map(in_cents, (self.expected, self.low, self.high))
         return self.model_copy(update={"actual": actual, "expected": expected, "low": low, "high": high})
+
+
+def known_days(states: Mapping[date, DayState]) -> DayRange | None:
+    """Return the days up to the last calculated one without a gap, as many as a forecast looks at; None if there are
+    none."""
+    calculated = {day for day, state in states.items() if state.was_calculated}
+    if not calculated:
+        return None
+    first = last = max(calculated)
+    while first > last - timedelta(days=HISTORY) and first - ONE_DAY in calculated:
+        first -= ONE_DAY
+    return DayRange(first, last + ONE_DAY)
 
 
 def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecast | None:

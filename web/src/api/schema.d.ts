@@ -688,6 +688,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/budgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Budgets
+         * @description List the tenant's budgets by id; within a scope, those whose rows are all visible, without reasons and parents,
+         *     which may name others.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_budgets_api_v1_tenants__tenant_name__budgets_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/budgets/{budget_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Budget
+         * @description Return a budget. Its ETag is what `If-Match` of a change names.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["get_budget_api_v1_tenants__tenant_name__budgets__budget_id__get"];
+        /**
+         * Put Budget
+         * @description Create a budget, or replace the version that `If-Match` names. The versions before it are kept in the audit log.
+         *     From its next run on, the worker tells its thresholds as `budget.crossed`, `budget.cleared` and `budget.late`.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        put: operations["put_budget_api_v1_tenants__tenant_name__budgets__budget_id__put"];
+        post?: never;
+        /**
+         * Remove Budget
+         * @description Remove the version of a budget that `If-Match` names. The audit log keeps what it was.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        delete: operations["remove_budget_api_v1_tenants__tenant_name__budgets__budget_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/budgets/{budget_id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Budget Status
+         * @description Return how far a budget is in a month: exactly what is charged on the days that count, beside the part of the
+         *     budget that is for the same days, what the month is expected to cost, and the thresholds that are reached.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_budget_status_api_v1_tenants__tenant_name__budgets__budget_id__status_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/usage": {
         parameters: {
             query?: never;
@@ -2756,10 +2837,10 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
-             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
+             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
              * @example identity/sa-123abc/team
              */
             target: string;
@@ -2887,6 +2968,146 @@ export interface components {
              * @description Whether the month can be closed all the same.
              */
             can_be_accepted: boolean;
+        };
+        /**
+         * BudgetItem
+         * @description A budget, and who wrote its present version, when and why.
+         */
+        BudgetItem: {
+            /**
+             * Id
+             * @example payments
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Scope
+             * @description The rows that count: those that match every condition.
+             */
+            scope: {
+                [key: string]: string[];
+            };
+            /** Parent */
+            parent: string | null;
+            /**
+             * Amounts
+             * @description What single months may cost.
+             */
+            amounts: {
+                [key: string]: string;
+            };
+            /**
+             * Monthly
+             * @description What every other month may cost.
+             */
+            monthly: string | null;
+            /** Thresholds */
+            thresholds: components["schemas"]["BudgetThreshold"][];
+            /**
+             * Version
+             * @description From 1, one more with each change.
+             */
+            version: number;
+            /** Who */
+            who: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /** Reason */
+            reason: string | null;
+        };
+        /**
+         * BudgetStatus
+         * @description How far a budget is in a month. What counts are the days that are calculated from their present bill; the budget
+         *     is compared with the same days.
+         */
+        BudgetStatus: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Period Id
+             * @example 2026-11
+             */
+            period_id: string;
+            /**
+             * Currency
+             * @example USD
+             */
+            currency: string;
+            /**
+             * Budget
+             * @description What the month may cost; null if nothing is said about it.
+             */
+            budget: string | null;
+            /**
+             * To Date
+             * @description What is charged on the days that count.
+             * @example 1234.56
+             */
+            to_date: string;
+            /**
+             * Budget To Date
+             * @description The part of the budget that is for these days.
+             */
+            budget_to_date: string | null;
+            /**
+             * Days
+             * @description How many days count.
+             */
+            days: number;
+            /**
+             * Data Through
+             * @description The last day that counts.
+             */
+            data_through: string | null;
+            /**
+             * Missing Days
+             * @description Days that should be calculated by now, and do not count.
+             */
+            missing_days: string[];
+            /**
+             * Forecast
+             * @description What the month is expected to cost; an estimate, and null for other months than that of the last calculated day, or where there are too few days to tell.
+             */
+            forecast: string | null;
+            /**
+             * Projected Over
+             * @description By how much the forecast is above the budget.
+             */
+            projected_over: string | null;
+            /**
+             * Crossed
+             * @description The thresholds that are reached.
+             */
+            crossed: components["schemas"]["BudgetThreshold"][];
+            /**
+             * State
+             * @description `exceeded`: more is charged than the month may cost; `warning`: a threshold is reached; `stale`: for more than 3 days no day has come that should have; `insufficient_history`: there is a threshold for the forecast, and none can be made.
+             * @enum {string}
+             */
+            state: "ok" | "warning" | "exceeded" | "insufficient_history" | "stale" | "no_budget";
+        };
+        /**
+         * BudgetThreshold
+         * @description A share of the budget at which somebody is told.
+         */
+        BudgetThreshold: {
+            /**
+             * On
+             * @enum {string}
+             */
+            on: "actual" | "forecast" | "pace";
+            /**
+             * Percent
+             * @example 80
+             */
+            percent: string;
         };
         /**
          * BulkRemovalResult
@@ -4502,7 +4723,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ready" | "shadow.ended";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended";
             /**
              * Subject
              * @description What it has happened to.
@@ -4511,7 +4732,7 @@ export interface components {
             subject: string;
             /**
              * Body
-             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`.
+             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, what was charged `to_date` and what is `expected`.
              */
             body: {
                 [key: string]: unknown;
@@ -6521,6 +6742,35 @@ export interface components {
         PageOf_BillingLineItem_: {
             /** Items */
             items: components["schemas"]["BillingLineItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[BudgetItem] */
+        PageOf_BudgetItem_: {
+            /** Items */
+            items: components["schemas"]["BudgetItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -10355,6 +10605,65 @@ export interface components {
             restate_closed: boolean;
         };
         /**
+         * BudgetBody
+         * @description What a budget shall be.
+         */
+        BudgetBody: {
+            /**
+             * Name
+             * @description What people call it.
+             * @example Payments
+             */
+            name: string;
+            /**
+             * Scope
+             * @description Which rows count: conditions as a scope of a token has them, each with the values of which a row has one. Without any, all rows count.
+             * @example {
+             *       "category:cost_center": [
+             *         "payments"
+             *       ]
+             *     }
+             */
+            scope?: {
+                [key: string]: string[];
+            };
+            /**
+             * Parent
+             * @description The budget that this one is a part of.
+             * @default null
+             */
+            parent: string | null;
+            /**
+             * Amounts
+             * @description What single months may cost.
+             * @example {
+             *       "2026-12": "1500"
+             *     }
+             */
+            amounts?: {
+                [key: string]: string;
+            };
+            /**
+             * Monthly
+             * @description What every other month may cost, in the currency of the bill.
+             * @default null
+             * @example 1000
+             */
+            monthly: string | null;
+            /**
+             * Thresholds
+             * @description At which shares of the budget somebody is told.
+             */
+            thresholds?: components["schemas"]["ThresholdBody"][];
+            /**
+             * Reason
+             * @description Why; kept with the version.
+             * @default null
+             * @example CHG-42
+             */
+            reason: string | null;
+        };
+        /**
          * BulkByFilter
          * @description One tag for every resource and identity in the chargebacks that match.
          */
@@ -11692,6 +12001,24 @@ export interface components {
              *     ]
              */
             group_by: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
+        };
+        /**
+         * ThresholdBody
+         * @description A share of the budget at which somebody is told.
+         */
+        ThresholdBody: {
+            /**
+             * On
+             * @description `actual`: what is charged; `forecast`: what the month is expected to cost; `pace`: what is charged, of the part of the budget that is for the same days.
+             * @enum {string}
+             */
+            on: "actual" | "forecast" | "pace";
+            /**
+             * Percent
+             * @description Of the budget.
+             * @example 80
+             */
+            percent: string;
         };
         /**
          * TopicExportRequest
@@ -15461,6 +15788,620 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant or shadow. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_budgets_api_v1_tenants__tenant_name__budgets_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_BudgetItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_budget_api_v1_tenants__tenant_name__budgets__budget_id__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the budget. */
+                budget_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetItem"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or budget. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_budget_api_v1_tenants__tenant_name__budgets__budget_id__put: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The id of the budget. */
+                budget_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetBody"];
+            };
+        };
+        responses: {
+            /** @description The changed budget. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetItem"];
+                };
+            };
+            /** @description The new budget. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are 1,000 budgets already. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The budget is there: send its ETag as `If-Match`. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_budget_api_v1_tenants__tenant_name__budgets__budget_id__delete: {
+        parameters: {
+            query?: {
+                /** @description Why; kept with the version. */
+                reason?: string;
+            };
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The id of the budget. */
+                budget_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is no such budget any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or budget. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Other budgets are parts of it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The budget is there: send its ETag as `If-Match`. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_budget_status_api_v1_tenants__tenant_name__budgets__budget_id__status_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description Default: the month of the last calculated day. */
+                month?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the budget. */
+                budget_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetStatus"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or budget. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25005,7 +25946,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };
@@ -25126,7 +26067,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "shadow.ready" | "shadow.ended";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended";
             };
             header?: never;
             path: {

@@ -23,6 +23,9 @@ AuditKind = Literal[
     "category.created",
     "category.changed",
     "category.removed",
+    "budget.created",
+    "budget.changed",
+    "budget.removed",
     "finding.snoozed",
     "finding.woken",
     "statement.acknowledged",
@@ -73,8 +76,8 @@ class AuditItem(ResponseModel):
     what: AuditKind
     target: str = Field(
         description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, "
-        "`finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method "
-        "and path.",
+        "`budget/<id>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, "
+        "`invoice/<month>/<number>`, or method and path.",
         examples=["identity/sa-123abc/team"],
     )
     before: dict[str, Any] | None = Field(description="The values before; null for something new.")

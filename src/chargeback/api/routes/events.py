@@ -13,7 +13,15 @@ from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.events import read_events
 
 EventKind = Literal[
-    "period.closed", "period.reopened", "period.sealed", "correction.posted", "shadow.ready", "shadow.ended"
+    "period.closed",
+    "period.reopened",
+    "period.sealed",
+    "correction.posted",
+    "budget.crossed",
+    "budget.cleared",
+    "budget.late",
+    "shadow.ready",
+    "shadow.ended",
 ]
 
 
@@ -34,7 +42,8 @@ class EventItem(ResponseModel):
     body: dict[str, Any] = Field(
         description="Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the "
         "receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` "
-        "and `amount`, as decimal texts in `currency`."
+        "and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its "
+        "`amount`, what was charged `to_date` and what is `expected`."
     )
 
 

@@ -542,3 +542,24 @@ shadow_days = Table(
     Column("billed", Text, nullable=False),
     Column("moved", Text, nullable=False),
 )
+
+#: Budgets: every version that they have had; ``document`` is null where one was removed.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("document", Text),
+    Column("who", String(255), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("reason", Text),
+)
+
+#: What was found of a budget and a month when it was looked at last, as JSON.
+budget_states = Table(
+    "budget_states",
+    metadata,
+    Column("budget_id", String(64), primary_key=True),
+    Column("period_id", String(7), primary_key=True),
+    Column("state", Text, nullable=False),
+)

@@ -1,0 +1,285 @@
+"""Budgets: what the rows of a scope may cost in a month, and how far they are."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated
+
+from fastapi import Body, Path, Query
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from chargeback.access.caller import TenantAccess
+from chargeback.access.rights import Right
+from chargeback.access.scope import RowScope
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.documentation import COMMON_STATUSES
+from chargeback.api.parameters import CommonParameters, Note, PeriodId, StrictModel, Text
+from chargeback.api.preconditions import Preconditions, PreconditionsDep
+from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, sentence
+from chargeback.api.responses import json_response
+from chargeback.api.routes.cost_categories import Reason
+from chargeback.api.routing import Routes
+from chargeback.api.tenant_requests import CACHE_CONTROL, Change, Facts, FactsRequest, Versioned
+from chargeback.categories.cycles import arrow_path, cycles
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.budgets import Budget, Threshold, ThresholdKind
+from chargeback.reports.answers import PageOf
+from chargeback.reports.budgets import BudgetItem, BudgetStatus, is_within, look_at
+from chargeback.store.control import budgets as store
+from chargeback.store.control.budgets import BudgetVersion
+from chargeback.store.control.catalogue import lock_tenant
+from chargeback.store.control.days import read_days
+from chargeback.store.queries.category_lookup import CategoryIndex
+
+MAX_BUDGETS = 1_000
+_AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,12})?$"
+
+BudgetId = Annotated[
+    str, Path(description="The id of the budget.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", examples=["payments"])
+]
+_Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+
+
+def _positive(text: str) -> str:
+    if not Decimal(text):
+        raise ValueError("should be above 0")
+    return text
+
+
+_Positive = Annotated[str, StringConstraints(pattern=_AMOUNT), AfterValidator(_positive)]
+
+
+class ThresholdBody(StrictModel):
+    """A share of the budget at which somebody is told."""
+
+    on: ThresholdKind = Field(
+        description="`actual`: what is charged; `forecast`: what the month is expected to cost; `pace`: what is "
+        "charged, of the part of the budget that is for the same days."
+    )
+    percent: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,2})?$"), AfterValidator(_positive)] = (
+        Field(description="Of the budget.", examples=["80"])
+    )
+
+
+class BudgetBody(StrictModel):
+    """What a budget shall be."""
+
+    name: Note = Field(description="What people call it.", examples=["Payments"])
+    scope: dict[Text, list[Text]] = Field(
+        default_factory=dict,
+        description="Which rows count: conditions as a scope of a token has them, each with the values of which a row "
+        "has one. Without any, all rows count.",
+        examples=[{"category:cost_center": ["payments"]}],
+    )
+    parent: _Id | None = Field(default=None, description="The budget that this one is a part of.")
+    amounts: dict[PeriodId, _Positive] = Field(
+        default_factory=dict, description="What single months may cost.", examples=[{"2026-12": "1500"}]
+    )
+    monthly: _Positive | None = Field(
+        default=None, description="What every other month may cost, in the currency of the bill.", examples=["1000"]
+    )
+    thresholds: list[ThresholdBody] = Field(
+        default_factory=list, max_length=20, description="At which shares of the budget somebody is told."
+    )
+    reason: Reason = None
+
+    @model_validator(mode="after")
+    def _chooses_rows(self) -> "BudgetBody":
+        if self.scope:
+            RowScope.of(self.scope)
+        return self
+
+    def budget(self, budget_id: str) -> Budget:
+        """Return the budget that is meant."""
+        thresholds = {each.key: each for each in (Threshold(t.on, Decimal(t.percent)) for t in self.thresholds)}
+        return Budget(
+            budget_id,
+            self.name,
+            {name: tuple(sorted(set(values))) for name, values in sorted(self.scope.items())},
+            self.parent,
+            {month: Decimal(amount) for month, amount in self.amounts.items()},
+            None if self.monthly is None else Decimal(self.monthly),
+            tuple(thresholds.values()),
+        )
+
+
+class StatusQuery(CommonParameters):
+    """Parameters of a status."""
+
+    month: PeriodId | None = Field(default=None, description="Default: the month of the last calculated day.")
+
+
+class RemovalOfBudget(StrictModel):
+    """Parameters of a removal."""
+
+    reason: Reason = None
+
+
+router = Routes(prefix="/tenants/{tenant_name}/budgets", tags=["Budgets"])
+
+_NO_BUDGET = {404: "There is no such tenant or budget."}
+_EDITS = {412: "Someone else was faster; `detail` says who.", 428: "The budget is there: send its ETag as `If-Match`."}
+
+
+def _versions(request: FactsRequest) -> list[tuple[str, str]]:
+    with request.reading() as connection:
+        return [(each.id, each.etag) for each in store.list_budgets(connection)]
+
+
+@router.get("", needs=Right.READ, also=lambda request, _: _versions(request))
+def show_budgets(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[BudgetItem]:
+    """List the tenant's budgets by id; within a scope, those whose rows are all visible, without reasons and parents,
+    which may name others."""
+    index, scope = request.reader.categories.index, request.access.scope
+    with request.reading() as connection:
+        versions = store.list_budgets(connection)
+    found = [
+        _item(each, each.budget, request.access)
+        for each in versions
+        if each.budget is not None and is_within(each.budget, scope, index)
+    ]
+    return PageOf[BudgetItem].cut(found, params.paging)
+
+
+@router.get("/{budget_id}", response_model=BudgetItem, needs=Right.READ, problems=_NO_BUDGET)
+def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[CommonParameters, Query()]) -> Response:
+    """Return a budget. Its ETag is what `If-Match` of a change names."""
+    found = store.read_budget(request.connection, budget_id)
+    with request.reader() as reader:
+        seen, budget = _seen(found, budget_id, request.access.scope, reader.categories.index)
+    return json_response(_item(seen, budget, request.access), headers={"ETag": seen.etag})
+
+
+@router.get(
+    "/{budget_id}/status",
+    needs=Right.READ,
+    problems=_NO_BUDGET,
+    also=lambda request, _: [request.now.date(), _versions(request)],
+)
+def show_budget_status(request: Facts, budget_id: BudgetId, params: Annotated[StatusQuery, Query()]) -> BudgetStatus:
+    """Return how far a budget is in a month: exactly what is charged on the days that count, beside the part of the
+    budget that is for the same days, what the month is expected to cost, and the thresholds that are reached."""
+    tenant, reader = request.tenant, request.reader
+    with request.reading() as connection:
+        found = store.read_budget(connection, budget_id)
+        states = {each.tracking_date: each for each in read_days(connection)}
+    _, budget = _seen(found, budget_id, request.access.scope, reader.categories.index)
+    today = request.now.date()
+    calculated = [day for day, state in states.items() if state.was_calculated]
+    month = AccountingPeriod.of(max(calculated, default=today))
+    period = month if params.month is None else AccountingPeriod.named(params.month)
+    due_before = today - timedelta(days=tenant.closing.cutoff_days)
+    return look_at(reader, states, budget, period, tenant.currency, due_before).status
+
+
+@router.put(
+    "/{budget_id}",
+    response_model=BudgetItem,
+    needs=Right.ADMIN,
+    whole=True,
+    answer="The changed budget.",
+    problems={409: f"There are {MAX_BUDGETS:,} budgets already.", **_EDITS},
+    responses={201: {"description": "The new budget.", "model": BudgetItem}},
+)
+def put_budget(
+    request: Change,
+    caller: CallerDep,
+    budget_id: BudgetId,
+    preconditions: PreconditionsDep,
+    new: Annotated[BudgetBody, Body()],
+) -> Response:
+    """Create a budget, or replace the version that `If-Match` names. The versions before it are kept in the audit log.
+    From its next run on, the worker tells its thresholds as `budget.crossed`, `budget.cleared` and `budget.late`."""
+    budget = new.budget(budget_id)
+    with request.writing() as connection:
+        lock_tenant(connection)
+        present = store.read_budget(connection, budget_id)
+        _check_edit(connection, preconditions, budget_id, present)
+        others = [each.budget for each in store.list_budgets(connection) if each.budget is not None]
+        if present is None and len(others) >= MAX_BUDGETS:
+            raise Conflict(f"There are {MAX_BUDGETS:,} budgets already; remove one first.")
+        _check_parent(budget, others)
+        if present is not None and present.budget == budget:
+            done = present
+        else:
+            expected = None if present is None else present.version
+            done = store.write_budget(
+                connection, budget_id, budget, expected=expected, who=caller.name, reason=new.reason or None
+            )
+    headers = {"ETag": done.etag, "Cache-Control": CACHE_CONTROL}
+    return json_response(BudgetItem.of(done, budget), status=201 if present is None else 200, headers=headers)
+
+
+@router.delete(
+    "/{budget_id}",
+    needs=Right.ADMIN,
+    whole=True,
+    answer="There is no such budget any more.",
+    only=(*COMMON_STATUSES, 403),
+    problems={**_NO_BUDGET, 409: "Other budgets are parts of it.", **_EDITS},
+)
+def remove_budget(
+    request: Change,
+    caller: CallerDep,
+    budget_id: BudgetId,
+    preconditions: PreconditionsDep,
+    params: Annotated[RemovalOfBudget, Query()],
+) -> Response:
+    """Remove the version of a budget that `If-Match` names. The audit log keeps what it was."""
+    with request.writing() as connection:
+        lock_tenant(connection)
+        present = store.read_budget(connection, budget_id)
+        if present is None:
+            raise _missing(budget_id)
+        _check_edit(connection, preconditions, budget_id, present)
+        parts = [each.id for each in store.list_budgets(connection) if each.budget and each.budget.parent == budget_id]
+        if parts:
+            raise Conflict(f"{', '.join(parts[:10])} {'is a part' if len(parts) == 1 else 'are parts'} of {budget_id}.")
+        store.write_budget(
+            connection, budget_id, None, expected=present.version, who=caller.name, reason=params.reason or None
+        )
+    return Response(status_code=204)
+
+
+def _item(version: BudgetVersion, budget: Budget, access: TenantAccess) -> BudgetItem:
+    """Return a budget; within a scope without what may name others."""
+    item = BudgetItem.of(version, budget)
+    return item if access.sees_everything else item.model_copy(update={"reason": None, "parent": None})
+
+
+def _missing(budget_id: str) -> NotFound:
+    return NotFound(f"There is no budget {budget_id}.")
+
+
+def _seen(
+    found: BudgetVersion | None, budget_id: str, scope: RowScope | None, categories: CategoryIndex
+) -> tuple[BudgetVersion, Budget]:
+    """Return a budget whose rows are all visible; any other one is not there."""
+    if found is None or found.budget is None or not is_within(found.budget, scope, categories):
+        raise _missing(budget_id)
+    return found, found.budget
+
+
+def _check_edit(
+    connection: Connection, preconditions: Preconditions, budget_id: str, present: BudgetVersion | None
+) -> None:
+    last = store.last_version(connection, budget_id)
+    edit = store.describe_last_edit(budget_id, last)
+    preconditions.check(
+        None if present is None else present.etag,
+        what="" if present is None else f"Version {present.version} of the budget {budget_id}",
+        faster=sentence(edit if last is None else f"someone else was faster: {edit}"),
+    )
+
+
+def _check_parent(budget: Budget, others: Sequence[Budget]) -> None:
+    """Check that a budget belongs to one that is there, and not to a part of itself."""
+    if budget.parent is None:
+        return
+    parents = {each.id: (each.parent,) for each in (*others, budget) if each.parent is not None}
+    if budget.parent not in {each.id for each in others}:
+        raise InvalidRequest([InvalidParameter("parent", f"there is no budget {budget.parent}")])
+    for cycle in cycles(parents):
+        raise InvalidRequest([InvalidParameter("parent", f"the parents form a cycle: {arrow_path(cycle)}")])

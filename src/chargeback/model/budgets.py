@@ -1,0 +1,118 @@
+"""Budgets: what the rows of a scope may cost in a month, and from where on somebody is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Literal, Self
+
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.money import from_units, to_units
+
+#: What a threshold looks at: what is charged until now, what the month is expected to cost, or what is charged until
+#: now beside the same days of the budget.
+ThresholdKind = Literal["actual", "forecast", "pace"]
+ACTUAL: Final = "actual"
+FORECAST: Final = "forecast"
+#: How far below its limit a forecast has to fall until it counts as below.
+_CLEARED: Final = Fraction(97, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A share of the budget, in percent, at which somebody is told."""
+
+    on: ThresholdKind
+    percent: Decimal
+
+    @property
+    def key(self) -> str:
+        """A short text that is the same for equal thresholds, such as ``actual 80``."""
+        return f"{self.on} {self.percent.normalize():f}"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A budget.
+
+    Attributes:
+        scope: the conditions of the rows that count, as an access scope has them; empty for all.
+        parent: the id of the budget that it belongs to.
+        amounts: what single months may cost, by their ids.
+        monthly: what every other month may cost.
+    """
+
+    id: str
+    name: str
+    scope: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parent: str | None = None
+    amounts: Mapping[str, Decimal] = field(default_factory=dict)
+    monthly: Decimal | None = None
+    thresholds: tuple[Threshold, ...] = ()
+
+    def amount_of(self, period: AccountingPeriod) -> Decimal | None:
+        """Return what a month may cost; None where nothing is said."""
+        return self.amounts.get(period.id, self.monthly)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the budget without its id, as it is stored."""
+        return {
+            "name": self.name,
+            "scope": {name: list(values) for name, values in self.scope.items()},
+            "parent": self.parent,
+            "amounts": {month: f"{amount:f}" for month, amount in sorted(self.amounts.items())},
+            "monthly": None if self.monthly is None else f"{self.monthly:f}",
+            "thresholds": [{"on": each.on, "percent": f"{each.percent:f}"} for each in self.thresholds],
+        }
+
+    @classmethod
+    def of(cls, budget_id: str, stored: Mapping[str, Any]) -> Self:
+        """Return the budget that :meth:`as_json` has described."""
+        monthly = stored["monthly"]
+        return cls(
+            budget_id,
+            stored["name"],
+            {name: tuple(values) for name, values in stored["scope"].items()},
+            stored["parent"],
+            {month: Decimal(amount) for month, amount in stored["amounts"].items()},
+            None if monthly is None else Decimal(monthly),
+            tuple(Threshold(each["on"], Decimal(each["percent"])) for each in stored["thresholds"]),
+        )
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How far a month is: the budget's ``amount``, what was charged ``to_date`` on the days that count, that part of
+    the amount which is for these days, and what the month is expected to cost, if that can be told."""
+
+    amount: Decimal
+    to_date: Decimal
+    amount_to_date: Decimal
+    expected: Decimal | None = None
+
+    def crosses(self, threshold: Threshold) -> bool:
+        """Return whether a threshold is reached: with nothing spent, none is."""
+        value, limit = self._sides(threshold)
+        return value is not None and value > 0 and value >= limit
+
+    def is_clear_of(self, threshold: Threshold) -> bool:
+        """Return whether a threshold is so far away that one that was reached counts as left."""
+        value, limit = self._sides(threshold)
+        return value is not None and value < limit * _CLEARED
+
+    def _sides(self, threshold: Threshold) -> tuple[Fraction | None, Fraction]:
+        values = {ACTUAL: self.to_date, FORECAST: self.expected}
+        value = values.get(threshold.on, self.to_date)
+        whole = self.amount if threshold.on in values else self.amount_to_date
+        return None if value is None else Fraction(value), Fraction(whole) * Fraction(threshold.percent) / 100
+
+
+def part_of_month(amount: Decimal, days: int, of: int) -> Decimal:
+    """Return what of a month's amount is for some of its days, rounded to 10⁻¹².
+
+    >>> part_of_month(Decimal("1000"), 10, 30)
+    Decimal('333.333333333333')
+    """
+    return from_units(round(Fraction(to_units(amount) * days, of)))

@@ -1,0 +1,216 @@
+"""How far budgets are: what a month has cost of the rows that a budget is about, beside what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final, Literal
+
+from pydantic import Field
+
+from chargeback.access.scope import CATEGORY, RowScope
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.budgets import FORECAST, Budget, Spending, ThresholdKind, part_of_month
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import difference, total
+from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
+from chargeback.reports.forecast import forecast, known_days
+from chargeback.store.control.budgets import BudgetVersion
+from chargeback.store.control.days import DayState
+from chargeback.store.queries.category_lookup import CategoryIndex, with_descendants
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.plan import narrowed
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import daily_amounts
+
+BudgetState = Literal["ok", "warning", "exceeded", "insufficient_history", "stale", "no_budget"]
+#: After how many days without a new one the days of a month are no longer those of the present.
+_STALE_DAYS: Final = 3
+_ZERO: Final = Decimal(0)
+
+
+class BudgetThreshold(ResponseModel):
+    """A share of the budget at which somebody is told."""
+
+    on: ThresholdKind
+    percent: Exact = Field(examples=["80"])
+
+
+class BudgetItem(ResponseModel):
+    """A budget, and who wrote its present version, when and why."""
+
+    id: str = Field(examples=["payments"])
+    name: str
+    scope: dict[str, list[str]] = Field(description="The rows that count: those that match every condition.")
+    parent: str | None
+    amounts: dict[str, Exact] = Field(description="What single months may cost.")
+    monthly: Exact | None = Field(description="What every other month may cost.")
+    thresholds: list[BudgetThreshold]
+    version: int = Field(description="From 1, one more with each change.")
+    who: str
+    at: Instant
+    reason: str | None
+
+    @classmethod
+    def of(cls, version: BudgetVersion, budget: Budget) -> BudgetItem:
+        """Return a version of a budget as the API has it."""
+        return cls(
+            id=version.id,
+            name=budget.name,
+            scope={name: list(values) for name, values in budget.scope.items()},
+            parent=budget.parent,
+            amounts=dict(sorted(budget.amounts.items())),
+            monthly=budget.monthly,
+            thresholds=[BudgetThreshold(on=each.on, percent=each.percent) for each in budget.thresholds],
+            version=version.version,
+            who=version.who,
+            at=version.at,
+            reason=version.reason,
+        )
+
+
+class BudgetStatus(ResponseModel):
+    """How far a budget is in a month. What counts are the days that are calculated from their present bill; the budget
+    is compared with the same days."""
+
+    id: str
+    name: str
+    period_id: str = Field(examples=["2026-11"])
+    currency: str = Field(examples=["USD"])
+    budget: Exact | None = Field(description="What the month may cost; null if nothing is said about it.")
+    to_date: Sum = Field(description="What is charged on the days that count.")
+    budget_to_date: Exact | None = Field(description="The part of the budget that is for these days.")
+    days: int = Field(description="How many days count.")
+    data_through: date | None = Field(description="The last day that counts.")
+    missing_days: list[date] = Field(description="Days that should be calculated by now, and do not count.")
+    forecast: Exact | None = Field(
+        description="What the month is expected to cost; an estimate, and null for other months than that of the last "
+        "calculated day, or where there are too few days to tell."
+    )
+    projected_over: Exact | None = Field(description="By how much the forecast is above the budget.")
+    crossed: list[BudgetThreshold] = Field(description="The thresholds that are reached.")
+    state: BudgetState = Field(
+        description="`exceeded`: more is charged than the month may cost; `warning`: a threshold is reached; `stale`: "
+        f"for more than {_STALE_DAYS} days no day has come that should have; `insufficient_history`: there is a "
+        "threshold for the forecast, and none can be made."
+    )
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """A budget that was looked at: its status, and what its thresholds are compared with; None without an amount."""
+
+    status: BudgetStatus
+    spending: Spending | None
+
+
+def look_at(
+    reader: TenantReader,
+    states: Mapping[date, DayState],
+    budget: Budget,
+    period: AccountingPeriod,
+    currency: str,
+    due_before: date,
+) -> LookedAt:
+    """Return how far a budget is in a month. ``states`` are those of all days that are known; those ``due_before`` a
+    day should be calculated.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    counted = [day for day in period.days if day in states and states[day].chargebacks.is_current]
+    known = known_days(states)
+    last = None if known is None else known.end - ONE_DAY
+    days = period.days if known is None else DayRange.spanning([*period.days, *known])
+    amounts = daily_amounts(reader, CHARGEBACKS, _selected(budget, days, reader.categories.index))
+    to_date = total(amounts.get(day, _ZERO) for day in counted)
+    expected = None
+    if known is not None and last is not None and last in period.days:
+        found = forecast(last, [amounts.get(day, _ZERO) for day in known], currency)
+        expected = None if found is None else found.expected
+    amount = budget.amount_of(period)
+    for_days = None if amount is None else part_of_month(amount, len(counted), len(period.days))
+    spending = None if amount is None or for_days is None else Spending(amount, to_date, for_days, expected)
+    crossed = [each for each in budget.thresholds if spending is not None and spending.crosses(each)]
+    missing = [day for day in period.days if day < due_before and day not in counted]
+    return LookedAt(
+        BudgetStatus(
+            id=budget.id,
+            name=budget.name,
+            period_id=period.id,
+            currency=currency,
+            budget=amount,
+            to_date=to_date,
+            budget_to_date=for_days,
+            days=len(counted),
+            data_through=max(counted, default=None),
+            missing_days=missing,
+            forecast=expected,
+            projected_over=_over(amount, expected),
+            crossed=[BudgetThreshold(on=each.on, percent=each.percent) for each in crossed],
+            state=_state(
+                spending,
+                is_stale=_is_stale(period, counted, due_before),
+                is_crossed=bool(crossed),
+                lacks_forecast=expected is None
+                and last is not None
+                and period.start <= last < period.last_day
+                and any(each.on == FORECAST for each in budget.thresholds),
+            ),
+        ),
+        spending,
+    )
+
+
+def _selected(budget: Budget, days: DayRange, categories: CategoryIndex) -> Selection:
+    selection = Selection.of_days(days)
+    return narrowed(selection, CHARGEBACKS, RowScope.of(budget.scope), categories) if budget.scope else selection
+
+
+def _over(amount: Decimal | None, expected: Decimal | None) -> Decimal | None:
+    if amount is None or expected is None:
+        return None
+    return max(difference(expected, amount), _ZERO)
+
+
+def _is_stale(period: AccountingPeriod, counted: Sequence[date], due_before: date) -> bool:
+    newest = max(counted, default=period.start - ONE_DAY)
+    return newest < min(period.last_day, due_before - ONE_DAY) - timedelta(days=_STALE_DAYS)
+
+
+def _state(spending: Spending | None, *, is_stale: bool, is_crossed: bool, lacks_forecast: bool) -> BudgetState:
+    if spending is None:
+        return "no_budget"
+    if spending.to_date > spending.amount:
+        return "exceeded"
+    if is_stale:
+        return "stale"
+    if is_crossed:
+        return "warning"
+    return "insufficient_history" if lacks_forecast else "ok"
+
+
+def is_within(budget: Budget, scope: RowScope | None, categories: CategoryIndex) -> bool:
+    """Return whether all rows of a budget are rows of a scope: each condition of the scope is one of the budget, which
+    wants no other values there."""
+    if scope is None:
+        return True
+    for name, allowed in scope.conditions:
+        values = frozenset(budget.scope.get(name, ()))
+        if not values:
+            return False
+        if not values <= allowed and not _lies_below(name, values, allowed, categories):
+            return False
+    return True
+
+
+def _lies_below(name: str, values: frozenset[str], allowed: frozenset[str], categories: CategoryIndex) -> bool:
+    """Return whether values of a cost category belong to others on all days."""
+    key = name.removeprefix(CATEGORY)
+    if not name.startswith(CATEGORY) or key not in categories.by_key:
+        return False
+    return all(values <= reached for reached in with_descendants(categories.category(key), allowed).values())

@@ -1,0 +1,121 @@
+"""Budgets with every version that they have had, and how far their thresholds are. Nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select
+
+from chargeback.errors import EditConflict
+from chargeback.model.budgets import Budget
+from chargeback.model.days import Clock, render_instant, utc_now
+from chargeback.store.control.audit import BUDGET_CHANGED, BUDGET_CREATED, BUDGET_REMOVED, AuditEntry, record
+from chargeback.store.control.catalogue import lock_tenant
+from chargeback.store.control.inventory_lists import bytewise
+from chargeback.store.control.schema import budget_states, budgets
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetVersion:
+    """One version of a budget: None where it was removed; who wrote it, when and why."""
+
+    id: str
+    version: int
+    budget: Budget | None
+    who: str
+    at: datetime
+    reason: str | None
+
+    @property
+    def etag(self) -> str:
+        """The strong ETag of the version."""
+        return f'"{self.version}-{int(self.at.timestamp() * 1_000_000):x}"'
+
+
+def list_budgets(connection: Connection) -> list[BudgetVersion]:
+    """Return the present version of every budget that is there, by id."""
+    newest = select(budgets.c.id, func.max(budgets.c.version).label("version")).group_by(budgets.c.id).subquery()
+    same = and_(budgets.c.id == newest.c.id, budgets.c.version == newest.c.version)
+    query = select(budgets).join(newest, same).where(budgets.c.document.is_not(None))
+    return [_version(row) for row in connection.execute(query.order_by(bytewise(connection, budgets.c.id))).mappings()]
+
+
+def last_version(connection: Connection, budget_id: str) -> BudgetVersion | None:
+    """Return the newest version of a budget, which may be its removal; None if there never was one."""
+    query = select(budgets).where(budgets.c.id == budget_id).order_by(budgets.c.version.desc()).limit(1)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else _version(row)
+
+
+def read_budget(connection: Connection, budget_id: str) -> BudgetVersion | None:
+    """Return the present version of a budget; None if there is none, or no more."""
+    last = last_version(connection, budget_id)
+    return None if last is None or last.budget is None else last
+
+
+def write_budget(
+    connection: Connection,
+    budget_id: str,
+    budget: Budget | None,
+    *,
+    expected: int | None,
+    who: str,
+    reason: str | None = None,
+    clock: Clock = utc_now,
+) -> BudgetVersion:
+    """Write the next version of a budget, None to remove it, and return it. ``expected`` is the number of the version
+    that it replaces; None for a budget that is not there.
+
+    Raises:
+        EditConflict: another version is there, or none.
+    """
+    lock_tenant(connection)
+    last = last_version(connection, budget_id)
+    before = None if last is None or last.budget is None else last
+    if expected != (None if before is None else before.version):
+        raise EditConflict(describe_last_edit(budget_id, last))
+    version = BudgetVersion(budget_id, 1 if last is None else last.version + 1, budget, who, clock(), reason)
+    document = None if budget is None else json.dumps(budget.as_json())
+    values = {"id": budget_id, "version": version.version, "document": document, "who": who, "at": version.at}
+    connection.execute(insert(budgets).values(**values, reason=reason))
+    what = BUDGET_CREATED if before is None else BUDGET_REMOVED if budget is None else BUDGET_CHANGED
+    record(connection, who, [AuditEntry(what, f"budget/{budget_id}", _logged(before), _logged(version))], clock)
+    return version
+
+
+def describe_last_edit(budget_id: str, last: BudgetVersion | None) -> str:
+    """Return who edited a budget last, and when, as a sentence without its full stop."""
+    if last is None:
+        return f"there is no budget {budget_id}"
+    what = "removed" if last.budget is None else "changed" if last.version > 1 else "created"
+    return f"{last.who} {what} {budget_id} at {render_instant(last.at)} (version {last.version})"
+
+
+def read_states(connection: Connection) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what was found of each (budget, month) when it was looked at last."""
+    rows = connection.execute(select(budget_states)).mappings()
+    return {(row["budget_id"], row["period_id"]): json.loads(row["state"]) for row in rows}
+
+
+def save_state(connection: Connection, budget_id: str, period_id: str, state: Mapping[str, Any]) -> None:
+    """Record what was found of a budget and a month."""
+    row = {"budget_id": budget_id, "period_id": period_id}
+    its = budget_states.c
+    connection.execute(delete(budget_states).where(its.budget_id == budget_id, its.period_id == period_id))
+    connection.execute(insert(budget_states).values(**row, state=json.dumps(state)))
+
+
+def _version(row: RowMapping) -> BudgetVersion:
+    document = row["document"]
+    budget = None if document is None else Budget.of(row["id"], json.loads(document))
+    return BudgetVersion(row["id"], row["version"], budget, row["who"], row["at"], row["reason"])
+
+
+def _logged(version: BudgetVersion | None) -> dict[str, Any] | None:
+    if version is None or version.budget is None:
+        return None
+    return {"version": version.version, "reason": version.reason, **version.budget.as_json()}
