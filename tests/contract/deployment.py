@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,12 +24,14 @@ from chargeback.config.journal import JournalProfile
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
+from chargeback.model.budgets import Budget
 from chargeback.model.days import Clock
 from chargeback.model.inventory import Identity, Resource
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.reports.categories.editing import save_categories
+from chargeback.store.control.budgets import write_budget
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock
@@ -86,6 +89,12 @@ class Deployment:
         """Give a tenant a cost category."""
         with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
             save_categories(connection, [parse_category(key, document)], who="test")
+
+    def budget(self, tenant: str, budget_id: str) -> None:
+        """Give a tenant a budget of all its costs."""
+        budget = Budget(budget_id, "Everything", monthly=Decimal(1000))
+        with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
+            write_budget(connection, budget_id, budget, expected=None, who="test")
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             }
 
 
-@pytest.mark.parametrize("file", ["figures", "keyboard", "changes", "origins", "monthend", "policies"])
+@pytest.mark.parametrize("file", ["figures", "keyboard", "changes", "origins", "monthend", "policies", "budgets"])
 def test_the_page_over_the_service(places: dict[str, str], file: str) -> None:
     """What it shows is what API and files say; keys reach everything; what is changed on it is changed."""
     node("--test", f"tests/browser/{file}.test.ts", **places)

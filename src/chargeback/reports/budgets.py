@@ -99,6 +99,12 @@ class BudgetStatus(ResponseModel):
     )
 
 
+class BudgetListItem(BudgetItem):
+    """A budget, and how far it is in the month that was asked for."""
+
+    status: BudgetStatus
+
+
 @dataclass(frozen=True)
 class LookedAt:
     """A budget that was looked at: its status, and what its thresholds are compared with; None without an amount."""

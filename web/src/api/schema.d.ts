@@ -697,8 +697,8 @@ export interface paths {
         };
         /**
          * Show Budgets
-         * @description List the tenant's budgets by id; within a scope, those whose rows are all visible, without reasons and parents,
-         *     which may name others.
+         * @description List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
+         *     visible, without reasons and parents, which may name others.
          *
          *     Needs the right `read`.
          */
@@ -3019,6 +3019,58 @@ export interface components {
             at: string;
             /** Reason */
             reason: string | null;
+        };
+        /**
+         * BudgetListItem
+         * @description A budget, and how far it is in the month that was asked for.
+         */
+        BudgetListItem: {
+            /**
+             * Id
+             * @example payments
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Scope
+             * @description The rows that count: those that match every condition.
+             */
+            scope: {
+                [key: string]: string[];
+            };
+            /** Parent */
+            parent: string | null;
+            /**
+             * Amounts
+             * @description What single months may cost.
+             */
+            amounts: {
+                [key: string]: string;
+            };
+            /**
+             * Monthly
+             * @description What every other month may cost.
+             */
+            monthly: string | null;
+            /** Thresholds */
+            thresholds: components["schemas"]["BudgetThreshold"][];
+            /**
+             * Version
+             * @description From 1, one more with each change.
+             */
+            version: number;
+            /** Who */
+            who: string;
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /** Reason */
+            reason: string | null;
+            status: components["schemas"]["BudgetStatus"];
         };
         /**
          * BudgetStatus
@@ -6767,10 +6819,10 @@ export interface components {
              */
             pages: number;
         };
-        /** PageOf[BudgetItem] */
-        PageOf_BudgetItem_: {
+        /** PageOf[BudgetListItem] */
+        PageOf_BudgetListItem_: {
             /** Items */
-            items: components["schemas"]["BudgetItem"][];
+            items: components["schemas"]["BudgetListItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -15847,6 +15899,8 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
+                /** @description Default: the month of the last calculated day. */
+                month?: string;
             };
             header?: never;
             path: {
@@ -15865,7 +15919,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageOf_BudgetItem_"];
+                    "application/json": components["schemas"]["PageOf_BudgetListItem_"];
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */

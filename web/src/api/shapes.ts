@@ -21,6 +21,9 @@ export type DayState = DayFacts["state"];
 
 export type Changes = Schemas["ChangesAnswer"];
 
+export type Budget = Schemas["BudgetListItem"];
+export type BudgetStatus = Schemas["BudgetStatus"];
+
 export type Topics = Schemas["TopicsSummary"];
 export type TopicItem = Schemas["TopicSummaryItem"];
 

@@ -58,9 +58,10 @@ export const PLACES: readonly Place[] = [
   {
     title: "Bill",
     icon: "bill",
-    sentence: "What each team, cost centre or identity owes for a month, beside the provider’s bill.",
+    sentence: "What each team, cost centre or identity owes for a month, beside the provider’s bill and the budgets.",
     pages: [
       { page: "bill", title: "Months", key: "b" },
+      { page: "budgets", title: "Budgets", key: "p" },
       { page: "statement", title: "Statements", key: "s" },
       { page: MONTH_END, title: "Month end", key: "e", whole: true },
     ],

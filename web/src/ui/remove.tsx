@@ -6,11 +6,11 @@ import { ReachesClosed } from "./closed";
 import { Drawer } from "./drawer";
 
 /** Removes something of the API after asking once more; `what` is for readers who do not see the row. */
-export function RemoveButton({ href, what }: { href: string; what: string }) {
+export function RemoveButton({ href, what, headers }: RemoveProps) {
   const client = useQueryClient();
   const [sure, setSure] = useState(false);
   const remove = useMutation({
-    mutationFn: (reason: string | null) => send(reason === null ? href : restating(href, reason)),
+    mutationFn: (reason: string | null) => send(reason === null ? href : restating(href, reason), headers),
     onSuccess: () => client.invalidateQueries(),
   });
   const problem = remove.isError ? asProblem(remove.error) : null;
@@ -33,4 +33,11 @@ export function RemoveButton({ href, what }: { href: string; what: string }) {
       <span className="sr"> {what}</span>
     </button>
   );
+}
+
+interface RemoveProps {
+  href: string;
+  what: string;
+  /** Which version is removed, where the service wants to know. */
+  headers?: Readonly<Record<string, string>>;
 }

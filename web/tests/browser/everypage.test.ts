@@ -31,6 +31,7 @@ const PAGES: Record<string, readonly [string, RegExp]> = {
   "categories/cost_center": ["category", /4 rules; the first that matches decides/],
   tags: ["tags", /What carries it/],
   policies: ["policies", /How costs are divided/],
+  budgets: ["budgets", /more than the budget/],
   views: ["views", /Saved views/],
 };
 

@@ -63,6 +63,7 @@ const ANSWERS: readonly [RegExp, string][] = [
   [/\/topic-attributions\/explain$/, "topic_explain"],
   [/\/chargebacks\/changes$/, "changes"],
   [/\/policies$/, "policies"],
+  [/\/budgets$/, "budgets"],
   [/\/chargebacks\/diff$/, "difference"],
   [/\/days\/[^/]+\/revisions$/, "revisions"],
   [/\/billing$/, "billing"],

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated
 
 from fastapi import Body, Path, Query
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints
 from sqlalchemy import Connection
 from starlette.responses import Response
 
@@ -26,11 +26,11 @@ from chargeback.categories.cycles import arrow_path, cycles
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold, ThresholdKind
 from chargeback.reports.answers import PageOf
-from chargeback.reports.budgets import BudgetItem, BudgetStatus, is_within, look_at
+from chargeback.reports.budgets import BudgetItem, BudgetListItem, BudgetStatus, is_within, look_at
 from chargeback.store.control import budgets as store
 from chargeback.store.control.budgets import BudgetVersion
 from chargeback.store.control.catalogue import lock_tenant
-from chargeback.store.control.days import read_days
+from chargeback.store.control.days import DayState, read_days
 from chargeback.store.queries.category_lookup import CategoryIndex
 
 MAX_BUDGETS = 1_000
@@ -51,6 +51,14 @@ def _positive(text: str) -> str:
 _Positive = Annotated[str, StringConstraints(pattern=_AMOUNT), AfterValidator(_positive)]
 
 
+def _choosing(scope: dict[str, list[str]]) -> dict[str, list[str]]:
+    if scope:
+        RowScope.of(scope)
+    if any(not values for values in scope.values()):
+        raise ValueError("should have at least one value of each condition")
+    return scope
+
+
 class ThresholdBody(StrictModel):
     """A share of the budget at which somebody is told."""
 
@@ -67,15 +75,20 @@ class BudgetBody(StrictModel):
     """What a budget shall be."""
 
     name: Note = Field(description="What people call it.", examples=["Payments"])
-    scope: dict[Text, list[Text]] = Field(
+    scope: Annotated[dict[Text, list[Text]], AfterValidator(_choosing)] = Field(
         default_factory=dict,
+        max_length=20,
         description="Which rows count: conditions as a scope of a token has them, each with the values of which a row "
         "has one. Without any, all rows count.",
         examples=[{"category:cost_center": ["payments"]}],
     )
     parent: _Id | None = Field(default=None, description="The budget that this one is a part of.")
     amounts: dict[PeriodId, _Positive] = Field(
-        default_factory=dict, description="What single months may cost.", examples=[{"2026-12": "1500"}]
+        default_factory=dict,
+        max_length=1200,
+        description="What single months may cost.",
+        examples=[{"2026-12": "1500"}],
+        json_schema_extra={"additionalProperties": False},
     )
     monthly: _Positive | None = Field(
         default=None, description="What every other month may cost, in the currency of the bill.", examples=["1000"]
@@ -84,12 +97,6 @@ class BudgetBody(StrictModel):
         default_factory=list, max_length=20, description="At which shares of the budget somebody is told."
     )
     reason: Reason = None
-
-    @model_validator(mode="after")
-    def _chooses_rows(self) -> "BudgetBody":
-        if self.scope:
-            RowScope.of(self.scope)
-        return self
 
     def budget(self, budget_id: str) -> Budget:
         """Return the budget that is meant."""
@@ -128,19 +135,24 @@ def _versions(request: FactsRequest) -> list[tuple[str, str]]:
         return [(each.id, each.etag) for each in store.list_budgets(connection)]
 
 
-@router.get("", needs=Right.READ, also=lambda request, _: _versions(request))
-def show_budgets(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[BudgetItem]:
-    """List the tenant's budgets by id; within a scope, those whose rows are all visible, without reasons and parents,
-    which may name others."""
-    index, scope = request.reader.categories.index, request.access.scope
+@router.get("", needs=Right.READ, also=lambda request, _: [request.now.date(), _versions(request)])
+def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem]:
+    """List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
+    visible, without reasons and parents, which may name others."""
+    index, scope, page = request.reader.categories.index, request.access.scope, params.paging
     with request.reading() as connection:
         versions = store.list_budgets(connection)
-    found = [
-        _item(each, each.budget, request.access)
-        for each in versions
-        if each.budget is not None and is_within(each.budget, scope, index)
+        states = read_days(connection)
+    visible = [
+        (each, each.budget) for each in versions if each.budget is not None and is_within(each.budget, scope, index)
     ]
-    return PageOf[BudgetItem].cut(found, params.paging)
+    items = [
+        BudgetListItem.like(
+            _item(version, budget, request.access), status=_status(request, budget, params.month, states)
+        )
+        for version, budget in visible[page.offset : page.offset + page.limit]
+    ]
+    return PageOf[BudgetListItem].of(items, len(visible), page)
 
 
 @router.get("/{budget_id}", response_model=BudgetItem, needs=Right.READ, problems=_NO_BUDGET)
@@ -161,17 +173,11 @@ def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[Commo
 def show_budget_status(request: Facts, budget_id: BudgetId, params: Annotated[StatusQuery, Query()]) -> BudgetStatus:
     """Return how far a budget is in a month: exactly what is charged on the days that count, beside the part of the
     budget that is for the same days, what the month is expected to cost, and the thresholds that are reached."""
-    tenant, reader = request.tenant, request.reader
     with request.reading() as connection:
         found = store.read_budget(connection, budget_id)
-        states = {each.tracking_date: each for each in read_days(connection)}
-    _, budget = _seen(found, budget_id, request.access.scope, reader.categories.index)
-    today = request.now.date()
-    calculated = [day for day, state in states.items() if state.was_calculated]
-    month = AccountingPeriod.of(max(calculated, default=today))
-    period = month if params.month is None else AccountingPeriod.named(params.month)
-    due_before = today - timedelta(days=tenant.closing.cutoff_days)
-    return look_at(reader, states, budget, period, tenant.currency, due_before).status
+        states = read_days(connection)
+    _, budget = _seen(found, budget_id, request.access.scope, request.reader.categories.index)
+    return _status(request, budget, params.month, states)
 
 
 @router.put(
@@ -241,6 +247,16 @@ def remove_budget(
             connection, budget_id, None, expected=present.version, who=caller.name, reason=params.reason or None
         )
     return Response(status_code=204)
+
+
+def _status(request: FactsRequest, budget: Budget, month: str | None, days: Sequence[DayState]) -> BudgetStatus:
+    """Return how far a budget is in a month; without one, in that of the last calculated day."""
+    tenant, today = request.tenant, request.now.date()
+    calculated = [each.tracking_date for each in days if each.was_calculated]
+    period = AccountingPeriod.of(max(calculated, default=today)) if month is None else AccountingPeriod.named(month)
+    states = {each.tracking_date: each for each in days}
+    due_before = today - timedelta(days=tenant.closing.cutoff_days)
+    return look_at(request.reader, states, budget, period, tenant.currency, due_before).status
 
 
 def _item(version: BudgetVersion, budget: Budget, access: TenantAccess) -> BudgetItem:

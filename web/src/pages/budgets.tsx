@@ -1,0 +1,336 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { present } from "../api/answer";
+import { useCategories } from "../api/categories";
+import { address, getVersion, send } from "../api/client";
+import { useAccess } from "../api/me";
+import { useOf, useTenant } from "../api/questions";
+import type { Budget, BudgetStatus } from "../api/shapes";
+import { useHere } from "../app/router";
+import { addMonths, count, full, month as monthName } from "../format/days";
+import { dimension, isCategory } from "../format/names";
+import { read } from "../money/money";
+import { Amount, Card, share } from "../ui/card";
+import { Drawer } from "../ui/drawer";
+import { texts } from "../ui/form";
+import { Refusal } from "../ui/refusal";
+import { RemoveButton } from "../ui/remove";
+import { Answered, Bone } from "../ui/states";
+import { Table } from "../ui/table";
+import { HOME } from "../url/link";
+import { filterKey, type View } from "../url/view";
+
+const MONTH = /^\d{4}-\d{2}$/;
+
+const STATES: Record<BudgetStatus["state"], [words: string, tone: string]> = {
+  ok: ["within the budget", "quiet"],
+  warning: ["a threshold is reached", "warn"],
+  exceeded: ["more than the budget", "bad"],
+  stale: ["no recent days", "warn"],
+  insufficient_history: ["too few days for a forecast", "quiet"],
+  no_budget: ["no amount for this month", "quiet"],
+};
+
+const KINDS: Record<BudgetStatus["crossed"][number]["on"], string> = {
+  actual: "charged",
+  pace: "of the same days",
+  forecast: "forecast",
+};
+
+/** What months may cost, and how far they are. */
+export function BudgetsPage() {
+  const here = useHere();
+  const tenant = here.tenant ?? "";
+  const { may, seesAll } = useAccess(tenant);
+  const [edited, setEdited] = useState<Budget | "new" | null>(null);
+  const month = here.view.period !== null && MONTH.test(here.view.period) ? here.view.period : undefined;
+  const query = { page_size: 1000, ...(month && { month }) };
+  const found = useOf(tenant, "/budgets", { query });
+  const edits = may("admin") && seesAll;
+  const add = (
+    <button type="button" className="button" onClick={() => setEdited("new")}>
+      Add a budget
+    </button>
+  );
+  return (
+    <>
+      <Answered answer={found} skeleton={<Bone height={16} />}>
+        {({ items }) => (
+          <Card title="Budgets" note={noteOf(items)} action={edits && add}>
+            {items.length === 0 ? (
+              <p className="note">
+                None yet. A budget says what a month may cost: of all costs, or of a cost centre, a team or a product.
+              </p>
+            ) : (
+              <Budgets tenant={tenant} items={items} onEdit={edits ? setEdited : null} />
+            )}
+          </Card>
+        )}
+      </Answered>
+      {edited !== null && (
+        <Drawer title={edited === "new" ? "Add a budget" : `Change ${edited.name}`} onClose={() => setEdited(null)}>
+          <BudgetForm tenant={tenant} of={edited === "new" ? null : edited} onDone={() => setEdited(null)} />
+        </Drawer>
+      )}
+    </>
+  );
+}
+
+function noteOf(items: readonly Budget[]): string {
+  const [first] = items;
+  if (!first) return "";
+  const { period_id, data_through, missing_days } = first.status;
+  const through = data_through ? `until ${full(data_through)}` : "no day yet";
+  const missing = missing_days.length > 0 ? `, ${count(missing_days.length, "day")} missing` : "";
+  return `${monthName(period_id)}, ${through}${missing}`;
+}
+
+interface BudgetsProps {
+  tenant: string;
+  items: readonly Budget[];
+  /** Nothing for who may not change them. */
+  onEdit: ((budget: Budget) => void) | null;
+}
+
+function Budgets({ tenant, items, onEdit }: BudgetsProps) {
+  const here = useHere();
+  const period = items[0]?.status.period_id ?? "";
+  const other = (months: number) => {
+    const id = addMonths(`${period}-01`, months).slice(0, 7);
+    return (
+      <a className="more" href={here.to({ ...here.view, period: id, start: null, end: null })}>
+        {monthName(id)}
+      </a>
+    );
+  };
+  return (
+    <>
+      <Table
+        label="Table of budgets"
+        heads={[
+          "Budget",
+          { name: "To date", end: true },
+          { name: "Budget", end: true },
+          { name: "Used", end: true },
+          { name: "Same days", end: true },
+          { name: "Forecast", end: true },
+          "State",
+          onEdit !== null && "Change",
+        ]}
+      >
+        {ordered(items).map(({ budget, depth }) => (
+          <Row key={budget.id} tenant={tenant} budget={budget} depth={depth} onEdit={onEdit} />
+        ))}
+      </Table>
+      <p className="note">
+        {other(-1)} · {other(1)}
+      </p>
+    </>
+  );
+}
+
+interface RowProps extends Omit<BudgetsProps, "items"> {
+  budget: Budget;
+  depth: number;
+}
+
+function Row({ tenant, budget, depth, onEdit }: RowProps) {
+  const here = useHere();
+  const { status } = budget;
+  const [words, tone] = STATES[status.state];
+  const amount = (text: string | null) =>
+    text === null ? <span className="quiet">–</span> : <Amount amount={read(text)} currency={status.currency} />;
+  return (
+    <tr>
+      <th scope="row" style={{ paddingInlineStart: `${0.75 + depth * 1.25}rem` }}>
+        <a className="more" href={here.to(viewOf(here.view, budget), HOME)} title={budget.id}>
+          {budget.name}
+        </a>
+        <span className="quiet small"> {scopeText(budget)}</span>
+      </th>
+      <td className="end">{amount(status.to_date)}</td>
+      <td className="end">{amount(status.budget)}</td>
+      <td className="end num">{status.budget === null ? null : share(read(status.to_date), read(status.budget))}</td>
+      <td className="end">{amount(status.budget_to_date)}</td>
+      <td className="end">{amount(status.forecast)}</td>
+      <td className="why">
+        <span className={tone}>{words}</span>
+        {status.crossed.length > 0 && (
+          <span className="quiet small">
+            {" "}
+            {status.crossed.map((each) => `${short(each.percent)} % ${KINDS[each.on]}`).join(", ")}
+          </span>
+        )}
+      </td>
+      {onEdit && (
+        <td>
+          <button type="button" className="more" onClick={() => onEdit(budget)}>
+            Edit<span className="sr"> {budget.name}</span>
+          </button>{" "}
+          <RemoveButton
+            href={address(tenant, "/budgets/{budget_id}", { at: { budget_id: budget.id } })}
+            headers={{ "If-Match": "*" }}
+            what={budget.name}
+          />
+        </td>
+      )}
+    </tr>
+  );
+}
+
+/** The budgets as a tree: each below the one that it is a part of, by name. */
+export function ordered(items: readonly Budget[]): { budget: Budget; depth: number }[] {
+  const known = new Set(items.map((each) => each.id));
+  const below = (parent: string | null, depth: number): { budget: Budget; depth: number }[] =>
+    items
+      .filter((each) => (each.parent !== null && known.has(each.parent) ? each.parent : null) === parent)
+      .sort((a, b) => a.name.localeCompare(b.name))
+      .flatMap((budget) => [{ budget, depth }, ...below(budget.id, depth + 1)]);
+  return below(null, 0);
+}
+
+/** Its costs in its month. */
+function viewOf(view: View, { scope, status }: Budget): View {
+  const filters = Object.entries(scope).flatMap(([name, values]) =>
+    values.map((value) => ({ key: filterKey(name), value, not: false })),
+  );
+  return { ...view, filters, period: status.period_id, start: null, end: null, by: null, extra: {} };
+}
+
+function scopeText({ scope }: Budget): string {
+  const conditions = Object.entries(scope).map(([name, values]) => `${dimension(name)}: ${values.join(", ")}`);
+  return conditions.join("; ") || "all costs";
+}
+
+interface FormProps {
+  tenant: string;
+  /** Null for a new one. */
+  of: Budget | null;
+  onDone: () => void;
+}
+
+const COLUMNS = ["product_category", "identity_id", "environment_id", "cluster_id", "resource_id"];
+
+/** An id that is made of a name. */
+export function idOf(name: string): string {
+  const plain = name
+    .toLowerCase()
+    .normalize("NFKD")
+    .replace(/[^a-z0-9]+/g, "-");
+  return plain.replace(/^-+|-+$/g, "").slice(0, 64);
+}
+
+/** `80` of `80.00` */
+export function short(percent: string): string {
+  return percent.replace(/\.0+$|(\.\d*?)0+$/, "$1");
+}
+
+/** The percentages of a text such as `80, 100`. */
+export function percentages(text: string): string[] {
+  return text.split(/[\s,;%]+/).filter(Boolean);
+}
+
+function BudgetForm({ tenant, of, onDone }: FormProps) {
+  const client = useQueryClient();
+  const tags = present(useTenant(tenant))?.tag_keys.map((each) => `tag:${each.key}`);
+  const categories = present(useCategories(tenant))?.items.map((each) => `category:${each.key}`);
+  const columns = [categories, tags, COLUMNS].filter((each) => each !== undefined).flat();
+  const put = useMutation({
+    mutationFn: async (said: Said) => {
+      const id = of?.id ?? idOf(said.name);
+      const at = { budget_id: id };
+      const before = of && (await getVersion(tenant, "/budgets/{budget_id}", { at }));
+      if (before && before.body.version !== of.version) throw new Error("Somebody else has changed it meanwhile.");
+      const thresholds = [
+        ...percentages(said.actual).map((percent) => ({ on: "actual" as const, percent })),
+        ...percentages(said.expected).map((percent) => ({ on: "forecast" as const, percent })),
+        ...(of ? of.thresholds.filter((each) => each.on === "pace") : []),
+      ];
+      const values = said.values.split(",").map((each) => each.trim());
+      const scope = of ? of.scope : said.by ? { [said.by]: values.filter(Boolean) } : {};
+      return send("put", tenant, "/budgets/{budget_id}", {
+        at,
+        headers: before?.etag ? { "If-Match": before.etag } : {},
+        body: {
+          name: said.name,
+          scope,
+          parent: of?.parent ?? null,
+          amounts: of?.amounts ?? {},
+          monthly: said.monthly || null,
+          thresholds,
+          reason: said.reason || null,
+        },
+      });
+    },
+    onSuccess: () => {
+      void client.invalidateQueries();
+      onDone();
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    put.mutate(texts(event.currentTarget, "name", "by", "values", "monthly", "actual", "expected", "reason"));
+  };
+  const percents = (on: "actual" | "forecast", usual: string) =>
+    of
+      ? of.thresholds
+          .filter((each) => each.on === on)
+          .map((each) => each.percent)
+          .join(", ")
+      : usual;
+  return (
+    <form className="form" onSubmit={submit}>
+      <label>
+        Name
+        <input className="field" name="name" required maxLength={255} autoComplete="off" defaultValue={of?.name} />
+      </label>
+      {of === null && (
+        <>
+          <label>
+            Of which costs
+            <select className="field" name="by" defaultValue="">
+              <option value="">All</option>
+              {columns.map((each) => (
+                <option key={each} value={each}>
+                  {isCategory(each) ? each.replace("category:", "Cost category ") : dimension(each)}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
+            With one of these values (commas between them)
+            <input className="field" name="values" autoComplete="off" />
+          </label>
+        </>
+      )}
+      <label>
+        A month may cost
+        <input
+          className="field"
+          name="monthly"
+          inputMode="decimal"
+          autoComplete="off"
+          defaultValue={of?.monthly ?? ""}
+        />
+      </label>
+      <label>
+        Tell when so many percent are charged
+        <input className="field" name="actual" autoComplete="off" defaultValue={percents("actual", "80, 100")} />
+      </label>
+      <label>
+        Tell when the forecast reaches so many percent
+        <input className="field" name="expected" autoComplete="off" defaultValue={percents("forecast", "100")} />
+      </label>
+      <label>
+        Why
+        <input className="field" name="reason" maxLength={2000} autoComplete="off" />
+      </label>
+      <button type="submit" className="button primary" disabled={put.isPending}>
+        {of ? "Change it" : "Add it"}
+      </button>
+      <Refusal of={put} />
+    </form>
+  );
+}
+
+type Said = Record<"name" | "by" | "values" | "monthly" | "actual" | "expected" | "reason", string>;
