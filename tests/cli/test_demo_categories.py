@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from chargeback.cli.demo_budgets import write_demo_budgets
 from chargeback.cli.demo_categories import apply_demo_categories
 from chargeback.cli.demo_tags import tag_teams
 from chargeback.config import Tenant, load_configuration
@@ -20,6 +21,7 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.categories.editing import document_of
+from chargeback.store.control.budgets import list_budgets
 from chargeback.store.control.cost_categories import CategoryWrite, list_categories, read_category, write_category
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.cancellation import CancellationToken
@@ -114,6 +116,20 @@ def test_what_the_platform_has_is_handed_on(reader: TenantReader) -> None:
     assert not any(amount for (value, _), amount in sums.items() if value == "platform")
     units, _ = summed(reader, "category:cost_center@1")
     assert {value for value, _ in units} == {"finance", "retail", "technology", "UNASSIGNED"}
+
+
+def test_there_are_budgets_of_them(tenant: Tenant) -> None:
+    """Of everything, which is less than a month costs, and of the dearest cost centre, which is more; written once."""
+    for _ in range(2):
+        write_demo_budgets(tenant)
+    with closing(open_store(tenant)) as store, store.control.read() as connection:
+        versions = list_budgets(connection)
+    assert [(each.id, each.version) for each in versions] == [("all", 1), ("largest", 1)]
+    whole, largest = (each.budget for each in versions)
+    assert whole is not None
+    assert largest is not None
+    assert (largest.parent, list(largest.scope)) == ("all", ["category:cost_center"])
+    assert (whole.monthly or 0) > (largest.monthly or 0) > 0
 
 
 def test_they_are_written_once(tenant: Tenant) -> None:

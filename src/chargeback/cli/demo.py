@@ -106,7 +106,6 @@ def demo(
     Each combination of size, days and seed has its own folder below --data; the next time, only new days are
     calculated.
     """
-    from chargeback.cli.demo_categories import apply_demo_categories
     from chargeback.cli.demo_tags import tag_teams
     from chargeback.cli.http_server import listen
     from chargeback.cli.serve import Mode, serve_until_stopped
@@ -155,7 +154,7 @@ def demo(
         for tenant in configuration.tenants.values():
             tag_teams(tenant, seed, with_principals=bill is Bill.FOCUS)
             if bill is Bill.CONFLUENT:
-                apply_demo_categories(tenant, seed)
+                _organise(tenant, seed)
                 if late_bill is None:
                     _close_months(configuration, tenant, provider, folder, began)
             print_summary(summarise(tenant))
@@ -185,6 +184,15 @@ def _record(folder: Path, began: date, late_bill: date | None) -> None:
     days = {"began": began, "late_bill": late_bill}
     known = {name: day.isoformat() for name, day in days.items() if day is not None}
     (folder / _MARKER).write_text(json.dumps(known) + "\n", encoding="utf-8")
+
+
+def _organise(tenant: Tenant, seed: int) -> None:
+    """Give the tenant cost categories, and budgets of them."""
+    from chargeback.cli.demo_budgets import write_demo_budgets
+    from chargeback.cli.demo_categories import apply_demo_categories
+
+    apply_demo_categories(tenant, seed)
+    write_demo_budgets(tenant)
 
 
 def _close_months(configuration: Configuration, tenant: Tenant, provider: _Provider, folder: Path, began: date) -> None:
