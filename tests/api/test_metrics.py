@@ -13,7 +13,9 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from chargeback.api.app import create_app
+from chargeback.model.budgets import Budget
 from chargeback.store.control import runs
+from chargeback.store.control.budgets import save_state, write_budget
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, fill
@@ -70,6 +72,23 @@ def test_requests_by_route_and_status(fresh: httpx.Client) -> None:
     assert [key for key in counted if key[0] == name and ("method", "other") in key[1]]
     assert not [key for key in counted if "nobody" in str(key) or "123" in str(key) or "made" in str(key)]
     assert counted["chargeback_http_requests_in_progress", ()] == 1
+
+
+def test_how_far_budgets_are(fresh: httpx.Client, own_store: TenantStore) -> None:
+    """As of the last look at the newest month; of a forecast only where there is one."""
+    with own_store.control.write() as connection:
+        for budget_id in ("all", "none"):
+            write_budget(connection, budget_id, Budget(budget_id, "B"), expected=None, who="test")
+        looked = {"version": 1, "revision": 1, "forecasts": {}}
+        save_state(connection, "all", "2026-01", looked | {"ratios": [0.9, 1.5]})
+        save_state(connection, "all", "2026-02", looked | {"ratios": [0.25, None]})
+        save_state(connection, "none", "2026-02", looked | {"ratios": []})
+        save_state(connection, "gone", "2026-02", looked | {"ratios": [2.0, 2.0]})
+    found = samples(fresh)
+    labels = (("budget", "all"), ("tenant", "acme"))
+    assert {key: value for key, value in found.items() if key[0].startswith("chargeback_budget_")} == {
+        ("chargeback_budget_ratio", labels): 0.25
+    }
 
 
 def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> None:

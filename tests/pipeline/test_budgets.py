@@ -15,7 +15,7 @@ from chargeback.model.budgets import Budget, Threshold
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline import budgets as stage
 from chargeback.reports import budgets as reports
-from chargeback.store.control.budgets import read_budget, write_budget
+from chargeback.store.control.budgets import budget_ratios, read_budget, write_budget
 from chargeback.store.control.events import read_events
 from tests.support.sources import DAY, Laboratory, line
 
@@ -63,6 +63,18 @@ def test_a_threshold_is_told_once_a_month(laboratory: Laboratory) -> None:
     laboratory.sources.lines[DAY] = [line("340", day=DAY)]
     laboratory.run()
     assert told(laboratory)[2:] == [("budget.crossed", "actual 80", "480.00")]
+
+
+def test_ratios_are_those_of_the_last_month(laboratory: Laboratory) -> None:
+    """Of what is there; for curves."""
+    put(laboratory, "600", ("actual", "50"))
+    laboratory.run()
+    with laboratory.store.control.read() as connection:
+        assert budget_ratios(connection) == {"a": (0.5, None)}
+    with laboratory.store.control.write() as connection:
+        write_budget(connection, "a", None, expected=1, who="test")
+    with laboratory.store.control.read() as connection:
+        assert budget_ratios(connection) == {}
 
 
 def test_nothing_is_told_below_a_limit(laboratory: Laboratory) -> None:

@@ -7,7 +7,8 @@ its control database on request. The last kind is the same in every process.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -26,6 +27,7 @@ from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.model.days import start_of_day
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.budgets import budget_ratios
 from chargeback.store.control.tenant_health import TenantHealth, read_health
 from chargeback.store.queries.cancellation import CancellationToken
 
@@ -124,16 +126,24 @@ async def metrics(request: Request) -> Response:
     executor: RequestExecutor = request.app.state.executor
     context = executor.context_for(request.scope[CANCELLATION])
     found = await executor.watch(services.tenants.values(), _look)
-    healths = [None if isinstance(each, StorageError) else each for each in found]
+    looks = [None if isinstance(each, StorageError) else each for each in found]
     registries = [request_metrics.registry, *([services.runs] if services.runs else [])]
-    everything = _CombinedRegistry(registries, list(_families(services, healths)))
+    everything = _CombinedRegistry(registries, list(_families(services, looks)))
     body = await context.run_blocking(None, lambda: generate_latest(everything))  # type: ignore[no-untyped-call]
     return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def _look(tenant: TenantView, token: CancellationToken) -> TenantHealth:
+@dataclass(frozen=True)
+class _Look:
+    """What the control database of a tenant says."""
+
+    health: TenantHealth
+    budgets: Mapping[str, tuple[float, float | None]]
+
+
+def _look(tenant: TenantView, token: CancellationToken) -> _Look:
     with control_reader(tenant, token) as connection:
-        return read_health(connection)
+        return _Look(read_health(connection), budget_ratios(connection))
 
 
 class _CombinedRegistry:
@@ -150,25 +160,36 @@ class _CombinedRegistry:
         yield from self._families
 
 
-def _families(services: Services, healths: Sequence[TenantHealth | None]) -> Iterator[Metric]:
+def _families(services: Services, looks: Sequence[_Look | None]) -> Iterator[Metric]:
     """Return the state of every tenant; if a storage cannot be read, only this fact."""
     yield InfoMetricFamily("chargeback", "The service.", value={"version": services.version, "mode": services.mode})
     usable = GaugeMetricFamily(
         "chargeback_storage_usable", "Whether the control database of the tenant can be read.", labels=["tenant"]
     )
-    for name, found in zip(services.tenants, healths, strict=True):
+    for name, found in zip(services.tenants, looks, strict=True):
         usable.add_metric([name], float(found is not None))
     yield usable
-    known = [(name, found) for name, found in zip(services.tenants, healths, strict=True) if found is not None]
+    known = [(name, found) for name, found in zip(services.tenants, looks, strict=True) if found is not None]
+    for place, (metric, text) in enumerate(_OF_BUDGETS.items()):
+        family = GaugeMetricFamily(metric, text, labels=["tenant", "budget"])
+        for name, found in known:
+            for budget, ratios in found.budgets.items():
+                if (ratio := ratios[place]) is not None:
+                    family.add_metric([name, budget], ratio)
+        yield family
     for field, text in _GAUGES.items():
         family = GaugeMetricFamily(f"chargeback_{field}", text, labels=["tenant"])
         for name, found in known:
-            value = _values(found)[field]
+            value = _values(found.health)[field]
             if value is not None:
                 family.add_metric([name], value)
         yield family
 
 
+_OF_BUDGETS: Final = {
+    "chargeback_budget_ratio": "The part of the month's budget that is charged.",
+    "chargeback_budget_forecast_ratio": "The part of the month's budget that the month is expected to cost.",
+}
 _GAUGES: Final = {
     "days_pending": "Days that are gathered, but not calculated.",
     "days_calculated": "Days that are calculated.",

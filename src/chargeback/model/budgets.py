@@ -102,6 +102,12 @@ class Spending:
         value, limit = self._sides(threshold)
         return value is not None and value < limit * _CLEARED
 
+    @property
+    def ratios(self) -> tuple[float, float | None]:
+        """Which part of the budget is charged, and which the forecast has; for curves, where they need not be exact."""
+        whole = float(self.amount)
+        return float(self.to_date) / whole, None if self.expected is None else float(self.expected) / whole
+
     def _sides(self, threshold: Threshold) -> tuple[Fraction | None, Fraction]:
         values = {ACTUAL: self.to_date, FORECAST: self.expected}
         value = values.get(threshold.on, self.to_date)

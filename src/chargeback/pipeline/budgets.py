@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final, Self
@@ -64,18 +64,21 @@ def tell_budgets(run: RunContext) -> None:
     with run.lease.write() as connection:
         for look, told, events in found:
             add_events(connection, events, run.now())
-            after = {"version": look.version.version, "revision": revision, "forecasts": told.forecasts}
-            save_state(connection, look.version.id, look.period.id, after)
+            after = {"version": look.version.version, "revision": revision}
+            state = after | {"forecasts": told.forecasts, "ratios": told.ratios}
+            save_state(connection, look.version.id, look.period.id, state)
 
 
 @dataclass(frozen=True)
 class _Told:
     """What was found of a budget and a month: of which version and facts, and of each threshold of the forecast the
-    last day for which it was reached, on how many days in a row, and whether that was told."""
+    last day for which it was reached, on how many days in a row, and whether that was told; and which parts of the
+    budget are charged and expected."""
 
     version: int = 0
     revision: int = -1
     forecasts: Mapping[str, Any] = field(default_factory=dict)
+    ratios: Sequence[float | None] = ()
 
     @classmethod
     def of(cls, state: Mapping[str, Any] | None) -> Self:
@@ -114,7 +117,7 @@ class _Look:
             for each in self.budget.thresholds
             for kind in self._kinds(looked, each, forecasts)
         ]
-        return _Told(forecasts=forecasts), events
+        return _Told(forecasts=forecasts, ratios=() if looked.spending is None else looked.spending.ratios), events
 
     def _kinds(self, looked: LookedAt, threshold: Threshold, forecasts: dict[str, Any]) -> Iterator[str]:
         """Yield the kinds of the events of a threshold, and note how far one of the forecast is."""

@@ -101,6 +101,18 @@ def read_states(connection: Connection) -> dict[tuple[str, str], dict[str, Any]]
     return {(row["budget_id"], row["period_id"]): json.loads(row["state"]) for row in rows}
 
 
+def budget_ratios(connection: Connection) -> dict[str, tuple[float, float | None]]:
+    """Return which part of each present budget was charged, and which was expected, in the last month that was looked
+    at; budgets without an amount for it are left out."""
+    there = {each.id for each in list_budgets(connection)}
+    newest = {budget_id: state for (budget_id, _), state in sorted(read_states(connection).items())}
+    return {
+        budget_id: (state["ratios"][0], state["ratios"][1])
+        for budget_id, state in newest.items()
+        if budget_id in there and state["ratios"]
+    }
+
+
 def save_state(connection: Connection, budget_id: str, period_id: str, state: Mapping[str, Any]) -> None:
     """Record what was found of a budget and a month."""
     row = {"budget_id": budget_id, "period_id": period_id}
