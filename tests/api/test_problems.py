@@ -131,6 +131,7 @@ _WITHOUT_SUMS = {
         "/health",
         "/policies",
         "/policies/history",
+        "/anomalies",
         "/budgets",
         "/budgets/{budget_id}",
         "/budgets/{budget_id}/status",

@@ -195,6 +195,7 @@ EXAMPLES = (
             "thresholds": [{"on": "actual", "percent": "80"}, {"on": "forecast", "percent": "100"}],
         },
     ),
+    Example(f"GET {TENANT}/anomalies", f"{PEOPLE}/anomalies?period=7d&limit=1"),
     Example(f"GET {TENANT}/budgets", f"{PEOPLE}/budgets"),
     Example(f"GET {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka"),
     Example(f"GET {TENANT}/budgets/{{budget_id}}/status", f"{PEOPLE}/budgets/kafka/status"),

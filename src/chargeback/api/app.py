@@ -26,6 +26,7 @@ from chargeback.api.problems import Problem, add_handlers
 from chargeback.api.refusals import RefusalLog
 from chargeback.api.routes import (
     aggregate,
+    anomalies,
     audit,
     billing,
     budgets,
@@ -102,6 +103,7 @@ _ROUTERS = (
     simulations.router,
     shadows.router,
     budgets.router,
+    anomalies.router,
     usage.router,
     changes.router,
     aggregate.router,

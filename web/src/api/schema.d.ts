@@ -769,6 +769,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/anomalies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Anomalies
+         * @description List the days of a period on which the costs of an identity for a product group stand out, the largest impact
+         *     first. What has a quantity is compared at its latest price, so that prices stand out of nothing; credits and what is
+         *     billed on three days of a month or less are left out. The numbers are estimates.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_anomalies_api_v1_tenants__tenant_name__anomalies_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/usage": {
         parameters: {
             query?: never;
@@ -2655,6 +2679,120 @@ export interface components {
              * @example 1234.56
              */
             total_cost: string;
+        };
+        /**
+         * AnomaliesAnswer
+         * @description What stands out in a period. A day is judged when it is calculated from its present bill with all measurements,
+         *     and a series when 21 days of it are known; a day that is missing is never a day without cost.
+         */
+        AnomaliesAnswer: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /** Currency */
+            currency: string;
+            /**
+             * Judged Through
+             * @description The last day of the period that is judged.
+             */
+            judged_through: string | null;
+            /** Not Judged */
+            not_judged: components["schemas"]["NotJudged"][];
+            /**
+             * Series
+             * @description How many series there are.
+             */
+            series: number;
+            /**
+             * Items
+             * @description The largest impact first.
+             */
+            items: components["schemas"]["AnomalyItem"][];
+            /**
+             * More
+             * @description How many more there are beyond `limit`.
+             */
+            more: number;
+            /**
+             * Names
+             * @description The display names of the identities. Those without one are left out.
+             */
+            names: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * AnomalyDay
+         * @description A day that stands out. The numbers are estimates, at constant prices.
+         */
+        AnomalyDay: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * Actual
+             * @description What was charged, at the latest price.
+             */
+            actual: number;
+            /**
+             * Expected
+             * @description The median of the weekday in the eight weeks before.
+             */
+            expected: number;
+            /**
+             * Scales
+             * @description How far that is away, in units of how far days of the series usually are.
+             */
+            scales: number;
+        };
+        /**
+         * AnomalyItem
+         * @description Days in a row on which the costs of an identity for a product group stand out in one direction.
+         */
+        AnomalyItem: {
+            /** Identity Id */
+            identity_id: string;
+            /** Product Category */
+            product_category: string;
+            /**
+             * Direction
+             * @enum {string}
+             */
+            direction: "up" | "down";
+            /**
+             * State
+             * @description `open`: the last judged day stands out as well; `level_shift`: after three days in a row that is the new level, and later days are compared with it.
+             * @enum {string}
+             */
+            state: "open" | "resolved" | "level_shift";
+            /**
+             * First Date
+             * Format: date
+             */
+            first_date: string;
+            /**
+             * Last Date
+             * Format: date
+             */
+            last_date: string;
+            /**
+             * Impact
+             * @description What was charged more than expected on these days; negative if it was less.
+             */
+            impact: number;
+            /** Sentence */
+            sentence: string;
+            /** Days */
+            days: components["schemas"]["AnomalyDay"][];
         };
         /**
          * AppliedPlan
@@ -6654,6 +6792,22 @@ export interface components {
             reason: string;
             /** Hash */
             hash: string;
+        };
+        /**
+         * NotJudged
+         * @description A day that is not judged, and why.
+         */
+        NotJudged: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "not calculated" | "the bill has changed" | "measurements are missing";
         };
         /**
          * OneSided
@@ -16456,6 +16610,131 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant or budget. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_anomalies_api_v1_tenants__tenant_name__anomalies_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description By how much a day has to differ at least, in the currency of the bill. */
+                min_amount?: number;
+                /** @description By how much it has to differ at least, in percent of what is expected. */
+                min_percent?: number;
+                /** @description How many are listed at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnomaliesAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;

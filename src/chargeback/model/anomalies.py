@@ -1,0 +1,157 @@
+"""What stands out in a daily series of costs: the method, without where the numbers come from.
+
+A day is compared with the median of its weekday in the eight weeks before. How far days usually are from their medians
+is one robust scale of the whole series: 1.4826 × the median of the absolute residuals, or what the mean of all but the
+furthest tenth says, if that is more; widened by the uncertainty of a median of so few days. A day stands out if it is
+four scales away, clearly further than all days but one have been, and matters: in percent and in money. These are
+estimates, and floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from math import log, sqrt
+from typing import Final, Literal
+
+#: How many days are looked back on, and how many are needed.
+WINDOW: Final = 56
+FEWEST: Final = 21
+#: From how many scales on a day stands out, and how much further it has to be than the second furthest one.
+_SCALES: Final = 4.0
+_FURTHER: Final = 1.25
+#: A series is never taken to be steadier than this.
+_LEAST_SCALE: Final = 0.03
+_NORMAL: Final = 1.4826
+#: The same of the mean of all but the tenth that is furthest away: 0.9 / 2 / (φ(0) − φ(1.645)).
+_NORMAL_MEAN: Final = 1.521
+#: Nothing is as far from what is expected as this part of it.
+_LEAST_PART: Final = 1e-6
+_OF_A_MEDIAN: Final = 1.57
+#: After how many days in a row what stands out is the new level.
+SHIFTED: Final = 3
+_WEEK: Final = 7
+
+State = Literal["open", "resolved", "level_shift"]
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """What a day has to differ by at least, to matter: in the currency, and as a part of what is expected."""
+
+    amount: float = 1.0
+    part: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOut:
+    """A day that stands out: what it cost, what was expected, and how many scales that is away."""
+
+    day: date
+    actual: float
+    expected: float
+    scales: float
+
+
+@dataclass
+class Story:
+    """Days that stand out in one direction, one after the other.
+
+    Attributes:
+        state: ``open`` while the last judged day stands out; ``level_shift`` once that has become the level.
+    """
+
+    days: list[StandingOut] = field(default_factory=list)
+    state: State = "open"
+
+    @property
+    def rises(self) -> bool:
+        """Whether more is spent than expected."""
+        return self.days[0].actual > self.days[0].expected
+
+    @property
+    def impact(self) -> float:
+        """What was spent more than expected, on all days; negative if it was less."""
+        return sum(each.actual - each.expected for each in self.days)
+
+
+def stories(costs: Mapping[date, float], judged: Sequence[date], floors: Floors, since: date) -> list[Story]:
+    """Return what stands out in a series from a day on. ``judged`` are the days that are known completely, ascending;
+    on those of them that ``costs`` lacks there was no cost.
+
+    Days of a story are no part of what later days are compared with; a new level begins a series of its own.
+    """
+    found: list[Story] = []
+    base: list[date] = []
+    current: Story | None = None
+    for day in judged:
+        away = _standing_out(costs, base, day, floors)
+        if away is None:
+            if current is not None:
+                current.state = "resolved"
+                current = None
+            base.append(day)
+            continue
+        if current is None or current.rises is not (away.actual > away.expected):
+            if current is not None:
+                current.state = "resolved"
+            current = Story()
+            found.append(current)
+        current.days.append(away)
+        if len(current.days) == SHIFTED:
+            current.state = "level_shift"
+            base = [each.day for each in current.days]
+            current = None
+    return [each for each in found if each.days[-1].day >= since]
+
+
+def _standing_out(costs: Mapping[date, float], base: Sequence[date], day: date, floors: Floors) -> StandingOut | None:
+    """Return how far a day stands out of the days before; None if it does not, or too few of them are known."""
+    first = day - timedelta(days=WINDOW)
+    known = [each for each in base[-WINDOW:] if each >= first]
+    if len(known) < FEWEST:
+        return None
+    actual = costs.get(day, 0.0)
+    weekday = [costs.get(each, 0.0) for each in known if each.weekday() == day.weekday()]
+    expected = _median(weekday)
+    # The cheap questions first: most days of most series end here.
+    if expected <= 0 or abs(actual - expected) < max(floors.amount, floors.part * expected):
+        return None
+    medians = {number: _median(values) for number, values in _by_weekday(costs, known).items()}
+    residuals = sorted(
+        _away(costs.get(each, 0.0), medians[each.weekday()]) for each in known if medians[each.weekday()] > 0
+    )
+    days = len(weekday)
+    # A day is nearer to a median that it is a part of, and further from one that it is not.
+    usual = max(_NORMAL * _median(residuals), _NORMAL_MEAN * _mean(residuals[: len(residuals) * 9 // 10]))
+    scale = max(_LEAST_SCALE, usual * sqrt(days / (days - 1) * (1 + _OF_A_MEDIAN / days)))
+    away = _away(actual, expected)
+    second = residuals[-2] if len(residuals) > 1 else 0.0
+    if away < _SCALES * scale or away <= _FURTHER * second:
+        return None
+    return StandingOut(day, actual, expected, away / scale)
+
+
+def _away(cost: float, expected: float) -> float:
+    """Return how far a cost is from a positive one, as the logarithm of their ratio: half is as far as double."""
+    return abs(log(max(cost, expected * _LEAST_PART) / expected))
+
+
+def _by_weekday(costs: Mapping[date, float], days: Sequence[date]) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for day in days:
+        found.setdefault(day.weekday(), []).append(costs.get(day, 0.0))
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if not ordered:
+        return 0.0
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -1,0 +1,109 @@
+"""What stands out: the bars of the method on generated years, and its rules one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import date, timedelta
+from math import exp
+
+import pytest
+
+from chargeback.model.anomalies import FEWEST, SHIFTED, Floors, Story, stories
+
+START = date(2025, 1, 1)
+DAYS = [START + timedelta(number) for number in range(365)]
+FLOORS = Floors()
+#: How many years are generated for each bar.
+YEARS = 40
+
+
+def year(chance: random.Random, noise: float) -> dict[date, float]:
+    """A year of costs with a week in it, and noise."""
+    level = chance.uniform(20, 500)
+    week = [1, 1, 1.02, 1, 0.98, chance.uniform(0.5, 1), chance.uniform(0.5, 1)]
+    return {day: level * week[day.weekday()] * exp(chance.gauss(0, noise)) for day in DAYS}
+
+
+def found(costs: dict[date, float], since: date = START) -> list[Story]:
+    """What stands out in a series of which every day is known."""
+    return stories(costs, DAYS, FLOORS, since)
+
+
+def years(noise: float) -> Iterator[tuple[random.Random, dict[date, float]]]:
+    """Some years, and the chance for what is done to them."""
+    chance = random.Random(f"years {noise}")
+    for _ in range(YEARS):
+        yield chance, year(chance, noise)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.1, 0.2])
+def test_false_alarms_are_rare(noise: float) -> None:
+    """At most five in a hundred months of a series to which nothing happens."""
+    alarms = sum(len(found(costs)) for _, costs in years(noise))
+    months = YEARS * (len(DAYS) - FEWEST) / 30.4
+    assert alarms <= 0.05 * months
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("length", [1, 90])
+def test_what_happens_is_found_on_its_day(noise: float, length: int) -> None:
+    """Spikes and steps of five scales and more, up and down: nineteen of twenty, on the first of their days."""
+    hits = 0
+    for chance, costs in years(noise):
+        day = DAYS[chance.randrange(100, 270)]
+        size = max(5 * noise * 1.17, 0.25) + chance.random() * 0.7
+        factor = exp(size if chance.random() < 0.7 else -size - 0.2)
+        for each in range(length):
+            costs[day + timedelta(each)] *= factor
+        hits += any(story.days[0].day == day for story in found(costs))
+    assert hits >= 0.95 * YEARS
+
+
+def flat(**changes: float) -> dict[date, float]:
+    """Ten a day, but for some days by their dates, ``d0401``."""
+    costs = dict.fromkeys(DAYS, 10.0)
+    return costs | {date(2025, int(name[1:3]), int(name[3:])): cost for name, cost in changes.items()}
+
+
+def test_a_step_is_one_story_and_then_the_level() -> None:
+    """After three days; what it falls back to much later is a story of its own."""
+    costs = {day: 20.0 if date(2025, 4, 1) <= day < date(2025, 8, 1) else 10.0 for day in DAYS}
+    up, down = found(costs)
+    assert (up.days[0].day, len(up.days), up.state, up.rises) == (date(2025, 4, 1), SHIFTED, "level_shift", True)
+    assert (down.days[0].day, down.state, down.rises) == (date(2025, 8, 1), "level_shift", False)
+    assert up.impact == pytest.approx(30)
+
+
+def test_a_spike_ends_and_is_no_part_of_what_comes_later() -> None:
+    """Open while its last day is the last that is known; a second one like it stands out as well."""
+    costs = flat(d0401=50.0, d0408=50.0)
+    assert [(each.days[0].day, each.state) for each in found(costs)] == [
+        (date(2025, 4, 1), "resolved"),
+        (date(2025, 4, 8), "resolved"),
+    ]
+    known = [day for day in DAYS if day <= date(2025, 4, 8)]
+    assert stories(costs, known, FLOORS, date(2025, 4, 2))[0].state == "open"
+
+
+def test_what_does_not_matter_does_not_stand_out() -> None:
+    """Less than the floors, in money or in percent."""
+    assert found(flat(d0401=10.9)) == []
+    assert found(flat(d0401=11.9)) == [], "less than twenty percent"
+    assert len(found(flat(d0401=12.1))) == 1
+    assert stories(flat(d0401=12.1), DAYS, Floors(amount=5), START) == []
+
+
+def test_what_is_not_known_is_not_judged() -> None:
+    """Neither with fewer than 21 days, nor on days that are missing, which are no days without cost."""
+    assert found(flat(d0120=90.0)) == []
+    assert len(found(flat(d0122=90.0))) == 1
+    known = [day for day in DAYS if day.day != 15]
+    costs = {day: cost for day, cost in flat().items() if day in known}
+    assert stories(costs, known, FLOORS, START) == []
+    assert len(stories(costs, DAYS, FLOORS, START)) > 0, "a day without cost is one that is known"
+
+
+def test_what_is_usually_nothing_has_no_scale() -> None:
+    """Costs of single days are none that anything can be compared with."""
+    assert found({day: 100.0 if day.day == 1 else 0.0 for day in DAYS}) == []
