@@ -24,8 +24,8 @@ def parsed(document: Any) -> CostCategory:
 def test_nine_cost_centers_belong_to_three_units() -> None:
     """Every cost centre has a name, a unit, an account and a contact; one of them ends on the day it is dissolved."""
     category = parsed(FACTS.documents()[COST_CENTER])
-    units = {value.parent for value in category.values if value.parent is not None}
-    centers = [value for value in category.values if value.parent is not None]
+    units = {parent.value for value in category.values for parent in value.parent}
+    centers = [value for value in category.values if value.parent]
     assert (len(units), len(centers)) == (3, 9)
     assert units == {value.key for value in category.values} - {value.key for value in centers}
     assert all(value.name and value.gl and value.contacts for value in category.values)
