@@ -131,7 +131,6 @@ _WITHOUT_SUMS = {
         "/health",
         "/policies",
         "/policies/history",
-        "/anomalies",
         "/budgets",
         "/budgets/{budget_id}",
         "/budgets/{budget_id}/status",

@@ -158,7 +158,7 @@ ENDPOINTS = (
         specified=False,
     ),
     Endpoint("DELETE", f"{TENANT}/policies/applied/{{effective_from}}", success=204, specified=False),
-    _get(f"{TENANT}/anomalies", "period", "min_amount", "min_percent", "limit", specified=False),
+    _get(f"{TENANT}/anomalies", "period", "as_of", "min_amount", "min_percent", "limit", specified=False),
     _get(f"{TENANT}/budgets", "month", specified=False),
     _get(f"{TENANT}/budgets/{{budget_id}}", specified=False),
     _get(f"{TENANT}/budgets/{{budget_id}}/status", "month", specified=False),

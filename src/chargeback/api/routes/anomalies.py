@@ -13,7 +13,7 @@ from chargeback.api.tenant_requests import Facts
 from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.anomalies import AnomaliesAnswer, Asked, anomalies
-from chargeback.store.control.days import read_days
+from chargeback.reports.reconciliation import states_seen
 from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.names import names_of
 from chargeback.store.control.revisions import read_revisions
@@ -41,7 +41,7 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
     billed on three days of a month or less are left out. The numbers are estimates."""
     tenant = request.tenant
     with request.reading() as connection:
-        states = {each.tracking_date: each for each in read_days(connection)}
+        states = states_seen(request.reader, connection)
         last = read_revisions(connection).last_calculated
     period = params.chosen_period(tenant.lookback_days, last)
 
