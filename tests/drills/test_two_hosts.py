@@ -65,6 +65,7 @@ REFUSED: Final = frozenset(
     {
         "POST /api/v1/tenants/acme/pipeline/run",
         "GET /metrics/chargebacks",
+        "GET /api/v1/tenants/acme/shadows/next?limit=1",
         f"GET {TENANT}/simulations/{{simulation_id}}",
         f"GET {TENANT}/simulations/{{simulation_id}}/items.csv",
         f"GET {TENANT}/shadows/{{shadow_name}}",
