@@ -46,9 +46,10 @@ LOST: Final = "two hosts: the worker's host loses its power, another takes over"
 CUT: Final = "two hosts: the network to PostgreSQL and S3 cut for seconds"
 
 #: What differs between two tenants with the same data: instants to the microsecond, which say when something was done
-#: (in the text of a statement: to the minute), the numbers of runs, and digests of the versions of the tables.
+#: (in the text of a statement: to the minute), the numbers of runs, and digests of the versions of the tables and of
+#: what has an instant.
 _BY_NATURE: Final = re.compile(
-    rb'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|\d\d:\d\d UTC|"run_id":"\d+"|"revision":"[0-9a-f]{32}"'
+    rb'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|\d\d:\d\d UTC|"run_id":"\d+"|"revision":"[0-9a-f]{32}"|"[0-9a-f]{64}"'
 )
 #: The answers that say how many runs there were, and what each of them did.
 OF_RUNS: Final = frozenset(
