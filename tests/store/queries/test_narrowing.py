@@ -19,9 +19,10 @@ WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
 CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_center"), 1)})
 #: What is decided by the whole bill, and shows no row of it: the calendar, the sums of dimensions (which the scope
 #: chooses from), what bills changed by, whether days are charged as they were billed, and how the cents of a month are
-#: divided among its statements, and whether they are of several bills.
+#: divided among its statements, whether they are of several bills, and at which latest price costs are compared.
 WHOLE = {
     "reports/statements/compile.py": 2,
+    "reports/anomalies.py": 1,
     "reports/changes.py": 2,
     "store/queries/costs.py": 2,
     "store/queries/daily_totals.py": 1,

@@ -130,6 +130,7 @@ test("before the first day is calculated there are no figures and no praise, but
     await found.page.getByRole("heading", { name: "No day is calculated yet" }).waitFor();
     await found.page.getByText("The key of the metrics was refused (401).").first().waitFor();
     const sources = found.page.getByRole("region", { name: "Table of sources" }).getByRole("row");
+    await sources.nth(4).waitFor();
     assert.deepEqual(await sources.allInnerTexts(), [
       "What\tDays\tWhat is missing",
       "Bill\t60\tnothing",
