@@ -104,6 +104,14 @@ def test_what_is_not_known_is_not_judged() -> None:
     assert len(stories(costs, DAYS, FLOORS, START)) > 0, "a day without cost is one that is known"
 
 
+def test_a_weekday_that_is_seldom_known_is_not_judged() -> None:
+    """One day of it says neither what is usual nor how sure that is."""
+    known = [day for day in DAYS if day.weekday() != 0 or day in {date(2025, 3, 31), date(2025, 4, 7)}]
+    costs = flat(d0407=90.0)
+    assert stories(costs, known, FLOORS, START) == []
+    assert len(stories(costs, DAYS, FLOORS, START)) == 1
+
+
 def test_what_is_usually_nothing_has_no_scale() -> None:
     """Costs of single days are none that anything can be compared with."""
     assert found({day: 100.0 if day.day == 1 else 0.0 for day in DAYS}) == []

@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from math import log, sqrt
+from statistics import fmean, median
 from typing import Final, Literal
 
-#: How many days are looked back on, and how many are needed.
+#: How many days are looked back on, how many are needed, and how many of them of the same weekday.
 WINDOW: Final = 56
 FEWEST: Final = 21
+_FEWEST_OF_WEEKDAY: Final = 2
 #: From how many scales on a day stands out, and how much further it has to be than the second furthest one.
 _SCALES: Final = 4.0
 _FURTHER: Final = 1.25
@@ -31,7 +33,6 @@ _LEAST_PART: Final = 1e-6
 _OF_A_MEDIAN: Final = 1.57
 #: After how many days in a row what stands out is the new level.
 SHIFTED: Final = 3
-_WEEK: Final = 7
 
 State = Literal["open", "resolved", "level_shift"]
 
@@ -114,17 +115,19 @@ def _standing_out(costs: Mapping[date, float], base: Sequence[date], day: date, 
         return None
     actual = costs.get(day, 0.0)
     weekday = [costs.get(each, 0.0) for each in known if each.weekday() == day.weekday()]
-    expected = _median(weekday)
+    if len(weekday) < _FEWEST_OF_WEEKDAY:
+        return None
+    expected = median(weekday)
     # The cheap questions first: most days of most series end here.
     if expected <= 0 or abs(actual - expected) < max(floors.amount, floors.part * expected):
         return None
-    medians = {number: _median(values) for number, values in _by_weekday(costs, known).items()}
+    medians = {number: median(values) for number, values in _by_weekday(costs, known).items()}
     residuals = sorted(
         _away(costs.get(each, 0.0), medians[each.weekday()]) for each in known if medians[each.weekday()] > 0
     )
     days = len(weekday)
     # A day is nearer to a median that it is a part of, and further from one that it is not.
-    usual = max(_NORMAL * _median(residuals), _NORMAL_MEAN * _mean(residuals[: len(residuals) * 9 // 10]))
+    usual = max(_NORMAL * median(residuals), _NORMAL_MEAN * fmean(residuals[: len(residuals) * 9 // 10]))
     scale = max(_LEAST_SCALE, usual * sqrt(days / (days - 1) * (1 + _OF_A_MEDIAN / days)))
     away = _away(actual, expected)
     second = residuals[-2] if len(residuals) > 1 else 0.0
@@ -143,15 +146,3 @@ def _by_weekday(costs: Mapping[date, float], days: Sequence[date]) -> dict[int, 
     for day in days:
         found.setdefault(day.weekday(), []).append(costs.get(day, 0.0))
     return found
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if not ordered:
-        return 0.0
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
