@@ -139,32 +139,32 @@ class Reader:
 
     def percentage(self, value: object, path: str) -> Decimal | None:
         """Return a percentage above 0 and at most 100, with at most twelve decimal places."""
-        try:
-            number = _decimal(value)
-        except ValueError:
-            self.problem(path, 'should be a percentage such as "60" or "33.3"')
-            return None
-        if not 0 < number <= 100:
+        number = self._number(value, path, 'a percentage such as "60" or "33.3"')
+        if number is not None and not 0 < number <= 100:
             self.problem(path, "should be above 0 and at most 100")
-        elif not is_exact(number):
-            self.problem(path, "should have at most 12 decimal places")
-        else:
-            return number
-        return None
+            return None
+        return self._exact(number, path)
 
     def amount(self, value: object, path: str) -> str | None:
         """Return an amount above 0, with at most twelve decimal places, as a text without exponent."""
-        try:
-            number = _decimal(value)
-        except ValueError:
-            self.problem(path, 'should be an amount such as "500.00"')
-            return None
-        if not 0 < number < MAX_AMOUNT:
+        number = self._number(value, path, 'an amount such as "500.00"')
+        if number is not None and not 0 < number < MAX_AMOUNT:
             self.problem(path, f"should be above 0 and below {MAX_AMOUNT:,}")
-        elif not is_exact(number):
-            self.problem(path, "should have at most 12 decimal places")
-        else:
-            return f"{number:f}"
+            return None
+        exact = self._exact(number, path)
+        return None if exact is None else f"{exact:f}"
+
+    def _number(self, value: object, path: str, what: str) -> Decimal | None:
+        try:
+            return _decimal(value)
+        except ValueError:
+            self.problem(path, f"should be {what}")
+            return None
+
+    def _exact(self, number: Decimal | None, path: str) -> Decimal | None:
+        if number is None or is_exact(number):
+            return number
+        self.problem(path, "should have at most 12 decimal places")
         return None
 
     def period(self, document: dict[str, Any], path: str) -> Period:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -11,19 +10,15 @@ from chargeback.model.budgets import FORECAST, Budget, Threshold
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import UNASSIGNED
 from chargeback.model.money import total
+from chargeback.reports.open_tenant import open_tenant
 from chargeback.store.control.budgets import last_version, write_budget
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.lookups import LookupCaches
-from chargeback.store.queries.reader import open_reader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
-from chargeback.store.tenant import open_store
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
-    from chargeback.store.tenant import TenantStore
+    from chargeback.store.queries.reader import TenantReader
 
 _ALL: Final = "all"
 _BY: Final = f"category:{COST_CENTER}"
@@ -37,27 +32,23 @@ def write_demo_budgets(tenant: Tenant) -> None:
     Raises:
         StorageError: the tenant's storage cannot be used.
     """
-    with closing(open_store(tenant)) as store:
-        with store.control.read() as connection:
+    with open_tenant(tenant) as (view, reader, _):
+        with view.store.control.read() as connection:
             if last_version(connection, _ALL) is not None:
                 return
-        budgets = _budgets(store)
-        with store.control.write() as connection:
+        budgets = _budgets(reader)
+        with view.store.control.write() as connection:
             for each in budgets:
                 write_budget(connection, each.id, each, expected=None, who="demo", reason="The budgets of the demo")
 
 
-def _budgets(store: TenantStore) -> list[Budget]:
+def _budgets(reader: TenantReader) -> list[Budget]:
     """Return a budget of all costs, a tenth below what a month usually costs, and one of the dearest cost centre, a
     tenth above it."""
-    with (
-        closing(QueryEngine()) as engine,
-        open_reader(engine, store, CancellationToken(), LookupCaches()) as reader,
-    ):
-        if not (known := reader.dates(CHARGEBACKS)):
-            return []
-        days = DayRange.spanning(known[-_MONTH:])
-        sums = sums_by(reader, CHARGEBACKS, Selection.of_days(days), (_BY,))
+    if not (known := reader.dates(CHARGEBACKS)):
+        return []
+    days = DayRange.spanning(known[-_MONTH:])
+    sums = sums_by(reader, CHARGEBACKS, Selection.of_days(days), (_BY,))
     costs = {value: amount for (value,), amount in sums.items() if value not in {None, UNASSIGNED}}
     dearest = max(costs, key=lambda each: costs[each], default=None)
     whole = Budget(_ALL, "All of Kafka", monthly=_a_month(total(sums.values()), days, "0.9"), thresholds=_THRESHOLDS)

@@ -209,10 +209,10 @@ def _present(tenant: Tenant, config: Path) -> tuple[Tenant, list[AppliedVersion]
 
 def _changed(file: Path, tenant: str, config: Path, stored: Sequence[CategoryVersion]) -> dict[str, CostCategory]:
     """Return the cost categories of a file that are not as they are stored, by key; or end with the mistakes in it."""
-    from chargeback.categories.parsing import parse_category
     from chargeback.cli.categories import read_file
+    from chargeback.reports.categories.editing import parse_version
 
-    known = {each.key: parse_category(each.key, json.loads(each.document or ""), is_stored=True) for each in stored}
+    known = {each.key: parse_version(each) for each in stored}
     return {each.key: each for each in read_file(file, tenant, config) if each != known.get(each.key)}
 
 

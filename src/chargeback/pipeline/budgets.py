@@ -43,11 +43,10 @@ def tell_budgets(run: RunContext) -> None:
     if not calculated:
         return
     month = AccountingPeriod.of(max(calculated))
-    earlier = AccountingPeriod.of(month.start - timedelta(days=1))
     due = [
         (version, period, before)
         for version in budgets
-        for period in (earlier, month)
+        for period in (month.previous, month)
         # A month that was over before a budget was there is none of its months.
         if (version.id, period.id) in known or period == month
         if not (before := _Told.of(known.get((version.id, period.id)))).is_of(version, revision)

@@ -64,7 +64,7 @@ class BudgetItem(ResponseModel):
             parent=budget.parent,
             amounts=dict(sorted(budget.amounts.items())),
             monthly=budget.monthly,
-            thresholds=[BudgetThreshold(on=each.on, percent=each.percent) for each in budget.thresholds],
+            thresholds=[BudgetThreshold.like(each) for each in budget.thresholds],
             version=version.version,
             who=version.who,
             at=version.at,
@@ -157,7 +157,7 @@ def look_at(
             missing_days=missing,
             forecast=expected,
             projected_over=_over(amount, expected),
-            crossed=[BudgetThreshold(on=each.on, percent=each.percent) for each in crossed],
+            crossed=[BudgetThreshold.like(each) for each in crossed],
             state=_state(
                 spending,
                 is_stale=_is_stale(period, counted, due_before),

@@ -13,10 +13,11 @@ from chargeback.api.tenant_requests import Facts
 from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.anomalies import AnomaliesAnswer, Asked, anomalies
+from chargeback.reports.names import display_names
 from chargeback.reports.reconciliation import states_seen
-from chargeback.store.control.inventory_lists import IDENTITIES
-from chargeback.store.control.names import names_of
 from chargeback.store.control.revisions import read_revisions
+
+_IDENTITY = "identity_id"
 
 
 class AnomaliesQuery(UsualPeriodQuery):
@@ -47,8 +48,8 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
 
     def _named(identities: Collection[str]) -> Mapping[str, str]:
         with request.reading() as connection:
-            found = names_of(connection, IDENTITIES, set(identities))
-        return {each: known.name for each, known in found.items() if known.name}
+            found = display_names(connection, [_IDENTITY], [{_IDENTITY: each} for each in identities])
+        return found.get(_IDENTITY, {})
 
     asked = Asked(
         DayRange(period.start, period.end + ONE_DAY),

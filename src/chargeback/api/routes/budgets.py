@@ -1,6 +1,6 @@
 """Budgets: what the rows of a scope may cost in a month, and how far they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
@@ -30,7 +30,7 @@ from chargeback.reports.budgets import BudgetItem, BudgetListItem, BudgetStatus,
 from chargeback.store.control import budgets as store
 from chargeback.store.control.budgets import BudgetVersion
 from chargeback.store.control.catalogue import lock_tenant
-from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.days import read_days
 from chargeback.store.queries.category_lookup import CategoryIndex
 
 MAX_BUDGETS = 1_000
@@ -130,26 +130,26 @@ _NO_BUDGET = {404: "There is no such tenant or budget."}
 _EDITS = {412: "Someone else was faster; `detail` says who.", 428: "The budget is there: send its ETag as `If-Match`."}
 
 
-def _versions(request: FactsRequest) -> list[tuple[str, str]]:
+def _versions(request: FactsRequest) -> list[object]:
+    """Return what else decides how far budgets are: their versions, and the day."""
     with request.reading() as connection:
-        return [(each.id, each.etag) for each in store.list_budgets(connection)]
+        request.extra = store.list_budgets(connection)
+    return [request.now.date(), [(each.id, each.etag) for each in request.extra]]
 
 
-@router.get("", needs=Right.READ, also=lambda request, _: [request.now.date(), _versions(request)])
+@router.get("", needs=Right.READ, also=lambda request, _: _versions(request))
 def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem]:
     """List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
     visible, without reasons and parents, which may name others."""
-    index, scope, page = request.reader.categories.index, request.access.scope, params.paging
-    with request.reading() as connection:
-        versions = store.list_budgets(connection)
-        states = read_days(connection)
+    index, page, versions = request.reader.categories.index, params.paging, request.extra
     visible = [
-        (each, each.budget) for each in versions if each.budget is not None and is_within(each.budget, scope, index)
+        (each, each.budget)
+        for each in versions
+        if each.budget is not None and is_within(each.budget, request.access.scope, index)
     ]
+    status = _status_in(request, params.month)
     items = [
-        BudgetListItem.like(
-            _item(version, budget, request.access), status=_status(request, budget, params.month, states)
-        )
+        BudgetListItem.like(_item(version, budget, request.access), status=status(budget))
         for version, budget in visible[page.offset : page.offset + page.limit]
     ]
     return PageOf[BudgetListItem].of(items, len(visible), page)
@@ -168,16 +168,14 @@ def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[Commo
     "/{budget_id}/status",
     needs=Right.READ,
     problems=_NO_BUDGET,
-    also=lambda request, _: [request.now.date(), _versions(request)],
+    also=lambda request, _: _versions(request),
 )
 def show_budget_status(request: Facts, budget_id: BudgetId, params: Annotated[StatusQuery, Query()]) -> BudgetStatus:
     """Return how far a budget is in a month: exactly what is charged on the days that count, beside the part of the
     budget that is for the same days, what the month is expected to cost, and the thresholds that are reached."""
-    with request.reading() as connection:
-        found = store.read_budget(connection, budget_id)
-        states = read_days(connection)
+    found = next((each for each in request.extra if each.id == budget_id), None)
     _, budget = _seen(found, budget_id, request.access.scope, request.reader.categories.index)
-    return _status(request, budget, params.month, states)
+    return _status_in(request, params.month)(budget)
 
 
 @router.put(
@@ -249,14 +247,15 @@ def remove_budget(
     return Response(status_code=204)
 
 
-def _status(request: FactsRequest, budget: Budget, month: str | None, days: Sequence[DayState]) -> BudgetStatus:
-    """Return how far a budget is in a month; without one, in that of the last calculated day."""
+def _status_in(request: FactsRequest, month: str | None) -> Callable[[Budget], BudgetStatus]:
+    """Return what says how far budgets are in a month; without one, in that of the last calculated day."""
     tenant, today = request.tenant, request.now.date()
-    calculated = [each.tracking_date for each in days if each.was_calculated]
+    with request.reading() as connection:
+        states = {each.tracking_date: each for each in read_days(connection)}
+    calculated = [day for day, state in states.items() if state.was_calculated]
     period = AccountingPeriod.of(max(calculated, default=today)) if month is None else AccountingPeriod.named(month)
-    states = {each.tracking_date: each for each in days}
     due_before = today - timedelta(days=tenant.closing.cutoff_days)
-    return look_at(request.reader, states, budget, period, tenant.currency, due_before).status
+    return lambda budget: look_at(request.reader, states, budget, period, tenant.currency, due_before).status
 
 
 def _item(version: BudgetVersion, budget: Budget, access: TenantAccess) -> BudgetItem:

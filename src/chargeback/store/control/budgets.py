@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select
+from sqlalchemy import Connection, RowMapping, Select, and_, delete, func, insert, select
 
 from chargeback.errors import EditConflict
 from chargeback.model.budgets import Budget
@@ -38,10 +38,14 @@ class BudgetVersion:
 
 def list_budgets(connection: Connection) -> list[BudgetVersion]:
     """Return the present version of every budget that is there, by id."""
+    query = _present(budgets).order_by(bytewise(connection, budgets.c.id))
+    return [_version(row) for row in connection.execute(query).mappings()]
+
+
+def _present(*columns: Any) -> Select[Any]:
     newest = select(budgets.c.id, func.max(budgets.c.version).label("version")).group_by(budgets.c.id).subquery()
     same = and_(budgets.c.id == newest.c.id, budgets.c.version == newest.c.version)
-    query = select(budgets).join(newest, same).where(budgets.c.document.is_not(None))
-    return [_version(row) for row in connection.execute(query.order_by(bytewise(connection, budgets.c.id))).mappings()]
+    return select(*columns).join_from(budgets, newest, same).where(budgets.c.document.is_not(None))
 
 
 def last_version(connection: Connection, budget_id: str) -> BudgetVersion | None:
@@ -104,13 +108,13 @@ def read_states(connection: Connection) -> dict[tuple[str, str], dict[str, Any]]
 def budget_ratios(connection: Connection) -> dict[str, tuple[float, float | None]]:
     """Return which part of each present budget was charged, and which was expected, in the last month that was looked
     at; budgets without an amount for it are left out."""
-    there = {each.id for each in list_budgets(connection)}
-    newest = {budget_id: state for (budget_id, _), state in sorted(read_states(connection).items())}
-    return {
-        budget_id: (state["ratios"][0], state["ratios"][1])
-        for budget_id, state in newest.items()
-        if budget_id in there and state["ratios"]
-    }
+    its = budget_states.c
+    newest = select(its.budget_id, func.max(its.period_id).label("period_id")).group_by(its.budget_id).subquery()
+    same = and_(its.budget_id == newest.c.budget_id, its.period_id == newest.c.period_id)
+    query = select(its.budget_id, its.state).join_from(budget_states, newest, same)
+    rows = connection.execute(query.where(its.budget_id.in_(_present(budgets.c.id))))
+    found = {budget_id: json.loads(state)["ratios"] for budget_id, state in rows}
+    return {budget_id: (ratios[0], ratios[1]) for budget_id, ratios in found.items() if ratios}
 
 
 def save_state(connection: Connection, budget_id: str, period_id: str, state: Mapping[str, Any]) -> None:
