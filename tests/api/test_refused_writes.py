@@ -225,7 +225,7 @@ def _simulation(house: House) -> dict[str, Any]:
 def _applied(house: House) -> dict[str, Any]:
     version = AppliedVersion(date(2099, 1, 1), "Try", {}, "", "ann", NOW)
     with house.store.control.write() as connection:
-        if not read_applied(connection):
+        if version.effective_from not in {each.effective_from for each in read_applied(connection)}:
             add_applied(connection, version)
     return {}
 
