@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from chargeback.allocation.policies import PolicyCatalogue, parse_policies
+from chargeback.allocation.policies import Policy, PolicyCatalogue, PolicyVersion, parse_policies
 from chargeback.errors import ConfigurationError
 
 EVEN = {"portions": [{"share": "1", "try": ["even(active)"]}]}
@@ -106,6 +106,38 @@ def test_versions_begin_on_their_days() -> None:
     assert [each.reason for each in catalogue.versions] == ["Fees are shared", "Back"]
     assert catalogue.on(date(2026, 12, 1)).versions == ()
     assert catalogue.override({"D": even}).versions == catalogue.versions, "an override keeps them"
+
+
+def test_what_was_shipped_holds_on_its_days_beside_what_a_tenant_says() -> None:
+    """A type that is new has its policy on all days, unless one that was shipped before applies to it."""
+
+    def policies(**methods: str) -> dict[str, Policy]:
+        written = {name: {"portions": [{"share": "1", "try": [method]}]} for name, method in methods.items()}
+        return dict(parse_policies(written, "policies"))
+
+    present = policies(A="owner", B="owner", C_1="owner", NEW="owner")
+    before = policies(A="even(active)", B="even(active)", **{"C_*": "even(active)"}, GONE="even(active)")
+    own = policies(B="even(period)")
+    catalogue = PolicyCatalogue(present, {}).override(own)
+    versions = [PolicyVersion(date.min, "1", before), PolicyVersion(date(2026, 11, 1), "2", present)]
+    found = catalogue.with_shipped(versions, present, own)
+
+    def on(day: date) -> dict[str, str]:
+        names = ("A", "B", "C_1", "C_2", "NEW", "GONE")
+        policies_of = found.on(day).policies_of(names)
+        return {name: str(policy.portions[0].methods[0]) for name, policy in policies_of.items()}
+
+    even, members, owner, nobody = "even(active)", "even(period)", "owner", "unallocated"
+    assert on(date(2026, 10, 31)) == {"A": even, "B": members, "C_1": even, "C_2": even, "NEW": owner, "GONE": even}
+    assert on(date(2026, 11, 1)) == {
+        **{"A": owner, "B": members, "C_1": owner, "C_2": nobody},
+        **{"NEW": owner, "GONE": nobody},
+    }
+    assert found.hash != catalogue.hash
+    assert catalogue.with_shipped(versions[1:], present, own) is catalogue
+    later = found.override(parse_policies([{"effective_from": "2026-12-01", "reason": "x", "policies": {}}], "p"))
+    assert later.only(["A"], catalogue).on(date(2026, 10, 31)).find("A") == before["A"]
+    assert later.only(["A"], catalogue).on(date(2026, 11, 2)).find("A") == present["A"]
 
 
 def test_a_version_may_name_an_alias_and_counts_as_a_whole() -> None:

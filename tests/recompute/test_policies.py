@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from chargeback.errors import PoliciesChanged
-from chargeback.model.days import ONE_DAY
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.run_request import RunRequest
 from chargeback.recompute.policies import check_policies
+from chargeback.recompute.rules import AllocationRules, present_tenant
+from chargeback.recompute.simulate import Trial, simulate_days
 from chargeback.store.control.day_revisions import read_policy_versions
 from tests.support.sources import DAY, Laboratory, line
 
@@ -92,6 +94,62 @@ def test_what_says_the_same_is_no_change(laboratory: Laboratory) -> None:
         [version("even(active)", "unallocated", reason="Said better"), version("even(active)", begins=DAY)]
     )
     assert refusal(laboratory) == ""
+
+
+def shipped(*methods: str) -> dict[str, object]:
+    """What an ecosystem ships for the lines."""
+    return {NAME: {"portions": [{"share": "1", "try": list(methods)}]}}
+
+
+def test_what_is_shipped_is_in_force_from_the_first_day_that_is_calculated_after_it(
+    laboratory: Laboratory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Days before keep theirs, also when they are calculated again, however many upgrades follow."""
+    laboratory.run(RunRequest(FIRST, FIRST))
+    before = laboratory.rows()[FIRST]
+    assert laboratory.charged(FIRST) == {"sa-a": "75", "sa-b": "25"}
+    laboratory.ship(shipped("even(active)"))
+    laboratory.run(RunRequest(SECOND, SECOND))
+    assert f"in force from {SECOND} on" in caplog.text
+    laboratory.ship(shipped("unallocated"))
+    laboratory.run(RunRequest(FIRST, DAY, recalculate=True, restate=True))
+    assert laboratory.rows()[FIRST] == before
+    assert laboratory.charged(SECOND) == {"sa-a": "50", "sa-b": "50"}
+    assert laboratory.charged(DAY) == {"UNALLOCATED": "100"}
+    assert refusal(laboratory) == ""
+
+
+def test_an_upgrade_that_has_calculated_nothing_leaves_no_version(laboratory: Laboratory) -> None:
+    """Back again, or on to the next one; the tenant's own policies go before in all of them."""
+    laboratory.run(RunRequest(FIRST, FIRST))
+    sources, present = laboratory.sources, laboratory.tenant
+    kept, sources.lines = sources.lines, {}
+    laboratory.ship(shipped("unallocated"))
+    laboratory.run(RunRequest(FIRST, FIRST))
+    laboratory.tenant, sources.lines = present, kept
+    laboratory.run()
+    assert laboratory.charged(SECOND) == laboratory.charged(FIRST)
+    laboratory.set_policies(shipped("even(active)"))
+    laboratory.ship(shipped("unallocated"))
+    laboratory.run(RunRequest(FIRST, DAY, recalculate=True, restate=True))
+    assert laboratory.charged(FIRST) == laboratory.charged(DAY) == {"sa-a": "50", "sa-b": "50"}
+
+
+def test_a_simulation_knows_what_was_shipped_before(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Days are tried by what was in force on them."""
+    laboratory.run(RunRequest(FIRST, SECOND))
+    laboratory.ship(shipped("even(active)"))
+    laboratory.run()
+    tenant = present_tenant(laboratory.tenant, laboratory.store.control)
+    days = DayRange(FIRST, DAY + ONE_DAY)
+    trial = Trial.of(tenant, {"KSQL_NUM_CSUS": {"portions": [{"share": "1", "try": ["unallocated"]}]}}, days)
+    found = simulate_days(laboratory.store, AllocationRules.of(tenant), trial, tmp_path)
+    assert {each.day: each.after[NAME].hash for each in found.days} == {
+        each.day: each.before[NAME].hash for each in found.days
+    }
+    rows = laboratory.rows()
+    assert {each.day: Path(each.file.path).read_bytes() for each in found.days if each.file} == rows
+    assert laboratory.charged(SECOND) != laboratory.charged(DAY)
 
 
 def test_a_day_that_keeps_its_rows_is_of_the_version_that_was_asked_for(laboratory: Laboratory) -> None:

@@ -29,7 +29,7 @@ from chargeback.reports.plan import AppliedPlan, Plan, PlanOrder, apply_plan, wi
 from chargeback.reports.policies import list_versions
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.audit import AuditFilter, audit_entries
-from chargeback.store.control.policies import read_applied
+from chargeback.store.control.policies import policies_revision, read_applied
 from tests.recompute.test_simulate import random_bill, random_policies
 from tests.support.clock import NOW
 from tests.support.sources import DAY, Laboratory, line
@@ -157,14 +157,14 @@ def test_a_version_from_a_coming_day(laboratory: Laboratory) -> None:
     view = view_of(laboratory)
     with laboratory.store.control.read() as connection:
         stored = read_applied(connection)
-        present = view.ruled(1).rules.catalogue
-        (listed,) = list_versions(present, {}, stored)
+        rules = view.ruled(policies_revision(connection)).rules
+        (listed,) = list_versions(rules, {}, stored)
         check_policies(connection, laboratory.tenant)
         (entry,), _ = audit_entries(connection, AuditFilter(None, None, None, None), offset=0, limit=9)
     assert (listed.effective_from, listed.applied_by, listed.reason) == (begins, "ann", "Try")
     assert (entry["what"], entry["who"]) == ("policies.applied", "ann")
-    assert present.on(DAY).hash == view.rules.catalogue.hash
-    assert present.on(begins).hash == plan.candidate.hash
+    assert rules.catalogue.on(DAY).hash == view.rules.catalogue.on(DAY).hash
+    assert rules.catalogue.on(begins).hash == plan.candidate.on(begins).hash
     with laboratory.store.control.write() as connection:
         with pytest.raises(LookupError, match="no version that begins on"):
             withdraw(connection, view, DAY, "ben")

@@ -69,11 +69,11 @@ def test_policies_of_a_day_and_the_versions() -> None:
     }
     first, second = rules.catalogue.versions
     calculated = {date(2026, 1, 31): None, date(2026, 2, 1): first.hash, date(2026, 3, 1): "of another"}
-    listed = list_versions(rules.catalogue, calculated)
+    listed = list_versions(rules, calculated)
     assert [(each.effective_from, each.last_day, each.reason, each.calculated_days) for each in listed] == [
         (date(2026, 2, 1), date(2026, 2, 28), "Fair", 1),
         (date(2026, 3, 1), None, "Back", 0),
     ]
     assert [policy.product_type for each in listed for policy in each.policies] == ["STORE"]
-    assert [each.calculated_days for each in list_versions(rules.catalogue, None)] == [None, None]
+    assert [each.calculated_days for each in list_versions(rules, None)] == [None, None]
     assert second.hash == listed[1].hash

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chargeback.allocation.policies import Policy, PolicyCatalogue, parse_policies
 from chargeback.config import load_configuration
 from chargeback.ecosystems.confluent_cloud import ConfluentCloud
 from chargeback.ecosystems.confluent_cloud.usage import usage_table
 from chargeback.ecosystems.contract import Finding, GatheredDay, MeasuredUsage, TenantContext
+from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import SourceError
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import Clock, DayRange
@@ -139,6 +141,12 @@ class Scripted(ConfluentCloud):
     """An ecosystem whose sources a test defines."""
 
     sources: Sources = field(default_factory=Sources)
+    shipped: Mapping[str, Policy] = field(default_factory=dict)
+
+    def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
+        own = parse_policies(settings.allocation_policies, "allocation_policies")
+        changed = {name: policy for name, policy in self.shipped.items() if name not in own}
+        return super().tenant_catalogue(settings).override(changed)
 
     def open(self, context: TenantContext, settings: Any) -> Any:
         return nullcontext(self.sources)
@@ -188,6 +196,13 @@ class Laboratory:
         settings = self.tenant.plugin_settings
         changed = type(settings).model_validate({**settings.model_dump(), "allocation_policies": policies})
         self.tenant = replace(self.tenant, plugin_settings=changed)
+
+    def ship(self, policies: Mapping[str, object]) -> None:
+        """Upgrade to an ecosystem that ships other policies for some product types."""
+        shipped = dict(parse_policies(policies, "policies"))
+        ecosystem = cast(Scripted, self.tenant.ecosystem)
+        catalogue = ecosystem.catalogue.override(shipped)
+        self.tenant = replace(self.tenant, ecosystem=replace(ecosystem, catalogue=catalogue, shipped=shipped))
 
     def run(self, request: RunRequest | None = None) -> RunResult:
         """Run once."""

@@ -121,16 +121,18 @@ class PolicyCatalogue:
 
     ``policies`` maps a product type, or a pattern such as ``CONNECT_*``, to its policy; an exact name wins over a
     pattern and a longer pattern over a shorter. ``aliases`` maps other spellings to the name used here. What holds on a
-    day is what :meth:`on` returns: the ``versions`` of a tenant's configuration, ascending by day, go before.
+    day is what :meth:`on` returns: the ``versions`` of a tenant's configuration, ascending by day, go before. ``eras``,
+    ascending, too, are the ``policies`` of the days before an upgrade changed them, and after.
     """
 
     policies: Mapping[str, Policy]
     aliases: Mapping[str, str]
     versions: tuple[PolicyVersion, ...] = ()
+    eras: tuple[PolicyVersion, ...] = ()
 
     def version_on(self, day: date) -> PolicyVersion | None:
         """Return the version that is in force on a UTC day; None where none has begun."""
-        return next((each for each in reversed(self.versions) if each.effective_from <= day), None)
+        return _begun(self.versions, day)
 
     def version_hash(self, day: date) -> str | None:
         """Return the hash of the version that is in force on a UTC day; None where none has begun."""
@@ -139,8 +141,9 @@ class PolicyCatalogue:
 
     def on(self, day: date) -> PolicyCatalogue:
         """Return the policies of a UTC day."""
-        version = self.version_on(day)
-        return self.undated if version is None else self.undated.override(version.policies)
+        version, era = self.version_on(day), _begun(self.eras, day)
+        found = PolicyCatalogue(self.policies if era is None else era.policies, self.aliases)
+        return found if version is None else found.override(version.policies)
 
     def find(self, product_type: str) -> Policy | None:
         """Return the policy of a product type, or None if it is unknown."""
@@ -161,7 +164,35 @@ class PolicyCatalogue:
         they have versions, these are the catalogue's."""
         renamed = {self.aliases.get(name, name): policy for name, policy in policies.items()}
         versions = policies.versions if isinstance(policies, OwnPolicies) else self.versions
-        return PolicyCatalogue({**self.policies, **renamed}, self.aliases, versions)
+        eras = tuple(replace(each, policies={**each.policies, **renamed}) for each in self.eras)
+        return PolicyCatalogue({**self.policies, **renamed}, self.aliases, versions, eras)
+
+    def with_shipped(
+        self, shipped: Sequence[PolicyVersion], present: Mapping[str, Policy], own: Iterable[str] = ()
+    ) -> PolicyCatalogue:
+        """Return the catalogue with what an ecosystem shipped on earlier days, ascending, the first one from ever on.
+
+        ``present`` is what it ships now. What the tenant itself says (``own``), or makes of the shipped policies by
+        other settings, is the same on all days; so is the policy of a product type that had none before.
+        """
+        if len(shipped) == 1 and shipped[0].hash == policies_hash(present):
+            return self
+        said = {self.aliases.get(name, name) for name in own}
+        theirs = {
+            name
+            for name, policy in self.policies.items()
+            if name not in said and name in present and present[name].hash == policy.hash
+        }
+
+        def of_era(then: Mapping[str, Policy]) -> dict[str, Policy]:
+            kept = {
+                name: policy
+                for name, policy in self.policies.items()
+                if name not in theirs or best_match(name, then) is None
+            }
+            return kept | {name: policy for name, policy in then.items() if name in theirs or name not in self.policies}
+
+        return replace(self, eras=tuple(replace(each, policies=of_era(each.policies)) for each in shipped))
 
     def only(self, names: Collection[str], present: PolicyCatalogue) -> PolicyCatalogue:
         """Return the ``present`` catalogue with what this one says of some names, on every day."""
@@ -170,7 +201,7 @@ class PolicyCatalogue:
             mine = self.undated if day is None else self.on(day)
             return {name: mine.find(name) or UNKNOWN for name in names}
 
-        days = sorted({each.effective_from for each in (*self.versions, *present.versions)})
+        days = sorted({each.effective_from for each in (*self.versions, *present.versions, *self.eras)})
         versions = []
         for day in days:
             version = present.version_on(day)
@@ -182,7 +213,8 @@ class PolicyCatalogue:
     def hash(self) -> str:
         """A short text that is the same for catalogues that have the same policies for everything."""
         versions = [(each.effective_from.isoformat(), each.hash) for each in self.versions]
-        text = json.dumps([policies_hash(self.policies), sorted(self.aliases.items()), versions])
+        eras = [(each.effective_from.isoformat(), each.hash) for each in self.eras]
+        text = json.dumps([policies_hash(self.policies), sorted(self.aliases.items()), versions, *eras])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
@@ -193,7 +225,11 @@ class PolicyCatalogue:
     @property
     def measures(self) -> frozenset[str]:
         """Every measure that a policy of the catalogue needs, on whatever day."""
-        return _measures(self.policies, *(each.policies for each in self.versions))
+        return _measures(self.policies, *(each.policies for each in (*self.versions, *self.eras)))
+
+
+def _begun(versions: Sequence[PolicyVersion], day: date) -> PolicyVersion | None:
+    return next((each for each in reversed(versions) if each.effective_from <= day), None)
 
 
 def best_match(name: str, patterns: Collection[str]) -> str | None:

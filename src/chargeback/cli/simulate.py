@@ -198,13 +198,12 @@ def _hash_of(tenant: Tenant) -> str:
 def _present(tenant: Tenant, config: Path) -> tuple[Tenant, list[AppliedVersion], list[CategoryVersion]]:
     """Return a tenant with the versions of its policies that were applied, which are in force beside those of a file;
     these versions; and its cost categories."""
-    from chargeback.recompute.rules import with_applied
+    from chargeback.recompute.rules import with_stored
     from chargeback.store.control.cost_categories import list_categories
     from chargeback.store.control.policies import read_applied
 
     with opened_storage(tenant.name, config) as store, store.control.read() as connection:
-        applied = read_applied(connection)
-        return with_applied(tenant, applied), applied, list_categories(connection)
+        return with_stored(tenant, connection), read_applied(connection), list_categories(connection)
 
 
 def _changed(file: Path, tenant: str, config: Path, stored: Sequence[CategoryVersion]) -> dict[str, CostCategory]:

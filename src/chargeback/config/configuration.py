@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from chargeback.allocation.policies import PolicyCatalogue, parse_policies
+from chargeback.allocation.policies import PolicyCatalogue, PolicyVersion, parse_policies
 from chargeback.config.access import AccessSettings
 from chargeback.config.closing import ClosingProfile
 from chargeback.config.emitters import ConfiguredEmitter
@@ -106,6 +106,7 @@ class Tenant:
     emitters: tuple[ConfiguredEmitter, ...] = ()
     folder: Path = Path()
     additional_bills: tuple[AdditionalBill, ...] = ()
+    shipped: tuple[PolicyVersion, ...] = ()
 
     @cached_property
     def focus(self) -> FocusProfile:
@@ -146,7 +147,23 @@ class Tenant:
             )
         except ValidationError as error:  # such as a measure that the ecosystem does not have
             raise ConfigurationError([ConfigProblem("", each["msg"]) for each in error.errors()]) from None
-        return self.ecosystem.tenant_catalogue(settings)
+        return self._catalogue(settings)
+
+    @property
+    def catalogue(self) -> PolicyCatalogue:
+        """Its policies: its own, and those of its ecosystem.
+
+        Raises:
+            PluginError: the ecosystem's plugin fails.
+        """
+        return self._catalogue(self.plugin_settings)
+
+    def _catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
+        found = self.ecosystem.tenant_catalogue(settings)
+        if not self.shipped:
+            return found
+        own = parse_policies(settings.allocation_policies, POLICIES)
+        return found.with_shipped(self.shipped, self.ecosystem.catalogue.policies, own)
 
     @cached_property
     def closing(self) -> ClosingProfile:

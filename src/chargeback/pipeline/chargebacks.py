@@ -112,8 +112,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
         tenant = run.tenant
         with run.store.control.read() as connection:
             inventory = inventory_store.read_inventory(connection)
-        catalogue = tenant.ecosystem.tenant_catalogue(tenant.plugin_settings)
-        self._recomputer = DayRecomputer(run.store.facts, tenant.ecosystem, catalogue, inventory)
+        self._recomputer = DayRecomputer(run.store.facts, tenant.ecosystem, tenant.catalogue, inventory)
         self._identities = {identity.identity_id for identity in inventory.identities}
         self._identity_type = tenant.ecosystem.capabilities.metrics_identity_type
         self._dimensions = DimensionRegister(run.store.facts)

@@ -28,11 +28,11 @@ from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunResult, StopSignal
 from chargeback.pipeline.shadows import calculate_shadows
 from chargeback.pipeline.topics import overlay, queue_topics
-from chargeback.recompute.rules import with_applied
+from chargeback.recompute.rules import with_stored
 from chargeback.store.control import runs
 from chargeback.store.control.audit import RUN_REQUESTED, AuditEntry, record
 from chargeback.store.control.lease import Lease
-from chargeback.store.control.policies import read_applied
+from chargeback.store.control.policies import record_shipped
 from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
@@ -66,9 +66,16 @@ def run_tenant(
     with lease.heartbeat(run.is_moving):
         with lease.write() as connection:
             run.run_id = run_id = runs.start_run(connection, lease.epoch, clock)
-            run.tenant = with_applied(tenant, read_applied(connection))
+            begun = record_shipped(connection, tenant.ecosystem.catalogue.policies, clock())
+            run.tenant = with_stored(tenant, connection)
             if request.requested_by is not None:
                 record(connection, request.requested_by, [_requested(run_id, request)], clock)
+        if begun is not None:
+            log.warning(
+                "%s: this version ships other policies: they are in force from %s on, and the days before keep theirs",
+                tenant.name,
+                begun.effective_from,
+            )
         result = _result(run, _run_stages(run))
         try:
             _record(run, run_id, result)

@@ -17,7 +17,7 @@ from chargeback.allocation.policies import PolicyCatalogue, PolicyVersion
 from chargeback.config import Tenant
 from chargeback.errors import ConfigProblem, PluginError, PoliciesChanged, StorageError
 from chargeback.model.days import ONE_DAY
-from chargeback.recompute.rules import AllocationRules, with_applied
+from chargeback.recompute.rules import AllocationRules, with_stored
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.day_revisions import read_policy_versions
 from chargeback.store.control.policies import AppliedVersion, read_applied
@@ -97,7 +97,7 @@ def check_policies(connection: Connection, tenant: Tenant) -> None:
     applied = read_applied(connection)
     try:
         configured = AllocationRules.of(tenant).catalogue
-        catalogue = AllocationRules.of(with_applied(tenant, applied)).catalogue
+        catalogue = AllocationRules.of(with_stored(tenant, connection)).catalogue
     except PluginError:
         return  # the run says what is wrong with the ecosystem
     if twice := _said_twice(tenant.name, configured, catalogue, applied):

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Final, Self
 
 import pyarrow as pa
+from sqlalchemy import Connection
 
 from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, with_versions
 from chargeback.config import Tenant
@@ -18,7 +19,7 @@ from chargeback.model.chargeback import UNKNOWN_PRODUCT_TYPE
 from chargeback.model.inventory import Inventory
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.policies import AppliedVersion, UsedPolicy, policies_revision, read_applied
+from chargeback.store.control.policies import UsedPolicy, policies_revision, read_applied, read_shipped
 
 SHIPPED: Final = "shipped"
 CONFIGURED: Final = "configured"
@@ -54,35 +55,45 @@ class AllocationRules:
         """Return the rules of a configured tenant."""
         ecosystem = tenant.ecosystem
         resolve = ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None
-        catalogue = ecosystem.tenant_catalogue(tenant.plugin_settings)
-        return cls(catalogue, ecosystem.catalogue, resolve, topic_plan(tenant))
+        shipped = ecosystem.catalogue
+        if tenant.shipped:
+            shipped = shipped.with_shipped(tenant.shipped, shipped.policies)
+        return cls(tenant.catalogue, shipped, resolve, topic_plan(tenant))
 
     def on(self, day: date) -> AllocationRules:
         """Return the rules of a UTC day."""
-        return replace(self, catalogue=self.catalogue.on(day))
+        return replace(self, catalogue=self.catalogue.on(day), shipped=self.shipped.on(day))
 
 
-def with_applied(tenant: Tenant, applied: Sequence[AppliedVersion]) -> Tenant:
-    """Return a configured tenant with the versions of its policies that were applied from a plan."""
+def with_stored(tenant: Tenant, connection: Connection) -> Tenant:
+    """Return a configured tenant with what its control database has of its policies: the versions that were applied
+    from a plan, and what its ecosystem shipped before.
+
+    Raises:
+        StorageError: the control database cannot be read.
+    """
+    shipped = read_shipped(connection, tenant.ecosystem.catalogue.policies)
+    applied = read_applied(connection)
     settings = tenant.plugin_settings
-    own = with_versions(settings.allocation_policies, [each.raw for each in applied])
-    changed = settings.model_copy(update={"allocation_policies": own})
-    return replace(tenant, plugin_settings=changed) if applied else tenant
+    if applied:
+        own = with_versions(settings.allocation_policies, [each.raw for each in applied])
+        settings = settings.model_copy(update={"allocation_policies": own})
+    return replace(tenant, plugin_settings=settings, shipped=shipped)
 
 
 def present_tenant(tenant: Tenant, control: ControlDatabase) -> Tenant:
-    """Return a configured tenant with the versions of its policies that were applied until now.
+    """Return the same of a control database.
 
     Raises:
         StorageError: the control database cannot be read.
     """
     with control.read() as connection:
-        return with_applied(tenant, read_applied(connection))
+        return with_stored(tenant, connection)
 
 
 class RulesInForce:
     """The rules of a tenant as they are now, of which ``rules`` are the configured ones: they are read again when a
-    version of its policies was applied. Thread-safe."""
+    version of its policies was applied or shipped. Thread-safe."""
 
     def __init__(self, tenant: Tenant, control: ControlDatabase, rules: AllocationRules) -> None:
         self._tenant = tenant
@@ -99,7 +110,7 @@ class RulesInForce:
         known = self._known
         if known[0] != revision:
             with self._control.read() as connection:
-                read = policies_revision(connection), with_applied(self._tenant, read_applied(connection))
+                read = policies_revision(connection), with_stored(self._tenant, connection)
             known = self._known = read[0], AllocationRules.of(read[1])
         return known[1]
 

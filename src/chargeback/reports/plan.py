@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -142,7 +142,7 @@ def versions_of(present: PolicyCatalogue, candidate: PolicyCatalogue, order: Pla
     versions = _dated(present, candidate) if order.effective_from is None else [_beginning(present, candidate, order)]
     if not any(each.policies for each in versions):
         raise PlanRefused("nothing would change: these policies are in force")
-    after = PolicyCatalogue(present.policies, present.aliases, tuple(_in_order([*present.versions, *versions])))
+    after = replace(present, versions=tuple(_in_order([*present.versions, *versions])))
     for each in versions:
         mine, tried = after.on(each.effective_from), candidate.on(each.effective_from)
         differs = [name for name in {*mine.policies, *tried.policies} if _hash(mine, name) != _hash(tried, name)]
@@ -164,7 +164,7 @@ def _beginning(present: PolicyCatalogue, candidate: PolicyCatalogue, order: Plan
         raise PlanRefused(
             f"the version from {later[-1]} would take its place: let it begin later, or withdraw that one first"
         )
-    before, tried = present.undated, candidate.on(day)
+    before, tried = present.undated.on(day), candidate.on(day)
     names = [name for name in sorted({*before.policies, *tried.policies}) if _hash(before, name) != _hash(tried, name)]
     return PolicyVersion(day, order.reason, {name: tried.find(name) or UNKNOWN for name in names})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Literal, Self
 
@@ -58,10 +59,14 @@ class VersionPolicy(ResponseModel):
 
 
 class PolicyVersionItem(ResponseModel):
-    """A version of the tenant's own policies."""
+    """A version of the tenant's own policies, or of those of its ecosystem."""
 
     effective_from: date = Field(description="Its first UTC day.")
-    last_day: date | None = Field(description="Its last UTC day; null while no other version follows.")
+    last_day: date | None = Field(description="Its last UTC day; null while no other version of its source follows.")
+    source: Literal["shipped", "configured"] = Field(
+        description="`configured`: the tenant's own, which go before; `shipped`: those of its ecosystem, which an "
+        "upgrade has changed: what it ships now is in force from the first day that was calculated after it."
+    )
     reason: str
     hash: str = Field(description="The same for the same policies, whenever they begin.")
     calculated_days: int | None = Field(
@@ -69,36 +74,59 @@ class PolicyVersionItem(ResponseModel):
     )
     applied_by: str | None = Field(description="Who applied it; null for one of the configuration.")
     applied_at: Instant | None
-    policies: list[VersionPolicy]
+    policies: list[VersionPolicy] = Field(description="Of `shipped`: those that differ from the version before.")
 
 
 def list_versions(
-    catalogue: PolicyCatalogue, calculated: Mapping[date, str | None] | None, applied: Iterable[AppliedVersion] = ()
+    rules: AllocationRules, calculated: Mapping[date, str | None] | None, applied: Iterable[AppliedVersion] = ()
 ) -> list[PolicyVersionItem]:
-    """Return the versions of the tenant's own policies, the first one first. ``calculated`` has the version by which
-    each day was calculated that is not to be hidden; ``applied`` are those that were applied from a plan."""
+    """Return the versions of the tenant's own policies and those that an upgrade began, the first one first.
+    ``calculated`` has the version by which each day was calculated that is not to be hidden; ``applied`` are those that
+    were applied from a plan."""
     by_day = {each.effective_from: each for each in applied}
-    found = []
-    for place, version in enumerate(catalogue.versions):
-        following = catalogue.versions[place + 1 :]
-        last = following[0].effective_from - ONE_DAY if following else None
-        each = by_day.get(version.effective_from)
-        found.append(
-            PolicyVersionItem(
-                effective_from=version.effective_from,
-                last_day=last,
-                reason=version.reason,
-                hash=version.hash,
-                calculated_days=None if calculated is None else _count(catalogue, version, calculated),
-                applied_by=None if each is None else each.applied_by,
-                applied_at=None if each is None else each.applied_at,
-                policies=[
-                    VersionPolicy(product_type=name, hash=policy.hash, portions=PolicyPortion.all_of(policy))
-                    for name, policy in sorted(version.policies.items())
-                ],
-            )
+
+    def item(version: PolicyVersion, last_day: date | None, days: int | None, source: str) -> PolicyVersionItem:
+        each = by_day.get(version.effective_from) if source == CONFIGURED else None
+        return PolicyVersionItem(
+            effective_from=version.effective_from,
+            last_day=last_day,
+            source=source,
+            reason=version.reason,
+            hash=version.hash,
+            calculated_days=days,
+            applied_by=None if each is None else each.applied_by,
+            applied_at=None if each is None else each.applied_at,
+            policies=[
+                VersionPolicy(product_type=name, hash=policy.hash, portions=PolicyPortion.all_of(policy))
+                for name, policy in sorted(version.policies.items())
+            ],
         )
-    return found
+
+    own, eras = rules.catalogue, rules.shipped.eras
+    versions = [
+        item(version, last, None if calculated is None else _count(own, version, calculated), CONFIGURED)
+        for version, last in _with_last_days(own.versions)
+    ]
+    begun = [
+        item(
+            replace(era, policies=_other_policies(era.policies, before.policies)),
+            last,
+            None if calculated is None else sum(era.effective_from <= day <= (last or day) for day in calculated),
+            SHIPPED,
+        )
+        for before, (era, last) in zip(eras, _with_last_days(eras[1:]), strict=False)
+    ]
+    return sorted([*versions, *begun], key=lambda each: each.effective_from)
+
+
+def _with_last_days(versions: Sequence[PolicyVersion]) -> list[tuple[PolicyVersion, date | None]]:
+    """Return versions with their last days; None for the last version."""
+    ends = [each.effective_from - ONE_DAY for each in versions[1:]]
+    return list(zip(versions, [*ends, None], strict=False))
+
+
+def _other_policies(policies: Mapping[str, Policy], before: Mapping[str, Policy]) -> dict[str, Policy]:
+    return {name: policy for name, policy in policies.items() if name not in before or before[name].hash != policy.hash}
 
 
 def _count(catalogue: PolicyCatalogue, version: PolicyVersion, calculated: Mapping[date, str | None]) -> int:

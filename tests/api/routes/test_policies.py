@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import httpx
 import pytest
 
-from chargeback.allocation.policies import PolicyCatalogue, parse_policies
+from chargeback.allocation.policies import PolicyCatalogue, PolicyVersion, parse_policies
 from chargeback.model.days import ONE_DAY
 from chargeback.recompute.rules import AllocationRules
 from chargeback.store.control.day_revisions import FIRST, Revision, record_revision
@@ -63,7 +63,7 @@ def test_the_versions(dated: httpx.Client, own_client: httpx.Client) -> None:
         "effective_from": f"{BEGINS}",
         "last_day": None,
         "reason": "Fair",
-        **{"applied_by": None, "applied_at": None},
+        **{"source": "configured", "applied_by": None, "applied_at": None},
         "hash": VERSION.hash,
         "calculated_days": len([day for day in DAYS if BEGINS <= day <= LAST]),
         "policies": [
@@ -75,3 +75,21 @@ def test_the_versions(dated: httpx.Client, own_client: httpx.Client) -> None:
         ],
     }
     assert own_client.get(f"{ACME}/policies/history").json()["items"] == []
+
+
+def test_what_an_upgrade_has_begun(own_store: TenantStore) -> None:
+    """The policies that it changed, from the first day that was calculated after it."""
+    before = parse_policies({"KAFKA_*": EVEN, "KSQL_*": OWNER}, "policies")
+    present = SHIPPED.override(parse_policies({"KSQL_*": OWNER}, "policies"))
+    versions = [PolicyVersion(date.min, "1.0", before), PolicyVersion(BEGINS, "2.0", present.policies)]
+    eras = present.with_shipped(versions, present.policies)
+    services = services_for(own_store)
+    tenants = {name: replace(view, rules=AllocationRules(eras, eras)) for name, view in services.tenants.items()}
+    with client_of(replace(services, tenants=tenants)) as client:
+        (found,) = client.get(f"{ACME}/policies/history").json()["items"]
+        then = client.get(f"{ACME}/policies", params={"date": f"{BEGINS - ONE_DAY}", "product_type": "KAFKA_X"}).json()
+    assert (found["source"], found["effective_from"], found["reason"]) == ("shipped", f"{BEGINS}", "2.0")
+    assert [each["product_type"] for each in found["policies"]] == ["KAFKA_*"]
+    assert [(each["source"], each["portions"][0]["methods"][0]) for each in then["items"]] == [
+        ("shipped", "even(active)")
+    ]

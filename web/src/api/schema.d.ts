@@ -505,8 +505,8 @@ export interface paths {
         };
         /**
          * Show Policy Versions
-         * @description List the versions of the tenant's own policies: from when on each is in force, why, and how many days it has
-         *     calculated. Policies without dates have no versions.
+         * @description List the versions of the tenant's own policies, and those that an upgrade has changed: from when on each is in
+         *     force, why, and how many days it has calculated. Policies without dates have no versions.
          *
          *     Needs the right `read`.
          */
@@ -7583,7 +7583,7 @@ export interface components {
         };
         /**
          * PolicyVersionItem
-         * @description A version of the tenant's own policies.
+         * @description A version of the tenant's own policies, or of those of its ecosystem.
          */
         PolicyVersionItem: {
             /**
@@ -7594,9 +7594,15 @@ export interface components {
             effective_from: string;
             /**
              * Last Day
-             * @description Its last UTC day; null while no other version follows.
+             * @description Its last UTC day; null while no other version of its source follows.
              */
             last_day: string | null;
+            /**
+             * Source
+             * @description `configured`: the tenant's own, which go before; `shipped`: those of its ecosystem, which an upgrade has changed: what it ships now is in force from the first day that was calculated after it.
+             * @enum {string}
+             */
+            source: "shipped" | "configured";
             /** Reason */
             reason: string;
             /**
@@ -7616,7 +7622,10 @@ export interface components {
             applied_by: string | null;
             /** Applied At */
             applied_at: string | null;
-            /** Policies */
+            /**
+             * Policies
+             * @description Of `shipped`: those that differ from the version before.
+             */
             policies: components["schemas"]["VersionPolicy"][];
         };
         /**

@@ -65,6 +65,7 @@ export type BillLine = Schemas["BillingLineItem"];
 export type Page<T> = Omit<Schemas["PageOf_ChargebackRow_"], "items"> & { items: T[] };
 
 export type Policy = Schemas["PolicyItem"];
+export type SimulationBody = Schemas["SimulationBody"];
 export type Simulation = Schemas["SimulationState"];
 
 export type Health = Schemas["HealthAnswer"];

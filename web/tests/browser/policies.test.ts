@@ -13,6 +13,26 @@ interface Listed {
 
 after(close);
 
+test("the rules of a cost category are tried in the same way, and nothing can be put in force by it", async () => {
+  const [first] = (await ask<{ items: { category_key: string }[] }>("tenants/acme/cost-categories")).items;
+  assert.ok(first);
+  const found = await visit(`acme/categories/${first.category_key}?${PERIOD}`);
+  const { page } = found;
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  await page.getByRole("button", { name: "Whole document" }).click();
+  const text = page.getByRole("textbox", { name: /The document as JSON/ });
+  const document = JSON.parse(await text.inputValue());
+  await text.fill(JSON.stringify({ ...document, rules: [] }));
+  await page.getByRole("button", { name: "Show what changes" }).click();
+  await page.getByRole("button", { name: /^Try it/ }).click();
+  await page.getByRole("heading", { name: "Who would pay more" }).waitFor({ timeout: 60_000 });
+  await page.getByRole("heading", { name: "Who would pay less" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Download the plan" }).count(), 0);
+  assert.deepEqual(await findings(page, "all"), []);
+  await picture(page, "category-tried.png");
+  await leave(found);
+});
+
 test("a policy is edited, tried on the days of the page, and those who would pay more are named", async () => {
   const { items } = await ask<Listed>("tenants/acme/policies?page_size=1000");
   const product = "KAFKA_NUM_CKUS";

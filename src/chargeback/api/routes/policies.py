@@ -70,12 +70,12 @@ def show_policies(request: Control, params: Annotated[PoliciesQuery, Query()]) -
 
 @router.get("/policies/history", needs=Right.READ)
 def show_policy_versions(request: Control, params: Annotated[CommonParameters, Query()]) -> PageOf[PolicyVersionItem]:
-    """List the versions of the tenant's own policies: from when on each is in force, why, and how many days it has
-    calculated. Policies without dates have no versions."""
+    """List the versions of the tenant's own policies, and those that an upgrade has changed: from when on each is in
+    force, why, and how many days it has calculated. Policies without dates have no versions."""
     is_scoped = request.context.scope is not None
     calculated = None if is_scoped else read_policy_versions(request.connection, None)
     applied = read_applied(request.connection)
-    found = list_versions(request.ruled().rules.catalogue, calculated, applied)
+    found = list_versions(request.ruled().rules, calculated, applied)
     return PageOf[PolicyVersionItem].cut(found, params.paging)
 
 

@@ -1,5 +1,6 @@
-"""The policies that were ever used, so that the rows of earlier days can be explained, and the versions that were
-applied from a plan: they are in force beside those of the configuration."""
+"""The policies that were ever used, so that the rows of earlier days can be explained; the versions that were applied
+from a plan: they are in force beside those of the configuration; and those that the ecosystem shipped, version by
+version of this package."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from chargeback.allocation.policies import Policy, parse_policies
-from chargeback.store.control.schema import applied_policies, policies, tenant
+from chargeback import __version__
+from chargeback.allocation.policies import Policy, PolicyVersion, parse_policies, policies_hash
+from chargeback.model.days import ONE_DAY
+from chargeback.store.control.revisions import LAST_CALCULATED
+from chargeback.store.control.schema import applied_policies, policies, shipped_policies, tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,44 @@ def remove_applied(connection: Connection, effective_from: date) -> None:
     """Remove the version that begins on a day."""
     connection.execute(delete(applied_policies).where(applied_policies.c.effective_from == effective_from))
     _raise_revision(connection)
+
+
+def read_shipped(connection: Connection, present: Mapping[str, Policy]) -> tuple[PolicyVersion, ...]:
+    """Return what the ecosystem shipped as policies, the first version first. What it ships at ``present`` is the last
+    one: where it is new, from the day on that follows the last calculated one."""
+    rows = connection.execute(select(shipped_policies).order_by(shipped_policies.c.effective_from)).all()
+    last = connection.execute(LAST_CALCULATED).scalar()
+    known = [
+        PolicyVersion(each.effective_from, _shipped_with(each.software), _parsed(each.policies))
+        for each in rows
+        if last is not None and each.effective_from <= last
+    ]
+    if not known or known[-1].hash != policies_hash(present):
+        known.append(PolicyVersion(last + ONE_DAY if known and last else date.min, _shipped_with(__version__), present))
+    return tuple(known)
+
+
+def _parsed(text: str) -> dict[str, Policy]:
+    return parse_policies(json.loads(text), "policies")
+
+
+def _shipped_with(software: str) -> str:
+    return f"Shipped with version {software}"
+
+
+def record_shipped(connection: Connection, present: Mapping[str, Policy], now: datetime) -> PolicyVersion | None:
+    """Record what the ecosystem ships at ``present``, before days are calculated by it; return the version that
+    begins if it takes the place of another one."""
+    recorded = {row.effective_from: row.policies for row in connection.execute(select(shipped_policies))}
+    newest = read_shipped(connection, present)[-1]
+    text = json.dumps({name: json.loads(policy.text) for name, policy in sorted(present.items())})
+    if max(recorded, default=None) == newest.effective_from and recorded[newest.effective_from] == text:
+        return None
+    connection.execute(delete(shipped_policies).where(shipped_policies.c.effective_from >= newest.effective_from))
+    values = {"effective_from": newest.effective_from, "policies": text, "software": __version__, "recorded_at": now}
+    connection.execute(insert(shipped_policies).values(values))
+    _raise_revision(connection)
+    return newest if newest.effective_from > date.min else None
 
 
 def _raise_revision(connection: Connection) -> None:

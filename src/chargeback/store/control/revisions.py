@@ -31,7 +31,7 @@ _DAYS: Final = text("""
 _REVISIONS = select(
     tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision, tenant.c.policies_revision
 )
-_LAST_CALCULATED = select(func.max(dataset_days.c.tracking_date)).where(
+LAST_CALCULATED = select(func.max(dataset_days.c.tracking_date)).where(
     dataset_days.c.dataset == DayDataset.CHARGEBACKS,
     or_(dataset_days.c.state == DatasetState.CURRENT, dataset_days.c.fingerprint.is_not(None)),
 )
@@ -56,7 +56,7 @@ def read_revisions(connection: Connection) -> ControlRevisions:
     tags, inventory, categories, policies = (0, 0, 0, 0) if row is None else row
     # A row's own text would be slower, and leave out the middle of a long error.
     states = [tuple(state) for state in connection.execute(_DAYS)]
-    last = connection.execute(_LAST_CALCULATED).scalar()
+    last = connection.execute(LAST_CALCULATED).scalar()
     digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
     return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories, policies)
 

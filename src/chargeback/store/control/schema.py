@@ -531,6 +531,17 @@ applied_policies = Table(
     Column("applied_at", Instant, nullable=False),
 )
 
+#: What the tenant's ecosystem shipped as policies: each version from the first day that it calculates on, the first
+#: one from ever on; ``policies`` as JSON, ``software`` is the version of this package.
+shipped_policies = Table(
+    "shipped_policies",
+    metadata,
+    Column("effective_from", Date, primary_key=True),
+    Column("policies", Text, nullable=False),
+    Column("software", String(64), nullable=False),
+    Column("recorded_at", Instant, nullable=False),
+)
+
 #: The days of shadows; amounts as texts.
 shadow_days = Table(
     "shadow_days",

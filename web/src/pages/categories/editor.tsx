@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef, useState } from "react";
 import { missing, TRIAL } from "../../api/answer";
 import { type Because, readCategory, saveCategory, useDryRun } from "../../api/categories";
+import { useAccess } from "../../api/me";
 import { asProblem, type Mistake } from "../../api/problems";
 import { go, useHere, useLeaving } from "../../app/router";
 import { inTime } from "../../format/days";
@@ -27,6 +28,7 @@ import {
 import { begin, edit, isChanged, type Open, type Start, startOf } from "./editing";
 import { EffectOf } from "./effect";
 import { RuleFields } from "./ruleform";
+import { TryOn } from "./tryon";
 
 interface Props {
   start: Start;
@@ -39,6 +41,7 @@ const LOST = "What you have changed is not saved. Leave it?";
 export function Editor({ start, onDone }: Props) {
   const here = useHere();
   const name = here.tenant ?? "";
+  const { may } = useAccess(name);
   const client = useQueryClient();
   const [state, dispatch] = useReducer(edit, start, begin);
   const { stage, base, key, document, text, wrong, open, kept, refusal, lost } = state;
@@ -174,6 +177,7 @@ export function Editor({ start, onDone }: Props) {
             {(effect) => (
               <>
                 <EffectOf effect={effect} document={previewed} />
+                {may("run") && <TryOn tenant={name} category={key} document={previewed} view={here.view} />}
                 <Save isSaving={stage === "saving"} onSave={save} />
               </>
             )}

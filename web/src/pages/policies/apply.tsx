@@ -93,7 +93,9 @@ export function Apply({ tenant, id, digest, last }: Props) {
   );
 }
 
-/** The versions of the tenant's own policies; one that was applied and has calculated nothing can be withdrawn. */
+const ORIGINS = { configured: "the configuration", shipped: "an upgrade" };
+
+/** The versions of policies; one that was applied and has calculated nothing can be withdrawn. */
 export function Versions({ tenant }: { tenant: string }) {
   const { may } = useAccess(tenant);
   const versions = useOf(tenant, "/policies/history", { query: { page_size: 1000 } });
@@ -107,11 +109,11 @@ export function Versions({ tenant }: { tenant: string }) {
               heads={["First day", "Why", "Products", "By", { name: "Days", end: true }, ...(may("admin") ? [""] : [])]}
             >
               {items.map((each) => (
-                <tr key={each.effective_from}>
+                <tr key={`${each.effective_from} ${each.source}`}>
                   <th scope="row">{full(each.effective_from)}</th>
                   <td>{each.reason}</td>
                   <td>{each.policies.map((one) => one.product_type).join(", ")}</td>
-                  <td className="quiet">{each.applied_by ?? "the configuration"}</td>
+                  <td className="quiet">{each.applied_by ?? ORIGINS[each.source]}</td>
                   <td className="end num">{each.calculated_days ?? "–"}</td>
                   {may("admin") && (
                     <td>

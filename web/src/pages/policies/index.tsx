@@ -1,11 +1,7 @@
-import { useMutation } from "@tanstack/react-query";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
-import { present } from "../../api/answer";
-import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { asProblem } from "../../api/problems";
-import { useCosts, useOf, useTenant } from "../../api/questions";
+import { useCosts, useOf } from "../../api/questions";
 import type { Costs, Policy } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
@@ -18,7 +14,7 @@ import { completed, completions, wordsOf } from "./completion";
 import { ownOf, versionOf, withPolicy } from "./draft";
 import { Portions } from "./portions";
 import { Shadows } from "./shadows";
-import { Tried } from "./tried";
+import { Tried, useTrial } from "./tried";
 
 const PRODUCT = "product_type";
 /** So many products have amounts here: no tenant has as many. */
@@ -153,15 +149,7 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
     text.current?.setSelectionRange(next.caret, next.caret);
     setCaret(next.caret);
   };
-  const last = present(useTenant(tenant))?.last_date ?? end;
-  const asked = useMutation({
-    mutationFn: () =>
-      send<"post", "/simulations">("post", tenant, "/simulations", {
-        body: { policies: draft, start_date: start, end_date: end < last ? end : last },
-      }),
-  });
-  const problem = asked.error && asProblem(asked.error);
-  const mistakes = problem?.errors.length ? problem.errors.map((each) => each.message) : problem && [problem.detail];
+  const { asked, last, mistakes } = useTrial(tenant, start, end);
   return (
     <>
       <Card title="Try others" note="nothing is stored or changed">
@@ -172,7 +160,7 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
             rows={Math.min(24, draft.split("\n").length + 3)}
             spellCheck={false}
             value={draft}
-            aria-invalid={problem !== null}
+            aria-invalid={asked.isError}
             aria-describedby={id}
             ref={text}
             onChange={(event) => {
@@ -196,7 +184,12 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
           ))}
         </ul>
         <p className="tools">
-          <button type="button" className="button primary" disabled={asked.isPending} onClick={() => asked.mutate()}>
+          <button
+            type="button"
+            className="button primary"
+            disabled={asked.isPending}
+            onClick={() => asked.mutate({ policies: draft })}
+          >
             Try it, {range(start, end)}
           </button>
           <a

@@ -1,9 +1,11 @@
-import { useAnswer } from "../../api/answer";
-import { address } from "../../api/client";
+import { useMutation } from "@tanstack/react-query";
+import { present, useAnswer } from "../../api/answer";
+import { address, send } from "../../api/client";
 import { useAccess } from "../../api/me";
-import { question } from "../../api/questions";
-import type { Simulation } from "../../api/shapes";
-import { count, range } from "../../format/days";
+import { asProblem } from "../../api/problems";
+import { question, useTenant } from "../../api/questions";
+import type { Simulation, SimulationBody } from "../../api/shapes";
+import { count, type Day, range } from "../../format/days";
 import { dimension, label } from "../../format/names";
 import { Amount, BeforeAndAfter, Card, Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
@@ -21,6 +23,20 @@ const MOST = 10;
 /** What is not seen in cents is counted, and not listed. */
 const SMALLEST = 0.005;
 const NOTHING = "0.00";
+
+/** Tries policies, or rules of cost categories, on some days; on those of the tenant that are not later. */
+export function useTrial(tenant: string, start: Day, end: Day) {
+  const last = present(useTenant(tenant))?.last_date ?? end;
+  const asked = useMutation({
+    mutationFn: (what: Partial<SimulationBody>) =>
+      send<"post", "/simulations">("post", tenant, "/simulations", {
+        body: { ...what, start_date: start, end_date: end < last ? end : last },
+      }),
+  });
+  const problem = asked.error && asProblem(asked.error);
+  const mistakes = problem?.errors.length ? problem.errors.map((each) => each.message) : problem && [problem.detail];
+  return { asked, last, mistakes };
+}
 
 /** What a trial has found, when it has. */
 export function Tried({ tenant, id }: { tenant: string; id: string }) {
@@ -53,7 +69,7 @@ function State({ tenant, simulation }: { tenant: string; simulation: Simulation 
   return (
     <>
       <Moved found={answer} file={file} />
-      <Kept tenant={tenant} id={id} digest={answer.digest} last={answer.end_date} />
+      {simulation.asked.policies && <Kept tenant={tenant} id={id} digest={answer.digest} last={answer.end_date} />}
     </>
   );
 }
