@@ -232,6 +232,7 @@ PARTS = {
     "simulation_id": "0" * 64,
     "shadow_name": "next",
     "budget_id": "all",
+    "sink_name": "desk",
 }
 
 

@@ -134,6 +134,7 @@ _WITHOUT_SUMS = {
         "/budgets",
         "/budgets/{budget_id}",
         "/budgets/{budget_id}/status",
+        "/notifications",
         "/shadows",
         "/shadows/{shadow_name}",
         "/simulations",

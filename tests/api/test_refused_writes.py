@@ -7,10 +7,11 @@ import sqlite3
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -22,10 +23,14 @@ from chargeback.api.app import create_app
 from chargeback.api.authorisation import api_routes
 from chargeback.api.limits import MAX_BODY_BYTES
 from chargeback.api.services import ApiLimits
+from chargeback.config.notifications import WebhookSettings
+from chargeback.model.days import ONE_DAY
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.findings import IDLE_RESOURCE, finding_id
 from chargeback.reports.tenant_view import SimulationOrder
 from chargeback.store.control.audit import REQUEST_REFUSED
+from chargeback.store.control.deliveries import DEAD, add_deliveries, due_deliveries, finish
+from chargeback.store.control.events import PERIOD_CLOSED, Event, add_events
 from chargeback.store.control.policies import AppliedVersion, add_applied, read_applied
 from chargeback.store.control.simulations import add_simulation, end_simulation, find_simulation
 from chargeback.store.facts.tables import USAGE_TABLE
@@ -35,6 +40,7 @@ from tests.reports.test_findings_sums import measure
 from tests.support.clock import NOW
 from tests.support.facts import tenant_store
 from tests.support.plans import empty_answer
+from tests.support.receiver import SECRET
 from tests.support.serving import services_for
 
 TENANT: Final = "/api/v1/tenants/{tenant_name}"
@@ -218,8 +224,9 @@ def _simulation(house: House) -> dict[str, Any]:
         if find_simulation(connection, number, NOW) is None:
             add_simulation(connection, number, asked, "ann", NOW)
             end_simulation(connection, number, 1, answer=answer.model_dump_json(), error=None)
+        taken = [each.effective_from for each in read_applied(connection)]
     body = {"simulation": number, "expected_digest": answer.digest, "reason": "Try"}
-    return {"json": body | {"effective_from": f"2099-01-{len(house.state()) % 27 + 1:02d}"}}
+    return {"json": body | {"effective_from": f"{max([date(2099, 1, 1), *taken]) + ONE_DAY}"}}
 
 
 def _applied(house: House) -> dict[str, Any]:
@@ -227,6 +234,17 @@ def _applied(house: House) -> dict[str, Any]:
     with house.store.control.write() as connection:
         if version.effective_from not in {each.effective_from for each in read_applied(connection)}:
             add_applied(connection, version)
+    return {}
+
+
+def _given_up(house: House) -> dict[str, Any]:
+    """Let one message be given up."""
+    with house.store.control.write() as connection:
+        add_deliveries(connection, "desk", lambda _: True, NOW)
+        add_events(connection, [Event(PERIOD_CLOSED, "period/2026-01", {}, f"closed {uuid4()}")], NOW)
+        add_deliveries(connection, "desk", lambda _: True, NOW)
+        for each in due_deliveries(connection, "desk", NOW, 100):
+            finish(connection, each, DEAD, "gone", NOW)
     return {}
 
 
@@ -244,6 +262,7 @@ _TAG = {"json": {"tag_value": "b"}}
 _PLACE = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team"}
 _NOTE = {"json": {"note": "Fine"}, "params": STATEMENT}
 _UNITS = f"{ACME}/cost-categories/units"
+_DESK = f"{ACME}/notifications/desk"
 _BUDGET = f"{ACME}/budgets/all"
 _BUDGETED = {"name": "All", "monthly": "1000"}
 #: A month without a bill, which can be closed if that is accepted.
@@ -275,6 +294,8 @@ WRITES: Final = {
     f"POST {TENANT}/simulations": Write({"json": {"policies": {}} | DAY}, f"{ACME}/simulations"),
     f"POST {TENANT}/policies/apply": Write({}, f"{ACME}/policies/apply", _simulation),
     f"DELETE {TENANT}/policies/applied/{{effective_from}}": Write({}, f"{ACME}/policies/applied/2099-01-01", _applied),
+    f"POST {TENANT}/notifications/{{sink_name}}/test": Write({}, f"{_DESK}/test", changes=False),
+    f"POST {TENANT}/notifications/{{sink_name}}/retry": Write({}, f"{_DESK}/retry", _given_up),
     f"PUT {TENANT}/budgets/{{budget_id}}": Write({"json": _BUDGETED | {"monthly": "2000"}}, _BUDGET, _budget),
     f"DELETE {TENANT}/budgets/{{budget_id}}": Write({}, _BUDGET, _budget),
     f"POST {TENANT}/export": Write({"json": DAY}, f"{ACME}/export", changes=False),
@@ -318,7 +339,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         known(store, resources=["lkc-1", "lkc-2"], identities=["sa-1", "sa-2"])
         for day in DAYS:
             measure(store.facts, USAGE_TABLE, day, [("bytes_in", "lkc-1", "sa-1", "0")])
-        app = create_app(services_for(store, limits=ApiLimits(600), pipeline=runner, simulator=runner))
+        services = services_for(store, limits=ApiLimits(600), pipeline=runner, simulator=runner)
+        desk = WebhookSettings(type="webhook", url="http://127.0.0.1:1", secrets=(SECRET,), allow_private=True)
+        tenants = {name: replace(view, sinks={"desk": desk}) for name, view in services.tenants.items()}
+        app = create_app(replace(services, tenants=tenants))
         lifespan = app.router.lifespan_context(app)
         loop.run(lifespan.__aenter__())
         running = loop.get_loop()

@@ -36,6 +36,7 @@ from chargeback.store.control.inventory import ensure_known
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock
 from tests.support.databases import open_migrated, scratch_database
+from tests.support.receiver import SECRET, Receiver
 from tests.support.serving import served
 
 DAYS = 16
@@ -113,9 +114,11 @@ def deployed(
     Its control databases are of one ``kind``. Without another ``clock``, its clock does not leave ``today``.
     """
     organisation = Organisation.generate(DemoSpec(today=today, size="small", days=DAYS))
-    with DemoServer(organisation) as provider, ExitStack() as databases:
+    with DemoServer(organisation) as provider, Receiver() as receiver, ExitStack() as databases:
         file = folder / "chargeback.yaml"
         base = yaml.safe_load(demo_configuration(provider.info, folder, shadow=True))
+        hook = {"type": "webhook", "url": receiver.url, "secrets": [SECRET], "allow_private": True}
+        base["tenants"]["acme"]["notifications"] = {"finance-desk": hook | {"kinds": ["period.closed"]}}
         storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
         file.write_text(yaml.safe_dump(_with_tenants(base, storage, lookbacks)), encoding="utf-8")
         configuration = load_configuration(file)

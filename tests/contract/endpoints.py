@@ -110,6 +110,7 @@ class Endpoint:
             "effective_from": "2099-01-01",
             "shadow_name": "next",
             "budget_id": "all",
+            "sink_name": "finance-desk",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
@@ -171,6 +172,9 @@ ENDPOINTS = (
         specified=False,
     ),
     Endpoint("DELETE", f"{TENANT}/budgets/{{budget_id}}", query=frozenset({"reason"}), success=204, specified=False),
+    _get(f"{TENANT}/notifications", specified=False),
+    Endpoint("POST", f"{TENANT}/notifications/{{sink_name}}/test", specified=False),
+    Endpoint("POST", f"{TENANT}/notifications/{{sink_name}}/retry", specified=False),
     _get(f"{TENANT}/shadows", specified=False),
     _get(f"{TENANT}/shadows/{{shadow_name}}", "limit", specified=False),
     Endpoint(

@@ -200,6 +200,9 @@ EXAMPLES = (
     Example(f"GET {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka"),
     Example(f"GET {TENANT}/budgets/{{budget_id}}/status", f"{PEOPLE}/budgets/kafka/status"),
     Example(f"DELETE {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka?reason=unused", None, "*"),
+    Example(f"GET {TENANT}/notifications", f"{PEOPLE}/notifications"),
+    Example(f"POST {TENANT}/notifications/{{sink_name}}/test", f"{PEOPLE}/notifications/finance-desk/test"),
+    Example(f"POST {TENANT}/notifications/{{sink_name}}/retry", f"{PEOPLE}/notifications/finance-desk/retry"),
     Example(f"GET {TENANT}/shadows", f"{PEOPLE}/shadows"),
     Example(f"GET {TENANT}/shadows/{{shadow_name}}", f"{PEOPLE}/shadows/next?limit=1"),
     Example(

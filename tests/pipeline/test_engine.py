@@ -11,14 +11,17 @@ import pytest
 from sqlalchemy import select
 
 from chargeback.config import Configuration, load_configuration
+from chargeback.config.notifications import WebhookSettings
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import Progress, RunOutcome
 from chargeback.store.control import schema
+from chargeback.store.control.events import SHADOW_READY, Event, add_events
 from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.deployments import Deployment
+from tests.support.receiver import SECRET, Receiver
 
 # Their runs are processes.
 pytestmark = pytest.mark.usefixtures("process")
@@ -141,6 +144,30 @@ def test_a_worker_refreshes_at_once(deployment: Deployment, start: Callable[...,
     engine.start()
     eventually(lambda: outcomes(deployment) == ["completed"])
     eventually(lambda: _is_free(deployment))
+
+
+def test_who_is_told_hears_of_it(deployment: Deployment, start: Callable[..., Engine]) -> None:
+    """At the end of one run, and from a worker soon after it has happened."""
+
+    def happen(name: str) -> None:
+        with deployment.store.control.write() as connection:
+            add_events(connection, [Event(SHADOW_READY, f"shadow/{name}", {"days": 30}, name)], deployment.clock())
+
+    with Receiver() as receiver:
+        settings = {"type": "webhook", "url": receiver.url, "secrets": [SECRET], "allow_private": True}
+        sinks = {"desk": WebhookSettings.model_validate(settings)}
+        once = start(notifications=sinks)
+        once.run_once(["acme"], RunRequest())
+        happen("first")
+        once.run_once(["acme"], RunRequest())
+        assert len(receiver.received) == 1
+        happen("second")
+        worker = start(notifications=sinks)
+        worker.start()
+        eventually(lambda: len(receiver.received) == 2)
+        assert worker.registry.get_sample_value(
+            "chargeback_deliveries_total", {"tenant": "acme", "sink": "desk", "outcome": "delivered"}
+        )
 
 
 def test_stopping_ends_a_run_between_days(

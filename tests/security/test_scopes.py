@@ -301,6 +301,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "effective_from": ["2099-01-01"],
     "shadow_name": ["next"],
     "budget_id": ["all"],
+    "sink_name": ["desk"],
 }
 #: Requests with POST that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {

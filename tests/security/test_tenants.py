@@ -123,6 +123,8 @@ def bodies() -> dict[str, Any]:
             "end_date": str(LAST),
         },
         "/pipeline/run": {},
+        "/notifications/{sink_name}/test": None,
+        "/notifications/{sink_name}/retry": None,
         "/policies/apply": {"simulation": "0" * 64, "expected_digest": "0" * 64},
         "/simulations": {"policies": {}, "start_date": str(LAST), "end_date": str(LAST)},
         "/findings/{finding_id}/snooze": {"reason": "changed"},
@@ -179,6 +181,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{effective_from}": "2099-01-01",
                 "{shadow_name}": "next",
                 "{budget_id}": "all",
+                "{sink_name}": "desk",
             }
             concrete = path
             for name, value in given.items():

@@ -249,6 +249,7 @@ class Configuration:
         found: set[str] = set(secrets_in(self.access))
         for tenant in self.tenants.values():
             found.update(secrets_in(tenant.plugin_settings), tenant.storage.secrets())
+            found.update(secrets_in(tenant.settings.notifications))
             found.update(*(secrets_in(each.params) for each in tenant.emitters))
             found.update(*(secrets_in(each.plugin_settings) for each in tenant.additional_bills))
         return frozenset(found - {""})

@@ -11,6 +11,7 @@ from chargeback.config.access import AccessSettings
 from chargeback.config.closing import ClosingSettings
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.journal import JournalSettings
+from chargeback.config.notifications import SinkName, SinkSettings
 from chargeback.config.shadows import ShadowName, ShadowSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
@@ -105,9 +106,15 @@ def _path_prefix(value: str) -> str:
     return value
 
 
+def _address(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+        raise ValueError("should be an address such as https://chargeback.example.com/ui")
+    return value
+
+
 class ApiSettings(Settings):
     """The API: its address and host names, the path below which a proxy serves it, the time limit of a request
-    (seconds), whether it serves the browser page, and the limits of its query engine."""
+    (seconds), whether it serves the browser page, where people reach that, and the limits of its query engine."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
@@ -117,14 +124,9 @@ class ApiSettings(Settings):
     cors_origins: list[str] = Field(default_factory=list)
     request_timeout_seconds: Annotated[Whole, Field(ge=1, le=300)] = 30
     page: bool = True
+    page_url: Annotated[str, AfterValidator(_address)] | None = None
     query_memory: ByteSize | None = None
     query_threads: Annotated[Whole, Field(ge=1, le=256)] | None = None
-
-
-def _address(value: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
-        raise ValueError("should be an address such as https://chargeback.example.com/ui")
-    return value
 
 
 class McpSettings(Settings):
@@ -210,6 +212,7 @@ class TenantSettings(Settings):
     journal: JournalSettings = JournalSettings()
     closing: ClosingSettings = ClosingSettings()
     statements: StatementSettings = StatementSettings()
+    notifications: dict[SinkName, SinkSettings] = Field(default_factory=dict, repr=False)
     shadow_policies: dict[ShadowName, ShadowSettings] = Field(default_factory=dict)
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
     tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600

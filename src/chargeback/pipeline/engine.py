@@ -29,6 +29,7 @@ from chargeback.model.days import Clock, render_instant, utc_now
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.child import ChildProcesses
 from chargeback.pipeline.executor import RunExecutor
+from chargeback.pipeline.notify import DeliveryMetrics, Notifier
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult
 from chargeback.pipeline.supervisor import Supervisor, Suspensions
 from chargeback.recompute.policies import check_policies
@@ -46,6 +47,8 @@ _STOP_SECONDS = 8.0
 _MAX_THREADS = 64
 #: The delay after an unexpected error, in seconds.
 _AFTER_ERROR = 60.0
+#: How long to wait before looking again what somebody should be told.
+_DELIVERY_SECONDS = 5.0
 _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
 
 
@@ -187,11 +190,19 @@ class Engine:
             clock=clock,
         )
         self._schedule = Schedule(self._take_turn, clock)
+        metrics = DeliveryMetrics(self.registry)
+        self._notifiers = {
+            name: Notifier(tenant, self._stores[name], configuration.api.page_url, metrics, clock)
+            for name, tenant in configuration.tenants.items()
+            if tenant.settings.notifications
+        }
+        self._deliveries = Schedule(self._deliver, clock)
         self._on_failure: Callable[[], None] = lambda: None
         self._is_worker = False
         self._lock = threading.Lock()
         self._triggered: set[threading.Thread] = set()
         self._tried: set[str] = set()
+        self._opened: set[str] = set()
         self._checked: set[str] = set()
         self._attempts: dict[str, int] = {}
         self._last_news: dict[str, str] = {}
@@ -211,11 +222,13 @@ class Engine:
         self._on_failure = on_failure
         if not self._stopping.is_set():
             self._schedule.start(self._stores)
+            self._deliveries.start(self._notifiers)
 
     def stop(self) -> None:
         """Stop every run at its next safe point, and wait for their end."""
         self._stopping.set()
         self._schedule.stop()
+        self._deliveries.stop()
         self._places.close()
         self._supervisor.stop()
         deadline = time.monotonic() + _STOP_SECONDS
@@ -224,6 +237,7 @@ class Engine:
         for thread in triggered:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._schedule.join(max(0.0, deadline - time.monotonic()))
+        self._deliveries.join(max(0.0, deadline - time.monotonic()))
         self._executor.close()
         for store in self._stores.values():
             store.close()
@@ -283,6 +297,7 @@ class Engine:
                 return self._supervisor.run(name, self._supervisor.acquire(name), request)
             finally:
                 self._places.give_back()
+                self._deliver(name)
         except SchemaError:
             raise
         except StorageError as error:
@@ -306,6 +321,7 @@ class Engine:
         """
         store = self._stores[name]
         store.prepare()
+        self._opened.add(name)
         if not restate and name not in self._checked:
             with store.control.read() as connection:
                 check_policies(connection, self._configuration.tenants[name])
@@ -334,6 +350,16 @@ class Engine:
             return self._after_storage_error(name, error)
         finally:
             self._tried.add(name)
+
+    def _deliver(self, name: str) -> NextTurn:
+        """Tell what has happened to a tenant since the last turn."""
+        try:
+            if name in self._opened and name in self._notifiers:
+                self._notifiers[name].deliver(self._stopping)
+        except StorageError as error:
+            log.debug("tenant %s: nobody is told anything now: %s", name, error)  # its schedule says so aloud
+            return NextTurn(_MAX_RETRY_SECONDS, str(error), is_news=False)
+        return NextTurn(_DELIVERY_SECONDS, "", is_news=False)
 
     def _refresh(self, name: str) -> NextTurn | None:
         """Run the tenant when a slot is free, unless another process already does."""

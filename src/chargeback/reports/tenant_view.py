@@ -11,6 +11,7 @@ from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.config import Tenant
 from chargeback.config.closing import ClosingProfile
 from chargeback.config.journal import JournalProfile
+from chargeback.config.notifications import SinkSettings
 from chargeback.config.shadows import Shadow
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
@@ -84,8 +85,8 @@ class TenantView:
     ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
     are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
     ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
-    are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated beside its policies; ``currencies``
-    are the rates by which amounts can be shown in others than ``currency``."""
+    are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated beside its policies; ``sinks`` are
+    told what happens; ``currencies`` are the rates by which amounts can be shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -106,6 +107,7 @@ class TenantView:
     closing: ClosingProfile = field(default_factory=ClosingProfile)
     issuer: str | None = None
     shadows: tuple[Shadow, ...] = ()
+    sinks: Mapping[str, SinkSettings] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -141,6 +143,7 @@ class TenantView:
             closing=tenant.closing,
             issuer=settings.statements.issuer,
             shadows=tenant.shadows,
+            sinks=settings.notifications,
         )
 
     def ruled(self, revision: int) -> Self:

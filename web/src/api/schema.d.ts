@@ -769,6 +769,73 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sinks
+         * @description List who is told what has happened, with the messages that are on their way, have arrived or were given up. Dates
+         *     and `timezone` are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_sinks_api_v1_tenants__tenant_name__notifications_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/notifications/{sink_name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try Sink
+         * @description Send a message that says that it is one to try, once and at once.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["try_sink_api_v1_tenants__tenant_name__notifications__sink_name__test_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/notifications/{sink_name}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Messages
+         * @description Send the messages again that were given up, with the ids that they had.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["retry_messages_api_v1_tenants__tenant_name__notifications__sink_name__retry_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/anomalies": {
         parameters: {
             query?: never;
@@ -2975,10 +3042,10 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
-             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
+             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
              * @example identity/sa-123abc/team
              */
             target: string;
@@ -4913,7 +4980,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended" | "sink.dead";
             /**
              * Subject
              * @description What it has happened to.
@@ -4922,7 +4989,7 @@ export interface components {
             subject: string;
             /**
              * Body
-             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, what was charged `to_date` and what is `expected`.
+             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, what was charged `to_date` and what is `expected`; of a sink that cannot be reached the `error`, and the `kind` and `subject` of what it was not told.
              */
             body: {
                 [key: string]: unknown;
@@ -7263,6 +7330,35 @@ export interface components {
              */
             pages: number;
         };
+        /** PageOf[SinkItem] */
+        PageOf_SinkItem_: {
+            /** Items */
+            items: components["schemas"]["SinkItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
         /** PageOf[TagItem] */
         PageOf_TagItem_: {
             /** Items */
@@ -8184,6 +8280,17 @@ export interface components {
             delta: string;
         };
         /**
+         * RetriedMessages
+         * @description What is tried again.
+         */
+        RetriedMessages: {
+            /**
+             * Retried
+             * @description How many messages that had been given up.
+             */
+            retried: number;
+        };
+        /**
          * RevisionAmount
          * @description The amount in one revision of the day.
          */
@@ -8954,6 +9061,52 @@ export interface components {
             asked_at: string;
             /** @description Null while it is running, and of one that failed. */
             answer: components["schemas"]["SimulationAnswer"] | null;
+        };
+        /**
+         * SinkItem
+         * @description Somebody who is told, and what became of the messages.
+         */
+        SinkItem: {
+            /**
+             * Name
+             * @example team-chat
+             */
+            name: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "webhook" | "slack" | "smtp";
+            /**
+             * Kinds
+             * @description The kinds of events that it is told; null for all.
+             */
+            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended" | "sink.dead")[] | null;
+            /**
+             * Pending
+             * @description Messages that are on their way.
+             */
+            pending: number;
+            /**
+             * Delivered
+             * @description Those that have arrived, of the events that are kept.
+             */
+            delivered: number;
+            /**
+             * Dead
+             * @description Those that were given up.
+             */
+            dead: number;
+            /**
+             * Oldest Pending
+             * @description When the oldest event happened that it has not been told.
+             */
+            oldest_pending: string | null;
+            /**
+             * Last Error
+             * @description What was wrong with the last message that did not arrive at once.
+             */
+            last_error: string | null;
         };
         /**
          * SnoozeItem
@@ -10023,6 +10176,19 @@ export interface components {
              * @description Why its storage is unavailable, or null.
              */
             storage_error: string | null;
+        };
+        /**
+         * TestOutcome
+         * @description What became of a message that was sent to try a sink.
+         */
+        TestOutcome: {
+            /** Delivered */
+            delivered: boolean;
+            /**
+             * Error
+             * @description Why it has not arrived; null if it has.
+             */
+            error: string | null;
         };
         /**
          * TimelinePoint
@@ -16619,6 +16785,315 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant or budget. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sinks_api_v1_tenants__tenant_name__notifications_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_SinkItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    try_sink_api_v1_tenants__tenant_name__notifications__sink_name__test_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name in the configuration. */
+                sink_name: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What became of the message. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestOutcome"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or sink. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_messages_api_v1_tenants__tenant_name__notifications__sink_name__retry_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name in the configuration. */
+                sink_name: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They are sent again soon. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetriedMessages"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or sink. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26288,7 +26763,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };
@@ -26409,7 +26884,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended" | "sink.dead";
             };
             header?: never;
             path: {

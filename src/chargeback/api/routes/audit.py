@@ -32,6 +32,7 @@ AuditKind = Literal[
     "statement.disputed",
     "token.created",
     "token.revoked",
+    "notifications.retried",
     "policies.applied",
     "policies.withdrawn",
     "run.requested",
@@ -76,7 +77,7 @@ class AuditItem(ResponseModel):
     what: AuditKind
     target: str = Field(
         description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, "
-        "`budget/<id>`, `finding/<id>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, "
+        "`budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, "
         "`invoice/<month>/<number>`, or method and path.",
         examples=["identity/sa-123abc/team"],
     )

@@ -1,6 +1,6 @@
 """The events of a tenant."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import Field
@@ -9,20 +9,9 @@ from chargeback.access.rights import Right
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control
+from chargeback.config.notifications import EventKind
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.events import read_events
-
-EventKind = Literal[
-    "period.closed",
-    "period.reopened",
-    "period.sealed",
-    "correction.posted",
-    "budget.crossed",
-    "budget.cleared",
-    "budget.late",
-    "shadow.ready",
-    "shadow.ended",
-]
 
 
 class EventsQuery(CommonParameters):
@@ -43,7 +32,8 @@ class EventItem(ResponseModel):
         description="Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the "
         "receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` "
         "and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its "
-        "`amount`, what was charged `to_date` and what is `expected`."
+        "`amount`, what was charged `to_date` and what is `expected`; of a sink that cannot be reached the "
+        "`error`, and the `kind` and `subject` of what it was not told."
     )
 
 

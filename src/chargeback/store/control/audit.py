@@ -45,6 +45,7 @@ INVOICE_SAVED: Final = "invoice.saved"
 INVOICE_REMOVED: Final = "invoice.removed"
 POLICIES_APPLIED: Final = "policies.applied"
 POLICIES_WITHDRAWN: Final = "policies.withdrawn"
+NOTIFICATIONS_RETRIED: Final = "notifications.retried"
 RUN_REQUESTED: Final = "run.requested"
 REQUEST_REFUSED: Final = "request.refused"
 KINDS: Final = (
@@ -59,7 +60,7 @@ KINDS: Final = (
     *(INVOICE_SAVED, INVOICE_REMOVED),
     *(TOKEN_CREATED, TOKEN_REVOKED),
     *(POLICIES_APPLIED, POLICIES_WITHDRAWN),
-    *(RUN_REQUESTED, REQUEST_REFUSED),
+    *(NOTIFICATIONS_RETRIED, RUN_REQUESTED, REQUEST_REFUSED),
 )
 
 #: Who changes something when no caller has a name: a caller of the API where callers are not authenticated, and who

@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, RowMapping, delete, exists, insert, select
 
 from chargeback.store.control.audit import KEPT
-from chargeback.store.control.schema import events
+from chargeback.store.control.schema import deliveries, events
 
 PERIOD_CLOSED: Final = "period.closed"
 PERIOD_REOPENED: Final = "period.reopened"
@@ -25,6 +25,7 @@ BUDGET_CLEARED: Final = "budget.cleared"
 BUDGET_LATE: Final = "budget.late"
 SHADOW_READY: Final = "shadow.ready"
 SHADOW_ENDED: Final = "shadow.ended"
+SINK_DEAD: Final = "sink.dead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +61,6 @@ def has_expired(connection: Connection, now: datetime) -> bool:
 
 
 def delete_expired(connection: Connection, now: datetime) -> None:
-    """Delete the events that are older than the audit log."""
+    """Delete the events that are older than the audit log, and their deliveries."""
     connection.execute(delete(events).where(events.c.at < now - KEPT))
+    connection.execute(delete(deliveries).where(deliveries.c.event_id.not_in(select(events.c.id))))

@@ -456,6 +456,28 @@ events = Table(
     sqlite_autoincrement=True,
 )
 
+#: How far each sink of notifications is: all events up to the ``cursor`` are delivered, or are among the deliveries.
+sinks = Table(
+    "sinks",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("cursor", Integer, nullable=False),
+)
+
+#: The events that a sink is told, or was: ``next_at`` is when a pending one is tried (again).
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("sink", String(32), primary_key=True),
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("subject", String(255), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Instant, nullable=False),
+    Column("last_error", Text, nullable=True),
+    Index("ix_deliveries_state", "state"),
+)
+
 #: Requests to close a month that a second person has to confirm; the newest of a month counts.
 closing_requests = Table(
     "closing_requests",

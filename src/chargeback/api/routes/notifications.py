@@ -1,0 +1,115 @@
+"""Who is told what has happened, and whether that works."""
+
+from typing import Annotated, Literal, Self
+
+from fastapi import Path, Query
+from pydantic import Field
+
+from chargeback.access.rights import Right
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.parameters import CommonParameters
+from chargeback.api.problems import NotFound
+from chargeback.api.routing import Routes
+from chargeback.api.tenant_requests import Change, ChangeRequest, Control
+from chargeback.config.notifications import EventKind, SinkSettings
+from chargeback.notifications.message import try_message
+from chargeback.notifications.senders import send
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
+from chargeback.store.control.audit import NOTIFICATIONS_RETRIED, AuditEntry, record
+from chargeback.store.control.deliveries import SinkState, retry_dead, sink_states, subject_of
+
+SinkType = Literal["webhook", "slack", "smtp"]
+_SinkPath = Annotated[str, Path(description="Its name in the configuration.", examples=["team-chat"])]
+
+
+class SinkItem(ResponseModel):
+    """Somebody who is told, and what became of the messages."""
+
+    name: str = Field(examples=["team-chat"])
+    type: SinkType
+    kinds: list[EventKind] | None = Field(description="The kinds of events that it is told; null for all.")
+    pending: int = Field(description="Messages that are on their way.")
+    delivered: int = Field(description="Those that have arrived, of the events that are kept.")
+    dead: int = Field(description="Those that were given up.")
+    oldest_pending: Instant | None = Field(description="When the oldest event happened that it has not been told.")
+    last_error: str | None = Field(description="What was wrong with the last message that did not arrive at once.")
+
+    @classmethod
+    def of(cls, name: str, sink: SinkSettings, state: SinkState) -> Self:
+        """Return a sink as the API has it: its address and its secrets are in the configuration alone."""
+        return cls(
+            name=name,
+            type=sink.type,
+            kinds=sink.kinds,
+            pending=state.pending,
+            delivered=state.delivered,
+            dead=state.dead,
+            oldest_pending=state.oldest_pending,
+            last_error=state.last_error,
+        )
+
+
+class TestOutcome(ResponseModel):
+    """What became of a message that was sent to try a sink."""
+
+    delivered: bool
+    error: str | None = Field(description="Why it has not arrived; null if it has.")
+
+
+class RetriedMessages(ResponseModel):
+    """What is tried again."""
+
+    retried: int = Field(description="How many messages that had been given up.")
+
+
+router = Routes(prefix="/tenants/{tenant_name}/notifications", tags=["Events"])
+
+
+@router.get("", needs=Right.READ, whole=True)
+def list_sinks(request: Control, params: Annotated[CommonParameters, Query()]) -> PageOf[SinkItem]:
+    """List who is told what has happened, with the messages that are on their way, have arrived or were given up. Dates
+    and `timezone` are ignored."""
+    states = sink_states(request.connection)
+    found = [
+        SinkItem.of(name, sink, states.get(name, SinkState())) for name, sink in sorted(request.tenant.sinks.items())
+    ]
+    return PageOf[SinkItem].cut(found, params.paging)
+
+
+@router.post(
+    "/{sink_name}/test",
+    needs=Right.ADMIN,
+    whole=True,
+    answer="What became of the message.",
+    problems={404: "There is no such tenant or sink."},
+)
+def try_sink(request: Change, sink_name: _SinkPath) -> TestOutcome:
+    """Send a message that says that it is one to try, once and at once."""
+    sink = _sink(request, sink_name)
+    message = try_message(request.tenant.tenant_name, sink_name, request.now, None)
+    outcome = send(sink, message, request.now)
+    return TestOutcome(delivered=outcome.error is None, error=outcome.error)
+
+
+@router.post(
+    "/{sink_name}/retry",
+    needs=Right.ADMIN,
+    whole=True,
+    answer="They are sent again soon.",
+    problems={404: "There is no such tenant or sink."},
+)
+def retry_messages(request: Change, caller: CallerDep, sink_name: _SinkPath) -> RetriedMessages:
+    """Send the messages again that were given up, with the ids that they had."""
+    _sink(request, sink_name)
+    with request.writing() as connection:
+        count = retry_dead(connection, sink_name, request.now)
+        entry = AuditEntry(NOTIFICATIONS_RETRIED, subject_of(sink_name), None, {"retried": count})
+        record(connection, caller.name, [entry])
+    return RetriedMessages(retried=count)
+
+
+def _sink(request: ChangeRequest, name: str) -> SinkSettings:
+    sink = request.tenant.sinks.get(name)
+    if sink is None:
+        raise NotFound(f"Nobody is told by a sink {name}; notifications of the configuration has the names.")
+    return sink

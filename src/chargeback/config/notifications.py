@@ -1,0 +1,111 @@
+"""Who is told what has happened: the addresses that messages are sent to."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from chargeback.settings import Settings, Url
+
+EventKind = Literal[
+    "period.closed",
+    "period.reopened",
+    "period.sealed",
+    "correction.posted",
+    "budget.crossed",
+    "budget.cleared",
+    "budget.late",
+    "shadow.ready",
+    "shadow.ended",
+    "sink.dead",
+]
+
+SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
+#: What the specification of webhooks asks of a secret, in bytes.
+_SHORTEST, _LONGEST = 24, 64
+_PREFIX: Final = "whsec_"
+
+
+def _is_secret(value: SecretStr) -> SecretStr:
+    written = value.get_secret_value()
+    try:
+        key = base64.b64decode(written.removeprefix(_PREFIX), validate=True)
+    except binascii.Error:
+        key = b""
+    if not written.startswith(_PREFIX) or not _SHORTEST <= len(key) <= _LONGEST:
+        raise ValueError(f"should be {_PREFIX} and the base64 of {_SHORTEST} to {_LONGEST} random bytes")
+    return value
+
+
+class _SinkSettings(Settings):
+    """What all of them have: ``kinds``, the events that it is told; all where it is left out."""
+
+    kinds: Annotated[list[EventKind], Field(min_length=1)] | None = None
+
+    def tells(self, kind: str) -> bool:
+        """Return whether it is told events of a kind."""
+        return self.kinds is None or kind in self.kinds
+
+
+class _PostSettings(_SinkSettings):
+    """One that is sent HTTP requests. Addresses of private networks are refused, unless ``allow_private``."""
+
+    allow_private: bool = False
+
+
+class WebhookSettings(_PostSettings):
+    """An address that gets signed JSON. During a change of secrets there are two, and every message is signed with
+    both."""
+
+    type: Literal["webhook"]
+    url: Url
+    secrets: Annotated[
+        tuple[Annotated[SecretStr, AfterValidator(_is_secret)], ...], Field(min_length=1, max_length=2, repr=False)
+    ]
+
+    @model_validator(mode="after")
+    def _is_encrypted(self) -> WebhookSettings:
+        if self.url.startswith("http:") and not self.allow_private:
+            raise ValueError("the address is not encrypted: use https, or set allow_private in a trusted network")
+        return self
+
+
+class ChatSettings(_PostSettings):
+    """An incoming webhook of a chat, such as one of Slack, Mattermost or Rocket.Chat: its address is a secret."""
+
+    type: Literal["slack"]
+    url: SecretStr
+
+    @model_validator(mode="after")
+    def _is_address(self) -> ChatSettings:
+        schemes = ("https://", "http://") if self.allow_private else ("https://",)
+        if not self.url.get_secret_value().startswith(schemes):
+            raise ValueError("url should be the https address of an incoming webhook")
+        return self
+
+
+class MailSettings(_SinkSettings):
+    """A mail server, and who gets a mail for each message."""
+
+    type: Literal["smtp"]
+    host: Annotated[str, Field(min_length=1)]
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    username: Annotated[str, Field(min_length=1)] | None = None
+    password: SecretStr | None = None
+    sender: Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]
+    to: Annotated[list[Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]], Field(min_length=1, max_length=50)]
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> MailSettings:
+        if (self.username is None) != (self.password is None):
+            raise ValueError("username and password belong together: give both, or none")
+        if self.password is not None and self.security == "none":
+            raise ValueError("a password is not sent without encryption: use security: starttls or tls")
+        return self
+
+
+SinkSettings = Annotated[WebhookSettings | ChatSettings | MailSettings, Field(discriminator="type")]

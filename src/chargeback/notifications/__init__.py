@@ -1,0 +1,1 @@
+"""What has happened, in a sentence, and the ways to tell it: signed webhooks, chats and mails."""

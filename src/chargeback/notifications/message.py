@@ -1,0 +1,105 @@
+"""An event as a message: a sentence that is true by itself, and a link to the place."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import quote
+
+from chargeback.model.cents import rounded_cents
+from chargeback.model.days import render_instant
+
+#: The event of a message that is sent to try a sink; it is never recorded.
+TEST: Final = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is told.
+
+    Attributes:
+        id: the same whenever and however often it is sent: receivers know a repetition by it.
+        kind: what has happened, such as ``budget.crossed``.
+        subject: what it has happened to, such as ``budget/payments``.
+        sentence: what to read.
+        link: where to look, if the service knows where people reach it.
+        body: what there is to say about it, as the event has it.
+    """
+
+    id: str
+    kind: str
+    subject: str
+    at: datetime
+    tenant: str
+    sentence: str
+    link: str | None
+    body: Mapping[str, Any]
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The message as JSON."""
+        about = {"tenant": self.tenant, "subject": self.subject, "sentence": self.sentence, "link": self.link}
+        return {"type": self.kind, "timestamp": render_instant(self.at), "data": about | {"body": dict(self.body)}}
+
+
+def message_of(tenant: str, event: Mapping[str, Any], page_url: str | None) -> Message:
+    """Return the message of an event of a tenant: its ``kind``, ``subject``, ``at``, ``body`` and ``dedupe_key``."""
+    kind, subject, body = event["kind"], event["subject"], event["body"]
+    number = hashlib.blake2b(f"{tenant}\n{event['dedupe_key']}\n{event['at']}".encode(), digest_size=16)
+    link = None if page_url is None else f"{page_url.rstrip('/')}/{quote(tenant)}/{_place(kind)}"
+    name = subject.partition("/")[2]
+    sentence = " ".join(f"{tenant}: {_SENTENCES[kind](name, body)}".split())  # one line, whatever names have
+    return Message(f"msg_{number.hexdigest()}", kind, subject, event["at"], tenant, sentence, link, body)
+
+
+def try_message(tenant: str, sink: str, at: datetime, page_url: str | None) -> Message:
+    """Return a message that says that a sink works."""
+    event = {"kind": TEST, "subject": f"sink/{sink}", "at": at, "body": {}, "dedupe_key": f"test {sink}"}
+    return message_of(tenant, event, page_url)
+
+
+def _money(amount: str | None, currency: str) -> str:
+    return "an unknown amount" if amount is None else f"{rounded_cents(Decimal(amount), currency):,f} {currency}"
+
+
+def _budget(name: str, body: Mapping[str, Any], said: str) -> str:
+    currency, expected = body["currency"], body["expected"]
+    known = f"{_money(body['to_date'], currency)} of {_money(body['amount'], currency)} to date"
+    if expected is not None:
+        known += f", {_money(expected, currency)} expected at the end of the month"
+    return f"the budget {body['name'] or name} {said} in {body['period_id']}: {known}."
+
+
+def _reached(body: Mapping[str, Any]) -> str:
+    whose = {"actual": "of its amount", "forecast": "of its amount by the forecast", "pace": "of the days' part of it"}
+    return f"{Decimal(body['percent']).normalize():f} % {whose[body['on']]}"
+
+
+_SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
+    "period.closed": lambda name, body: (
+        f"{name} was closed; {_money(body.get('posted'), body.get('currency', ''))} was booked."
+    ),
+    "period.reopened": lambda name, _: f"{name} was opened again.",
+    "period.sealed": lambda name, _: f"{name} was sealed, and does not change any more.",
+    "correction.posted": lambda _, body: (
+        f"a correction of {_money(body['amount'], body['currency'])} for {body['charge_period']} was posted to "
+        f"{body['period_id']}."
+    ),
+    "budget.crossed": lambda name, body: _budget(name, body, f"has reached {_reached(body)}"),
+    "budget.cleared": lambda name, body: _budget(name, body, f"is below {_reached(body)} again"),
+    "budget.late": lambda name, body: _budget(name, body, f"has reached {_reached(body)} by costs that came late"),
+    "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
+    "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",
+    "sink.dead": lambda name, body: f"messages do not reach {name} any more: {body['error']}.",
+    TEST: lambda name, _: f"this message says that {name} can be reached.",
+}
+
+
+def _place(kind: str) -> str:
+    """Return the page that shows more about an event."""
+    places = {"period": "month-end", "correction": "month-end", "budget": "budgets", "shadow": "policies"}
+    return places.get(kind.partition(".")[0], "costs")

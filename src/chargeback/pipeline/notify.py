@@ -1,0 +1,147 @@
+"""Tells what has happened: sends the events of a tenant to its sinks, until each has arrived or is given up."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from threading import Event as Flag
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from chargeback.config import Tenant
+from chargeback.config.notifications import SinkSettings
+from chargeback.model.days import Clock
+from chargeback.notifications.message import message_of
+from chargeback.notifications.senders import ATTEMPT_SECONDS, Outcome, send
+from chargeback.store.control.catalogue import lock_tenant
+from chargeback.store.control.deliveries import (
+    DEAD,
+    DELIVERED,
+    PENDING,
+    Delivery,
+    add_deliveries,
+    claim,
+    due_deliveries,
+    finish,
+    forget_sinks,
+    has_news,
+    sink_states,
+    subject_of,
+)
+from chargeback.store.control.events import SINK_DEAD, Event, add_events
+from chargeback.store.tenant import TenantStore
+
+log = logging.getLogger(__name__)
+
+#: How long to wait after each attempt that failed, in seconds, 75 hours together; then the message is given up.
+BACKOFF: Final = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+#: As much more at random, so that many messages do not come at once.
+_JITTER: Final = 0.1
+#: For how long nobody else sends a message that is being sent.
+_CLAIMED: Final = timedelta(seconds=4 * ATTEMPT_SECONDS)
+#: How many messages are looked up at a time.
+_BATCH: Final = 100
+
+
+class DeliveryMetrics:
+    """How messages are delivered, in a registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.attempts = Counter(
+            "chargeback_deliveries",
+            "Attempts to deliver a message to a sink, by outcome.",
+            ("tenant", "sink", "outcome"),
+            registry=registry,
+        )
+        self.oldest = Gauge(
+            "chargeback_outbox_oldest_seconds",
+            "Age of the oldest event that a sink has not been told.",
+            ("tenant", "sink"),
+            registry=registry,
+        )
+
+
+class Notifier:
+    """Sends the events of one tenant to its sinks. Several may run at the same time, in as many processes."""
+
+    def __init__(
+        self, tenant: Tenant, store: TenantStore, page_url: str | None, metrics: DeliveryMetrics, clock: Clock
+    ) -> None:
+        self._name = tenant.name
+        self._sinks: Mapping[str, SinkSettings] = tenant.settings.notifications
+        self._store = store
+        self._page_url = page_url
+        self._metrics = metrics
+        self._clock = clock
+        for name in self._sinks:
+            metrics.oldest.labels(tenant.name, name)
+            for outcome in (DELIVERED, DEAD, "failed"):
+                metrics.attempts.labels(tenant.name, name, outcome)
+
+    def deliver(self, stop: Flag) -> None:
+        """Send what is due, until nothing is or ``stop`` is set.
+
+        Raises:
+            StorageError: the control database cannot be used.
+        """
+        control = self._store.control
+        with control.read() as connection:
+            is_behind = has_news(connection, self._sinks)
+        if is_behind:
+            with control.write() as connection:
+                lock_tenant(connection)
+                forget_sinks(connection, list(self._sinks))
+                for name, sink in self._sinks.items():
+                    add_deliveries(connection, name, sink.tells, self._clock())
+        for name, sink in self._sinks.items():
+            while not stop.is_set():
+                with control.read() as connection:
+                    due = due_deliveries(connection, name, self._clock(), _BATCH)
+                if not due:
+                    break
+                for each in due:
+                    if stop.is_set():
+                        return
+                    self._attempt(sink, each)
+        with control.read() as connection:
+            states = sink_states(connection)
+        for name in self._sinks:
+            oldest = states[name].oldest_pending if name in states else None
+            age = 0.0 if oldest is None else (self._clock() - oldest).total_seconds()
+            self._metrics.oldest.labels(self._name, name).set(age)
+
+    def _attempt(self, sink: SinkSettings, delivery: Delivery) -> None:
+        with self._store.control.write() as connection:
+            if not claim(connection, delivery, self._clock() + _CLAIMED):
+                return
+        now = self._clock()
+        message = message_of(self._name, delivery.event, self._page_url)
+        outcome = send(sink, message, now)
+        state, next_at = _after(outcome, delivery.attempts + 1, now)
+        with self._store.control.write(durable=True) as connection:
+            finish(connection, delivery, state, outcome.error, next_at)
+            if state == DEAD:
+                body = {"error": outcome.error, "kind": message.kind, "subject": message.subject}
+                once = f"{SINK_DEAD} {delivery.sink} {delivery.event['id']}"
+                add_events(connection, [Event(SINK_DEAD, subject_of(delivery.sink), body, once)], now)
+        self._metrics.attempts.labels(self._name, delivery.sink, "failed" if state == PENDING else state).inc()
+        if state == DEAD:
+            log.error("tenant %s: %s is not told of %s: %s", self._name, delivery.sink, message.kind, outcome.error)
+        elif state == PENDING:
+            log.warning(
+                "tenant %s: %s was not told of %s, and is at %s: %s",
+                *(self._name, delivery.sink, message.kind, f"{next_at:%Y-%m-%d %H:%M} UTC", outcome.error),
+            )
+
+
+def _after(outcome: Outcome, attempts: int, now: datetime) -> tuple[str, datetime]:
+    """Return the state of a delivery after so many attempts, and when the next one is."""
+    if outcome.error is None:
+        return DELIVERED, now
+    if outcome.is_final or attempts > len(BACKOFF):
+        return DEAD, now
+    usual = BACKOFF[attempts - 1] * (1 + random.uniform(0, _JITTER))  # noqa: S311 - no secret
+    return PENDING, now + timedelta(seconds=max(usual, min(outcome.wait, BACKOFF[-1])))

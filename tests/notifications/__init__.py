@@ -1,0 +1,1 @@
+"""Tests of what is told, and of the ways to tell it."""

@@ -1,0 +1,82 @@
+"""An event as a message."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from chargeback.config.notifications import EventKind
+from chargeback.notifications.message import message_of, try_message
+from tests.support.clock import NOW
+
+BUDGET: dict[str, Any] = {
+    **{"name": "Payments", "period_id": "2026-11", "on": "actual", "percent": "80.0", "amount": "1000"},
+    **{"to_date": "812.346", "expected": "1100.00", "currency": "USD"},
+}
+SAID: dict[str, tuple[str, dict[str, Any], str]] = {
+    "period.closed": ("period/2026-10", {"posted": "1234.567", "currency": "USD"}, "2026-10 was closed; 1,234.57 USD"),
+    "period.reopened": ("period/2026-10", {}, "2026-10 was opened again."),
+    "period.sealed": ("period/2026-10", {}, "2026-10 was sealed"),
+    "correction.posted": (
+        "period/2026-11",
+        {"amount": "-12.3", "currency": "USD", "charge_period": "2026-10", "period_id": "2026-11"},
+        "a correction of -12.30 USD for 2026-10 was posted to 2026-11.",
+    ),
+    "budget.crossed": (
+        "budget/payments",
+        BUDGET,
+        "the budget Payments has reached 80 % of its amount in 2026-11: 812.35 USD of 1,000.00 USD to date, "
+        "1,100.00 USD expected at the end of the month.",
+    ),
+    "budget.cleared": (
+        "budget/payments",
+        BUDGET | {"on": "forecast", "expected": None},
+        "is below 80 % of its amount by the forecast again in 2026-11: 812.35 USD of 1,000.00 USD to date.",
+    ),
+    "budget.late": ("budget/payments", BUDGET | {"on": "pace"}, "by costs that came late in 2026-11"),
+    "shadow.ready": ("shadow/next", {"days": 30}, "the shadow next has 30 complete days."),
+    "shadow.ended": ("shadow/next", {"end": "2026-12-01"}, "the shadow next has ended"),
+    "sink.dead": ("sink/chat", {"error": "the receiver answered 410"}, "chat any more: the receiver answered 410."),
+}
+
+
+def event_of(kind: str, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+    """An event as the outbox has it."""
+    return {"kind": kind, "subject": subject, "body": body, "at": NOW, "dedupe_key": f"{kind} {subject}"}
+
+
+@pytest.mark.parametrize("kind", get_args(EventKind))
+def test_every_kind_has_a_sentence(kind: str) -> None:
+    """One line, that names the tenant."""
+    subject, body, said = SAID[kind]
+    message = message_of("acme", event_of(kind, subject, body), "https://costs.example.com/ui/")
+    assert message.sentence.startswith("acme: ")
+    assert said in message.sentence
+    assert message.link is not None
+    assert message.link.startswith("https://costs.example.com/ui/acme/")
+
+
+def test_a_message_has_one_id_for_ever() -> None:
+    """And another one for another tenant, or when it happens again."""
+    event = event_of("shadow.ready", "shadow/next", {"days": 30})
+    first, again = message_of("acme", event, None), message_of("acme", dict(event), "https://x")
+    others = [message_of("globex", event, None), message_of("acme", event | {"dedupe_key": "other"}, None)]
+    assert first.id == again.id
+    assert len({first.id, *(each.id for each in others)}) == 3
+    assert first.link is None
+
+
+def test_a_name_breaks_no_line() -> None:
+    """The sentence is the subject of a mail."""
+    message = message_of("acme", event_of("budget.late", "budget/x", BUDGET | {"name": "a\r\nBcc: you"}), None)
+    assert "the budget a Bcc: you has" in message.sentence
+    assert "\n" not in message.sentence
+
+
+def test_the_payload_is_thin() -> None:
+    """A type, a time, and who, what and where."""
+    payload = try_message("acme", "desk", NOW, "https://x").payload
+    assert (payload["type"], payload["data"]["tenant"], payload["data"]["subject"]) == ("test", "acme", "sink/desk")
+    assert payload["data"]["sentence"] == "acme: this message says that desk can be reached."
+    assert payload["timestamp"].endswith("Z")

@@ -1,0 +1,206 @@
+"""The ways to tell a message, against servers that take it, refuse it, or do neither."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, timezone
+from email import message_from_string
+from email.policy import default
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import ValidationError
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from chargeback.config.notifications import ChatSettings, MailSettings, WebhookSettings
+from chargeback.notifications import senders
+from chargeback.notifications.message import try_message
+from chargeback.notifications.senders import Outcome, send
+from tests.support.receiver import OTHER_SECRET, SECRET, Answer, Receiver
+
+NOW = datetime.now(UTC)
+MESSAGE = try_message("acme", "desk", NOW, "https://costs.example.com/ui")
+
+
+def hook(url: str, *secrets: str, allow_private: bool = True) -> WebhookSettings:
+    """A webhook."""
+    return WebhookSettings.model_validate(
+        {"type": "webhook", "url": url, "secrets": secrets or (SECRET,), "allow_private": allow_private}
+    )
+
+
+def test_a_webhook_is_signed_with_every_secret() -> None:
+    """As the receivers' libraries check it, in whatever zone the clock is."""
+    with Receiver() as receiver:
+        now = NOW.astimezone(timezone(timedelta(hours=9)))
+        assert send(hook(receiver.url, SECRET, OTHER_SECRET), MESSAGE, now) == Outcome()
+    (received,) = receiver.received
+    assert received.headers["webhook-id"] == MESSAGE.id
+    assert received.headers["content-type"] == "application/json"
+    for secret in (SECRET, OTHER_SECRET):
+        assert Webhook(secret).verify(received.body, received.headers) == MESSAGE.payload
+    with pytest.raises(WebhookVerificationError):
+        Webhook(SECRET).verify(received.body.replace("acme", "evil"), received.headers)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (Answer(200, text="ok"), Outcome()),
+        (Answer(500, text="broken"), Outcome("the receiver answered 500: broken")),
+        (Answer(429, {"Retry-After": "120"}), Outcome("the receiver answered 429", wait=120)),
+        (Answer(410), Outcome("the receiver answered 410", is_final=True)),
+        (
+            Answer(302, {"Location": "http://127.0.0.1:1/"}),
+            Outcome("the receiver answered 302 (redirects are not followed)"),
+        ),
+    ],
+)
+def test_what_a_receiver_answers(answer: Answer, outcome: Outcome) -> None:
+    """It has taken it or not, wants to be left alone for a while, or for ever; redirects are not followed."""
+    with Receiver(lambda _received, _before: answer) as receiver:
+        assert send(hook(receiver.url), MESSAGE, NOW) == outcome
+    assert len(receiver.received) == 1
+
+
+def test_a_receiver_that_hangs_up_or_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is waited for longer than an attempt takes."""
+    monkeypatch.setattr(senders, "ATTEMPT_SECONDS", 0.2)
+    for answer in (Answer(None), Answer(seconds=1)):
+        with Receiver(lambda _received, _before, answer=answer: answer) as receiver:  # type: ignore[misc]
+            outcome = send(hook(receiver.url), MESSAGE, NOW)
+        assert outcome.error is not None
+        assert outcome.error.startswith("it cannot be reached: ")
+        assert not outcome.is_final
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]", "localhost"])
+def test_private_addresses_are_not_connected_to(host: str) -> None:
+    """Unless they are allowed: nobody reaches the machines around the service through it."""
+    outcome = send(hook(f"https://{host}/hook", allow_private=False), MESSAGE, NOW)
+    assert outcome.error is not None
+    assert "not an address of the public internet" in outcome.error
+
+
+def test_what_was_checked_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that leads to a public address at first, and to a private one a moment later, leads nowhere."""
+    asked: list[str] = []
+
+    def resolve(host: str, *_: object, **__: object) -> list[Any]:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("203.0.113.7", 443))]
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        assert request.url == "https://203.0.113.7/hook"
+        assert request.headers["Host"] == "hooks.example.com"
+        assert request.extensions["sni_hostname"] == "hooks.example.com"
+        raise httpx.ConnectError("seen")
+
+    client = httpx.Client(transport=httpx.MockTransport(handle))
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(ipaddress.IPv4Address, "is_global", True)
+    monkeypatch.setattr(httpx, "Client", lambda **_: client)
+    outcome = send(hook("https://hooks.example.com/hook", allow_private=False), MESSAGE, NOW)
+    assert outcome.error == "it cannot be reached: seen"
+    assert asked == ["hooks.example.com"]
+
+
+def test_a_chat_gets_the_sentence_and_the_link() -> None:
+    """Without a signature: the address is the secret."""
+    with Receiver() as receiver:
+        settings = {"type": "slack", "url": receiver.url, "allow_private": True}
+        assert send(ChatSettings.model_validate(settings), MESSAGE, NOW) == Outcome()
+    (received,) = receiver.received
+    assert json.loads(received.body) == {"text": f"{MESSAGE.sentence}\n{MESSAGE.link}"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"type": "webhook", "url": "https://x.example.com", "secrets": ["short"]}, "whsec_"),
+        ({"type": "webhook", "url": "http://x.example.com", "secrets": [SECRET]}, "not encrypted"),
+        ({"type": "webhook", "url": "https://x.example.com", "secrets": [SECRET] * 3}, "at most 2"),
+    ],
+)
+def test_settings_that_are_refused(settings: dict[str, Any], said: str) -> None:
+    """Without the secret in the message."""
+    with pytest.raises(ValidationError, match=said) as refused:
+        WebhookSettings.model_validate(settings)
+    assert SECRET not in str(refused.value)
+
+
+def mails(*, port: int, **more: object) -> MailSettings:
+    """A mail server of the tests."""
+    settings: dict[str, object] = {"type": "smtp", "host": "127.0.0.1", "port": port, "security": "none"}
+    return MailSettings.model_validate(
+        settings | {"sender": "costs@example.com", "to": ["ann@example.com", "ben@example.com"]} | more
+    )
+
+
+class _Mailbox(socketserver.StreamRequestHandler):
+    """A mail server that takes one mail, and refuses recipients that it does not know."""
+
+    def handle(self) -> None:
+        """Speak as much SMTP as a mail needs."""
+        server: Any = self.server
+        self.wfile.write(b"220 tests\r\n")
+        while line := self.rfile.readline():
+            word = line[:4].upper()
+            if word == b"DATA":
+                self.wfile.write(b"354 go on\r\n")
+                text = b""
+                while (part := self.rfile.readline()) != b".\r\n":
+                    text += part
+                server.mails.append(text.decode())
+            elif word == b"RCPT" and any(each in line for each in server.unknown):
+                self.wfile.write(b"550 nobody\r\n")
+                continue
+            elif word == b"QUIT":
+                self.wfile.write(b"221 bye\r\n")
+                return
+            self.wfile.write(b"250 ok\r\n")
+
+
+@contextmanager
+def mailbox(*unknown: bytes) -> Iterator[Any]:
+    """A mail server; ``mails`` are those that it got."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Mailbox) as server:
+        found: Any = server
+        found.mails, found.unknown = [], unknown
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_a_mail() -> None:
+    """The sentence is its subject; its id is the same each time."""
+    with mailbox() as server:
+        for _ in range(2):
+            assert send(mails(port=server.server_address[1]), MESSAGE, NOW) == Outcome()
+    first, second = (message_from_string(each, policy=default) for each in server.mails)
+    assert first["Subject"] == MESSAGE.sentence
+    assert first["To"] == "ann@example.com, ben@example.com"
+    assert first["Message-ID"] == second["Message-ID"] == f"<{MESSAGE.id}@example.com>"
+    assert MESSAGE.link is not None
+    assert MESSAGE.link in first.get_content()
+
+
+def test_a_mail_that_is_refused() -> None:
+    """By some, by all, because there is no encryption, or because nobody is there."""
+    with mailbox(b"ann@") as server:
+        some = send(mails(port=server.server_address[1]), MESSAGE, NOW)
+    with mailbox(b"ann@", b"ben@") as server:
+        every = send(mails(port=server.server_address[1]), MESSAGE, NOW)
+        plain = send(mails(port=server.server_address[1], security="starttls"), MESSAGE, NOW)
+    nobody = send(mails(port=1), MESSAGE, NOW)
+    assert some.error == "the mail server refused ann@example.com"
+    for outcome in (every, plain, nobody):
+        assert outcome.error is not None
+        assert outcome.error.startswith("it cannot be reached: ")

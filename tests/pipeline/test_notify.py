@@ -1,0 +1,222 @@
+"""Events reach every sink: each once, in order, whatever fails meanwhile."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from chargeback.config.notifications import WebhookSettings
+from chargeback.pipeline import notify
+from chargeback.pipeline.notify import BACKOFF, DeliveryMetrics, Notifier
+from chargeback.store.control.deliveries import retry_dead, sink_states
+from chargeback.store.control.events import Event, add_events, read_events
+from tests.support.clock import NOW
+from tests.support.receiver import SECRET, Answer, Received, Receiver
+from tests.support.sources import Laboratory
+
+
+class Desk:
+    """A tenant, its receivers, and a clock that can be put forward."""
+
+    def __init__(self, laboratory: Laboratory) -> None:
+        self.laboratory = laboratory
+        self.now = NOW
+        self.registry = CollectorRegistry()
+        self.metrics = DeliveryMetrics(self.registry)
+
+    def clock(self) -> datetime:
+        """What the time is."""
+        return self.now
+
+    def sinks(self, **addresses: str) -> None:
+        """Configure webhooks by their names."""
+        found = {
+            name: WebhookSettings.model_validate(
+                {"type": "webhook", "url": url, "secrets": [SECRET], "allow_private": True}
+            )
+            for name, url in addresses.items()
+        }
+        self.laboratory.configure(notifications=found)
+
+    def happen(self, number: int, subject: str = "shadow/a") -> None:
+        """Record an event."""
+        with self.laboratory.store.control.write() as connection:
+            add_events(connection, [Event("shadow.ready", subject, {"days": number}, f"{subject} {number}")], self.now)
+
+    def deliver(self) -> None:
+        """Tell what is due."""
+        tenant, store = self.laboratory.tenant, self.laboratory.store
+        Notifier(tenant, store, "https://x/ui", self.metrics, self.clock).deliver(threading.Event())
+
+    def count(self, sink: str, outcome: str) -> float:
+        """How often an attempt ended so."""
+        labels = {"tenant": "acme", "sink": sink, "outcome": outcome}
+        return self.registry.get_sample_value("chargeback_deliveries_total", labels) or 0
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A tenant without days."""
+    with Laboratory(tmp_path) as laboratory:
+        yield Desk(laboratory)
+
+
+def days_of(receiver: Receiver) -> list[int]:
+    """The numbers of the events that a receiver was sent."""
+    bodies = (notify_body(each) for each in receiver.received)
+    return [body["data"]["body"]["days"] for body in bodies if "days" in body["data"]["body"]]
+
+
+def notify_body(received: Received) -> Any:
+    """What was sent."""
+    return json.loads(received.body)
+
+
+def test_a_sink_is_told_what_happens_after_it_is_there(desk: Desk) -> None:
+    """Each event once, in order; under a new name it begins anew."""
+    desk.happen(1)
+    with Receiver() as receiver, Receiver() as other:
+        desk.sinks(first=receiver.url)
+        desk.deliver()
+        desk.happen(2)
+        desk.happen(3)
+        desk.deliver()
+        desk.deliver()
+        assert days_of(receiver) == [2, 3]
+        desk.sinks(second=other.url)
+        desk.deliver()
+        desk.happen(4)
+        desk.deliver()
+    assert (days_of(receiver), days_of(other)) == ([2, 3], [4])
+    assert desk.count("first", "delivered") == 2
+
+
+def test_what_fails_is_tried_again_later_and_in_order(desk: Desk) -> None:
+    """Nothing else of its subject goes before it; other subjects do."""
+    with Receiver() as receiver:
+        desk.sinks(chat=receiver.url)
+        desk.deliver()
+        receiver.answer = lambda received, _: Answer(500 if '"shadow/a"' in received.body else 204)
+        desk.happen(1)
+        desk.happen(2)
+        desk.happen(3, "shadow/b")
+        desk.deliver()
+        assert days_of(receiver) == [1, 3]
+        desk.now += timedelta(seconds=BACKOFF[0] * 1.2)
+        receiver.answer = lambda _received, _before: Answer()
+        desk.deliver()
+    assert days_of(receiver) == [1, 3, 1, 2]
+    ids = [each.headers["webhook-id"] for each in receiver.received]
+    assert ids[0] == ids[2]
+    assert len(set(ids)) == 3
+    assert desk.count("chat", "failed") == 1
+    with desk.laboratory.store.control.read() as connection:
+        state = sink_states(connection)["chat"]
+    assert (state.pending, state.delivered, state.dead) == (0, 3, 0)
+
+
+def test_after_three_days_a_message_is_given_up_and_others_hear_of_it(desk: Desk) -> None:
+    """It is no secret: another sink is told, and it can be sent again."""
+    with Receiver() as receiver, Receiver() as other:
+        desk.sinks(chat=receiver.url, desk=other.url)
+        desk.deliver()
+        receiver.answer = lambda _received, _before: Answer(503)
+        desk.happen(1)
+        desk.deliver()
+        began = desk.now
+        for seconds in BACKOFF:
+            desk.now += timedelta(seconds=seconds * 1.11)
+            desk.deliver()
+        assert len(receiver.received) == len(BACKOFF) + 1
+        assert timedelta(hours=75) < timedelta(seconds=sum(BACKOFF)) < desk.now - began
+        desk.deliver()
+        assert [notify_body(each)["type"] for each in other.received] == ["shadow.ready", "sink.dead"]
+        assert desk.count("chat", "dead") == 1
+        with desk.laboratory.store.control.write() as connection:
+            assert retry_dead(connection, "chat", desk.now) == 1
+        receiver.answer = lambda _received, _before: Answer()
+        desk.deliver()
+    assert days_of(receiver) == [1] * (len(BACKOFF) + 2)
+    assert desk.count("chat", "delivered") == 1
+
+
+def test_who_wants_no_more_is_not_asked_again(desk: Desk) -> None:
+    """410 is final; how long a receiver wants to be left alone counts."""
+    with Receiver() as receiver:
+        desk.sinks(chat=receiver.url)
+        desk.deliver()
+        receiver.answer = lambda _received, before: Answer(429, {"Retry-After": "600"}) if before == 0 else Answer(410)
+        desk.happen(1)
+        desk.deliver()
+        desk.now += timedelta(seconds=300)
+        desk.deliver()
+        assert len(receiver.received) == 1
+        desk.now += timedelta(seconds=301)
+        desk.deliver()
+        desk.now += timedelta(days=9)
+        desk.deliver()
+    assert len(receiver.received) == 2
+    assert desk.count("chat", "dead") == 1
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+def test_a_hundred_kills(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the process ends, every event arrives, and none is recorded twice: a repetition has the id of the
+    first."""
+    with Receiver() as receiver:
+        desk.sinks(chat=receiver.url)
+        desk.deliver()
+        places = ("claim", "send", "finish", "add_deliveries", "after send", "after finish")
+        for number in range(100):
+            desk.happen(number, f"shadow/{number % 7}")
+            place = places[number % len(places)]
+            name = place.removeprefix("after ")
+            real = getattr(notify, name)
+
+            def dying(*args: object, real: object = real, place: str = place) -> object:
+                if place.startswith("after "):
+                    real(*args)  # type: ignore[operator]
+                raise KilledError
+
+            monkeypatch.setattr(notify, name, dying)
+            with pytest.raises(KilledError):
+                desk.deliver()
+            monkeypatch.setattr(notify, name, real)
+            desk.now += timedelta(seconds=61)
+        desk.deliver()
+    with desk.laboratory.store.control.read() as connection:
+        state = sink_states(connection)["chat"]
+        assert len(read_events(connection, after=0, kind=None, limit=1000)) == 100
+    assert (state.pending, state.delivered, state.dead) == (0, 100, 0)
+    assert set(days_of(receiver)) == set(range(100))
+    assert len({each.headers["webhook-id"] for each in receiver.received}) == 100
+    for subject in range(7):
+        firsts = list(dict.fromkeys(each for each in days_of(receiver) if each % 7 == subject))
+        assert firsts == sorted(firsts)
+
+
+def test_two_workers_send_a_message_once(desk: Desk) -> None:
+    """Whoever claims it sends it."""
+    with Receiver() as receiver:
+        desk.sinks(chat=receiver.url)
+        desk.deliver()
+        for number in range(10):
+            desk.happen(number, f"shadow/{number}")
+        receiver.answer = lambda _received, _before: Answer(seconds=0.02)
+        threads = [threading.Thread(target=desk.deliver) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(60)
+    assert Counter(days_of(receiver)) == Counter(range(10))
