@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { picture, pictures } from "./picture.ts";
 import { ask } from "./service.ts";
-import { close, findings, leave, visit } from "./world.ts";
+import { BASE, close, findings, leave, visit } from "./world.ts";
 
 const PERIOD = "period=7d";
 
@@ -14,9 +14,15 @@ interface Listed {
 after(close);
 
 test("the rules of a cost category are tried in the same way, and nothing can be put in force by it", async () => {
-  const [first] = (await ask<{ items: { category_key: string }[] }>("tenants/acme/cost-categories")).items;
-  assert.ok(first);
-  const found = await visit(`acme/categories/${first.category_key}?${PERIOD}`);
+  const rules = [{ match: { product_category: ["KAFKA"] }, assign: "platform" }];
+  const category = new URL("../api/v1/tenants/acme/cost-categories/tried", BASE);
+  const put = await fetch(category, {
+    method: "PUT",
+    headers: { "Content-Type": "application/json", "If-None-Match": "*" },
+    body: JSON.stringify({ document: { values: { platform: null }, rules } }),
+  });
+  assert.equal(put.status, 201, await put.text());
+  const found = await visit(`acme/categories/tried?${PERIOD}`);
   const { page } = found;
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByRole("button", { name: "Whole document" }).click();
@@ -31,6 +37,8 @@ test("the rules of a cost category are tried in the same way, and nothing can be
   assert.deepEqual(await findings(page, "all"), []);
   await picture(page, "category-tried.png");
   await leave(found);
+  const gone = await fetch(category, { method: "DELETE", headers: { "If-Match": put.headers.get("ETag") ?? "" } });
+  assert.equal(gone.status, 204);
 });
 
 test("a policy is edited, tried on the days of the page, and those who would pay more are named", async () => {

@@ -13,7 +13,7 @@ interface Props {
 
 /** Tries the rules of a category as policies are tried: who would pay more, who less, and what closed months would get. */
 export function TryOn({ view, ...rules }: Props & { view: View }) {
-  const costs = useCosts(rules.tenant, { ...view, filters: [] }, [], { top: 1 });
+  const costs = useCosts(rules.tenant, { ...view, filters: [] }, ["product_type"], { top: 1 });
   return (
     <Answered answer={costs} skeleton={null}>
       {({ start_date: start, end_date: end }) => (
