@@ -47,6 +47,7 @@ def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
         ("query_costs", {"group_by": ["identity_id"], "time_bucket": "day"}),
         ("compare_periods", {"group_by": ["identity_id", "resource_id"], "period": "2d"}),
         ("list_findings", {}),
+        ("anomalies", {}),
     ],
 )
 def test_answers_about_much_are_short(assistant: Assistant, tool: str, arguments: dict[str, Any]) -> None:
@@ -54,7 +55,7 @@ def test_answers_about_much_are_short(assistant: Assistant, tool: str, arguments
     days = {"start_date": str(DAYS[0]), "end_date": str(LAST)} if tool == "query_costs" else {}
     if tool == "compare_periods":
         arguments = {"group_by": arguments["group_by"], "start_date": str(LAST), "end_date": str(LAST)}
-    if tool in {"search_entities", "list_findings"}:
+    if tool in {"search_entities", "list_findings", "anomalies"}:
         (answer,) = assistant.ask([(tool, {"tenant": "acme", "limit": 50, **arguments})])
         assert len(answer.text) <= MOST_CHARACTERS
         return

@@ -136,6 +136,23 @@ def test_what_is_wasted(assistant: Assistant, rest: Client) -> None:
     ]
 
 
+def test_what_lies_ahead(assistant: Assistant, rest: Client, last: str) -> None:
+    """What stands out, how far are the budgets, and what will the month have cost? What the API says."""
+    stands_out = assistant.answer("anomalies", tenant="acme", period="30d", limit=5)
+    found = rest.answer(f"{ACME}/anomalies", period="30d", limit=5)
+    assert [each["sentence"] for each in stands_out["rows"]] == [each["sentence"] for each in found["items"]]
+    assert (stands_out["judged_through"], stands_out["not_shown"]) == (found["judged_through"], found["more"])
+    budgets = assistant.answer("budget_status", tenant="acme", month=last[:7])
+    listed = rest.answer(f"{ACME}/budgets", month=last[:7])
+    assert budgets["total"] == listed["total"]
+    assert [(each["id"], each["to_date"], each["state"]) for each in budgets["rows"]] == [
+        (each["id"], each["status"]["to_date"], each["status"]["state"]) for each in listed["items"]
+    ]
+    kafka = {"product_category": ["KAFKA"]}
+    expected = rest.answer(f"{ACME}/costs", period="month", include="forecast", **kafka)["forecast"]
+    assert assistant.answer("forecast", tenant="acme", filters=kafka)["forecast"] == expected
+
+
 @pytest.mark.extensive
 def test_what_finance_books(assistant: Assistant, rest: Client, last: str) -> None:
     """9. What does finance book for a month, and for the largest cost centre?"""

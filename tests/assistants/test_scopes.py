@@ -29,6 +29,9 @@ def calls(row: dict[str, Any]) -> list[Call]:
         ("compare_periods", {**everything, "period": "5d", "group_by": ["resource_id"]}),
         ("explain_charge", {"tenant": "acme", "date": day, "identity_id": row["identity_id"]}),
         ("list_findings", everything),
+        ("anomalies", everything),
+        ("budget_status", everything),
+        ("forecast", {"tenant": "acme"}),
         ("get_statement", {"tenant": "acme", "period": day[:7], "by": "identity_id"}),
         ("get_statement", {"tenant": "acme", "period": day[:7], "by": "identity_id", "value": row["identity_id"]}),
     ]

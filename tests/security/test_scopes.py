@@ -321,6 +321,9 @@ TOOL_CALLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "compare_periods": [{"tenant": "acme", "period": "2d", "group_by": ["resource_id"]}],
     "explain_charge": [{"tenant": "acme", "date": DAYS[-1].isoformat(), "identity_id": "sa-me"}],
     "list_findings": [{"tenant": "acme", "limit": 50}],
+    "anomalies": [{"tenant": "acme", "limit": 50}],
+    "budget_status": [{"tenant": "acme"}, {"tenant": "acme", "month": "2026-02"}],
+    "forecast": [{"tenant": "acme"}],
     "get_statement": [
         {"tenant": "acme", "period": "2026-02", "by": "identity_id"},
         {"tenant": "acme", "period": "2026-02", "by": "identity_id", "value": "sa-me"},

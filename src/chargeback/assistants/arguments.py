@@ -44,6 +44,7 @@ Filters = Annotated[
         'excludes. Example: {"category:cost_center": ["payments"]}.',
     ),
 ]
+Month = Annotated[str, StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")]
 GroupBy = Annotated[
     list[Text],
     Field(
@@ -157,12 +158,31 @@ class FindingsArguments(TenantArguments):
     limit: int = Field(default=10, ge=1, le=MOST_ROWS, description="How many, the most expensive first.")
 
 
+class AnomaliesArguments(PeriodArguments):
+    """Arguments of `anomalies`."""
+
+    limit: int = Field(default=10, ge=1, le=MOST_ROWS, description="How many, the largest impact first.")
+
+
+class BudgetsArguments(TenantArguments):
+    """Arguments of `budget_status`."""
+
+    month: Month | None = Field(
+        default=None, description="The UTC month, such as `2026-10`. Default: that of the last calculated day."
+    )
+    limit: int = Field(default=MOST_ROWS, ge=1, le=MOST_ROWS, description="How many budgets.")
+
+
+class ForecastArguments(TenantArguments):
+    """Arguments of `forecast`."""
+
+    filters: Filters
+
+
 class StatementArguments(TenantArguments):
     """Arguments of `get_statement`."""
 
-    period: Annotated[str, StringConstraints(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")] = Field(
-        description="The UTC month, such as `2026-10`."
-    )
+    period: Month = Field(description="The UTC month, such as `2026-10`.")
     by: Text = Field(description="What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.")
     value: Text | None = Field(
         default=None,

@@ -10,18 +10,22 @@ from pydantic import ValidationError
 
 from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import (
+    AnomaliesArguments,
     Arguments,
+    BudgetsArguments,
     CompareArguments,
     CostsArguments,
     DescribeArguments,
     ExplainArguments,
     FindingsArguments,
+    ForecastArguments,
     SearchArguments,
     StatementArguments,
 )
 from chargeback.assistants.charges import explain_charge
 from chargeback.assistants.costs import compare_periods, query_costs
 from chargeback.assistants.findings import list_findings
+from chargeback.assistants.outlook import budget_status, forecast, list_anomalies
 from chargeback.assistants.overview import describe, search_entities
 from chargeback.assistants.statements import get_statement
 
@@ -112,6 +116,30 @@ TOOLS: Final = {
             "first.",
             FindingsArguments,
             list_findings,
+        ),
+        Tool(
+            "anomalies",
+            "What stands out",
+            "List the days on which the costs of an identity for a product group stand out against earlier weeks, the "
+            "largest impact first, each as a story with a sentence. The numbers are estimates at constant prices.",
+            AnomaliesArguments,
+            list_anomalies,
+        ),
+        Tool(
+            "budget_status",
+            "How far budgets are",
+            "Return what each budget allows for a month, what is charged to date, what the same days of the budget "
+            "allow, what is expected, and which thresholds are reached.",
+            BudgetsArguments,
+            budget_status,
+        ),
+        Tool(
+            "forecast",
+            "What the month will cost",
+            "Return what the month of the last calculated day is expected to cost at its end, with an interval for "
+            "eight of ten cases; an estimate, and null where there are too few days.",
+            ForecastArguments,
+            forecast,
         ),
         Tool(
             "get_statement",
