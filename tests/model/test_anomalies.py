@@ -115,3 +115,12 @@ def test_a_weekday_that_is_seldom_known_is_not_judged() -> None:
 def test_what_is_usually_nothing_has_no_scale() -> None:
     """Costs of single days are none that anything can be compared with."""
     assert found({day: 100.0 if day.day == 1 else 0.0 for day in DAYS}) == []
+
+
+def test_a_series_begins_with_its_first_cost() -> None:
+    """Days before it, on which others had costs, say nothing of what is usual: they neither hide nor make an alarm."""
+    judged = DAYS[:60]
+    costs = dict.fromkeys(judged[30:], 100.0) | {judged[-1]: 300.0}
+    (story,) = stories(costs, judged, Floors(), judged[0])
+    assert [each.day for each in story.days] == [judged[-1]]
+    assert stories({judged[-1]: 300.0}, judged, Floors(), judged[0]) == []

@@ -14,6 +14,9 @@ BUDGET: dict[str, Any] = {
     **{"name": "Payments", "period_id": "2026-11", "on": "actual", "percent": "80.0", "amount": "1000"},
     **{"to_date": "812.346", "expected": "1100.00", "currency": "USD"},
 }
+ANOMALY: dict[str, Any] = {"sentence": "a was charged $17.50, 3.5 times the usual $5.00", "impact": "12.50"} | {
+    **{"currency": "USD", "more": 0},
+}
 SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "period.closed": ("period/2026-10", {"posted": "1234.567", "currency": "USD"}, "2026-10 was closed; 1,234.57 USD"),
     "period.reopened": ("period/2026-10", {}, "2026-10 was opened again."),
@@ -35,6 +38,10 @@ SAID: dict[str, tuple[str, dict[str, Any], str]] = {
         "is below 80 % of its amount by the forecast again in 2026-11: 812.35 USD of 1,000.00 USD to date.",
     ),
     "budget.late": ("budget/payments", BUDGET | {"on": "pace"}, "by costs that came late in 2026-11"),
+    "anomaly.opened": ("anomaly/1", ANOMALY | {"more": 7}, "the usual $5.00. 7 more stand out."),
+    "anomaly.grew": ("anomaly/1", ANOMALY, "the usual $5.00. It has grown to 12.50 USD."),
+    "anomaly.resolved": ("anomaly/1", ANOMALY, "the usual $5.00. It is over: 12.50 USD altogether."),
+    "anomaly.withdrawn": ("anomaly/1", {"first_date": "2026-11-03", "currency": "USD"}, "what stood out on 2026-11-03"),
     "shadow.ready": ("shadow/next", {"days": 30}, "the shadow next has 30 complete days."),
     "shadow.ended": ("shadow/next", {"end": "2026-12-01"}, "the shadow next has ended"),
     "sink.dead": ("sink/chat", {"error": "the receiver answered 410"}, "chat any more: the receiver answered 410."),

@@ -196,6 +196,16 @@ class StatementSettings(Settings):
     issuer: Annotated[str, Field(max_length=1000)] | None = None
 
 
+class AnomalySettings(Settings):
+    """What stands out of a tenant's costs and is told: by how much a day has to differ, in the currency and in percent
+    of what is usual, and how much is told in a week."""
+
+    enabled: bool = True
+    min_amount: Annotated[ExactDecimal, Field(ge=0)] = Decimal(1)
+    min_percent: Annotated[ExactDecimal, Field(ge=0)] = Decimal(20)
+    most_a_week: Annotated[Whole, Field(ge=0, le=1000)] = 5
+
+
 class TenantSettings(Settings):
     """One tenant. ``plugin_settings`` are kept as written; the ecosystem's own model validates them."""
 
@@ -212,6 +222,7 @@ class TenantSettings(Settings):
     journal: JournalSettings = JournalSettings()
     closing: ClosingSettings = ClosingSettings()
     statements: StatementSettings = StatementSettings()
+    anomalies: AnomalySettings = AnomalySettings()
     notifications: dict[SinkName, SinkSettings] = Field(default_factory=dict, repr=False)
     shadow_policies: dict[ShadowName, ShadowSettings] = Field(default_factory=dict)
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)

@@ -79,14 +79,18 @@ class Story:
 
 def stories(costs: Mapping[date, float], judged: Sequence[date], floors: Floors, since: date) -> list[Story]:
     """Return what stands out in a series from a day on. ``judged`` are the days that are known completely, ascending;
-    on those of them that ``costs`` lacks there was no cost.
+    on those of them that ``costs`` lacks there was no cost. A series begins with its first cost: before it there was
+    nothing that could have been usual.
 
     Days of a story are no part of what later days are compared with; a new level begins a series of its own.
     """
     found: list[Story] = []
     base: list[date] = []
     current: Story | None = None
+    begins = min(costs, default=date.max)
     for day in judged:
+        if day < begins:
+            continue
         away = _standing_out(costs, base, day, floors)
         if away is None:
             if current is not None:

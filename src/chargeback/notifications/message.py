@@ -92,6 +92,14 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
     "budget.crossed": lambda name, body: _budget(name, body, f"has reached {_reached(body)}"),
     "budget.cleared": lambda name, body: _budget(name, body, f"is below {_reached(body)} again"),
     "budget.late": lambda name, body: _budget(name, body, f"has reached {_reached(body)} by costs that came late"),
+    "anomaly.opened": lambda _, body: f"{body['sentence']}.{_more(body['more'])}",
+    "anomaly.grew": lambda _, body: f"{body['sentence']}. It has grown to {_money(body['impact'], body['currency'])}.",
+    "anomaly.resolved": lambda _, body: (
+        f"{body['sentence']}. It is over: {_money(body['impact'], body['currency'])} altogether."
+    ),
+    "anomaly.withdrawn": lambda _, body: (
+        f"what stood out on {body['first_date']} does not any more: the costs of that day have changed."
+    ),
     "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
     "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",
     "sink.dead": lambda name, body: f"messages do not reach {name} any more: {body['error']}.",
@@ -99,7 +107,19 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
 }
 
 
+def _more(count: int) -> str:
+    if not count:
+        return ""
+    return f" {count} more {'stands' if count == 1 else 'stand'} out."
+
+
 def _place(kind: str) -> str:
     """Return the page that shows more about an event."""
-    places = {"period": "month-end", "correction": "month-end", "budget": "budgets", "shadow": "policies"}
+    places = {
+        "anomaly": "anomalies",
+        "period": "month-end",
+        "correction": "month-end",
+        "budget": "budgets",
+        "shadow": "policies",
+    }
     return places.get(kind.partition(".")[0], "costs")

@@ -15,6 +15,7 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import Clock, utc_now
 from chargeback.model.run_request import RunRequest
+from chargeback.pipeline.anomalies import tell_anomalies
 from chargeback.pipeline.bills import open_others
 from chargeback.pipeline.budgets import tell_budgets
 from chargeback.pipeline.chargebacks import calculate
@@ -144,6 +145,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
             calculate_shadows(run)
             complete_partials(run)
             tell_budgets(run)
+            tell_anomalies(run)
             run.check()
             emit(run)
             run.check()

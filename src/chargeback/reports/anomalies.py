@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -37,6 +39,7 @@ class AnomalyDay(ResponseModel):
 class AnomalyItem(ResponseModel):
     """Days in a row on which the costs of an identity for a product group stand out in one direction."""
 
+    id: str = Field(description="The same as long as its first day is, as in the subject of its events.")
     identity_id: str
     product_category: str
     direction: Literal["up", "down"]
@@ -179,10 +182,13 @@ def _prices(reader: TenantReader, days: DayRange) -> str:
 
 def _item(series: _Series, story: Story, currency: str, names: Mapping[str, str]) -> AnomalyItem:
     identity, category = series
+    direction: Literal["up", "down"] = "up" if story.rises else "down"
+    told_apart_by = json.dumps([identity, category, direction, f"{story.days[0].day}"])
     return AnomalyItem(
+        id=hashlib.blake2b(told_apart_by.encode(), digest_size=8).hexdigest(),
         identity_id=identity,
         product_category=category,
-        direction="up" if story.rises else "down",
+        direction=direction,
         state=story.state,
         first_date=story.days[0].day,
         last_date=story.days[-1].day,

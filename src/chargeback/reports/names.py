@@ -20,6 +20,8 @@ NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
     CLUSTER_ID: RESOURCES,
 }
 
+_IDENTITY: Final = "identity_id"
+
 NamesByKind = Mapping[EntityKind, Mapping[str, Named]]
 
 
@@ -31,6 +33,11 @@ def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: 
         if kind is not None:
             wanted[kind] |= {each.value for each in (*breakdown.items, *breakdown.movers) if each.value is not None}
     return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}
+
+
+def names_of_identities(connection: Connection, identities: Collection[str]) -> Mapping[str, str]:
+    """Return the display names of some identities."""
+    return display_names(connection, [_IDENTITY], [{_IDENTITY: each} for each in identities]).get(_IDENTITY, {})
 
 
 def display_names(

@@ -43,6 +43,7 @@ def value(column: Column[Any], number: int) -> object:
     values: dict[type, object] = {
         bool: number % 2 == 0,
         int: 10_000 + number,
+        float: number + 0.25,
         date: date(2026, 1, 1) + timedelta(days=number),
         datetime: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number),
         object: {"key": [number, "ü"]},  # JSON

@@ -2826,6 +2826,11 @@ export interface components {
          * @description Days in a row on which the costs of an identity for a product group stand out in one direction.
          */
         AnomalyItem: {
+            /**
+             * Id
+             * @description The same as long as its first day is, as in the subject of its events.
+             */
+            id: string;
             /** Identity Id */
             identity_id: string;
             /** Product Category */
@@ -4980,7 +4985,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended" | "sink.dead";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead";
             /**
              * Subject
              * @description What it has happened to.
@@ -4989,7 +4994,7 @@ export interface components {
             subject: string;
             /**
              * Body
-             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, what was charged `to_date` and what is `expected`; of a sink that cannot be reached the `error`, and the `kind` and `subject` of what it was not told.
+             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, what was charged `to_date` and what is `expected`; of what stands out its `sentence` and `impact`, an estimate; of a sink that cannot be reached the `error`, and the `kind` and `subject` of what it was not told.
              */
             body: {
                 [key: string]: unknown;
@@ -9081,7 +9086,7 @@ export interface components {
              * Kinds
              * @description The kinds of events that it is told; null for all.
              */
-            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended" | "sink.dead")[] | null;
+            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead")[] | null;
             /**
              * Pending
              * @description Messages that are on their way.
@@ -26884,7 +26889,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "shadow.ready" | "shadow.ended" | "sink.dead";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead";
             };
             header?: never;
             path: {

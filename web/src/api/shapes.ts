@@ -65,6 +65,9 @@ export type BillLine = Schemas["BillingLineItem"];
 export type Page<T> = Omit<Schemas["PageOf_ChargebackRow_"], "items"> & { items: T[] };
 
 export type Policy = Schemas["PolicyItem"];
+export type Sink = Schemas["SinkItem"];
+export type Anomalies = Schemas["AnomaliesAnswer"];
+export type Anomaly = Anomalies["items"][number];
 export type SimulationBody = Schemas["SimulationBody"];
 export type Simulation = Schemas["SimulationState"];
 

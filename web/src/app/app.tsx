@@ -30,6 +30,7 @@ const LAZY: Record<string, ComponentType> = {
   findings: lazy(() => import("../pages/findings").then((all) => ({ default: all.FindingsPage }))),
   topics: lazy(() => import("../pages/topics").then((all) => ({ default: all.TopicsPage }))),
   map: lazy(() => import("../pages/map").then((all) => ({ default: all.MapPage }))),
+  anomalies: lazy(() => import("../pages/anomalies").then((all) => ({ default: all.AnomaliesPage }))),
   budgets: lazy(() => import("../pages/budgets").then((all) => ({ default: all.BudgetsPage }))),
   policies: lazy(() => import("../pages/policies").then((all) => ({ default: all.PoliciesPage }))),
   views: lazy(() => import("../pages/views").then((all) => ({ default: all.ViewsPage }))),

@@ -25,7 +25,10 @@ export const PLACES: readonly Place[] = [
     title: "Costs",
     icon: "costs",
     sentence: "How much it was, who caused it, what changed, and whether it is complete.",
-    pages: [{ page: HOME, title: "Costs", key: "c" }],
+    pages: [
+      { page: HOME, title: "Costs", key: "c" },
+      { page: "anomalies", title: "Stands out", key: "w" },
+    ],
   },
   {
     title: "Explore",

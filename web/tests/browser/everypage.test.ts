@@ -32,6 +32,7 @@ const PAGES: Record<string, readonly [string, RegExp]> = {
   tags: ["tags", /What carries it/],
   policies: ["policies", /How costs are divided/],
   budgets: ["budgets", /more than the budget/],
+  anomalies: ["anomalies", /3\.0 times the usual/],
   views: ["views", /Saved views/],
 };
 

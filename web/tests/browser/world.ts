@@ -64,6 +64,8 @@ const ANSWERS: readonly [RegExp, string][] = [
   [/\/chargebacks\/changes$/, "changes"],
   [/\/policies$/, "policies"],
   [/\/budgets$/, "budgets"],
+  [/\/anomalies$/, "anomalies"],
+  [/\/notifications$/, "notifications"],
   [/\/chargebacks\/diff$/, "difference"],
   [/\/days\/[^/]+\/revisions$/, "revisions"],
   [/\/billing$/, "billing"],

@@ -13,11 +13,9 @@ from chargeback.api.tenant_requests import Facts
 from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.anomalies import AnomaliesAnswer, Asked, anomalies
-from chargeback.reports.names import display_names
+from chargeback.reports.names import names_of_identities
 from chargeback.reports.reconciliation import states_seen
 from chargeback.store.control.revisions import read_revisions
-
-_IDENTITY = "identity_id"
 
 
 class AnomaliesQuery(UsualPeriodQuery):
@@ -48,8 +46,7 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
 
     def _named(identities: Collection[str]) -> Mapping[str, str]:
         with request.reading() as connection:
-            found = display_names(connection, [_IDENTITY], [{_IDENTITY: each} for each in identities])
-        return found.get(_IDENTITY, {})
+            return names_of_identities(connection, identities)
 
     asked = Asked(
         DayRange(period.start, period.end + ONE_DAY),

@@ -32,7 +32,8 @@ class EventItem(ResponseModel):
         description="Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the "
         "receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` "
         "and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its "
-        "`amount`, what was charged `to_date` and what is `expected`; of a sink that cannot be reached the "
+        "`amount`, what was charged `to_date` and what is `expected`; of what stands out its "
+        "`sentence` and `impact`, an estimate; of a sink that cannot be reached the "
         "`error`, and the `kind` and `subject` of what it was not told."
     )
 

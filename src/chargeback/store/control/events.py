@@ -25,6 +25,10 @@ BUDGET_CLEARED: Final = "budget.cleared"
 BUDGET_LATE: Final = "budget.late"
 SHADOW_READY: Final = "shadow.ready"
 SHADOW_ENDED: Final = "shadow.ended"
+ANOMALY_OPENED: Final = "anomaly.opened"
+ANOMALY_GREW: Final = "anomaly.grew"
+ANOMALY_RESOLVED: Final = "anomaly.resolved"
+ANOMALY_WITHDRAWN: Final = "anomaly.withdrawn"
 SINK_DEAD: Final = "sink.dead"
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Date,
     DateTime,
     Dialect,
+    Float,
     Index,
     Integer,
     MetaData,
@@ -183,6 +184,7 @@ tenant = Table(
     _count("inventory_revision"),
     _count("categories_revision"),
     _count("policies_revision"),
+    _count("anomalies_revision"),
     _count("facts_revision"),
     Column("facts_changed_at", Instant),
     _flag("has_catalogue"),
@@ -476,6 +478,18 @@ deliveries = Table(
     Column("next_at", Instant, nullable=False),
     Column("last_error", Text, nullable=True),
     Index("ix_deliveries_state", "state"),
+)
+
+#: What has stood out; ``told`` is the impact that was told last, null if it was not, and ``told_at`` when it was first.
+anomalies = Table(
+    "anomalies",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("first_date", Date, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("impact", Float, nullable=False),
+    Column("told", Float),
+    Column("told_at", Instant),
 )
 
 #: Requests to close a month that a second person has to confirm; the newest of a month counts.

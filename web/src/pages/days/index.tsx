@@ -18,6 +18,7 @@ import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
 import { HealthCards } from "./health";
 import { Runs } from "./runs";
+import { Sinks } from "./sinks";
 
 /** Complete? Equal to the bill? Day by day, with the runs that made it. */
 export function DaysPage() {
@@ -49,6 +50,7 @@ export function DaysPage() {
         }
       </Answered>
       <Runs />
+      <Sinks />
     </>
   );
 }

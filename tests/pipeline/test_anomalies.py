@@ -1,0 +1,115 @@
+"""What stands out, in runs: a story is told when it begins, when it has doubled, when it is over, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from chargeback.config.settings import AnomalySettings
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.pipeline import anomalies as stage
+from chargeback.store.control.events import read_events
+from tests.support.clock import NOW, FixedClock
+from tests.support.sources import DAY, Laboratory, line
+
+LAST = DAY - 3 * ONE_DAY
+DAYS = DayRange(DAY - timedelta(days=45), LAST + ONE_DAY)
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """Six weeks of 100 a day for one identity, that were looked at."""
+    with Laboratory(tmp_path / "laboratory", days=46) as opened:
+        opened.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
+        opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
+        run_until(opened, LAST)
+        yield opened
+
+
+def run_until(laboratory: Laboratory, day: date) -> None:
+    """Run while a day is the newest one that is known."""
+    laboratory.clock = FixedClock(NOW + (day - DAY))
+    laboratory.run()
+
+
+def told(laboratory: Laboratory) -> list[str]:
+    """The kinds of the events of what stands out."""
+    with laboratory.store.control.read() as connection:
+        found = read_events(connection, after=0, kind=None, limit=99)
+    return [each["kind"].removeprefix("anomaly.") for each in found if each["kind"].startswith("anomaly.")]
+
+
+def bill(laboratory: Laboratory, day: date, amount: str) -> list[str]:
+    """Bill a day, run, and return what was told until now."""
+    laboratory.sources.lines[day] = [line(amount, day=day)]
+    run_until(laboratory, max(laboratory.sources.lines))
+    return told(laboratory)
+
+
+def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
+    """Each part is told once; a run that changes nothing looks at nothing."""
+    assert told(laboratory) == []
+    assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
+    laboratory.run()
+    assert told(laboratory) == ["opened"]
+    assert bill(laboratory, LAST + 2 * ONE_DAY, "900") == ["opened", "grew"]
+    assert bill(laboratory, LAST + 3 * ONE_DAY, "100") == ["opened", "grew", "resolved"]
+    with laboratory.store.control.read() as connection:
+        found = read_events(connection, after=0, kind="anomaly.grew", limit=9)
+    body = found[0]["body"]
+    assert (body["identity_id"], body["impact"], body["currency"]) == ("sa-a", "1000.00", "USD")
+    assert body["first_date"] == f"{LAST + ONE_DAY}"
+    assert body["sentence"].endswith("2 days in a row")
+
+
+def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> None:
+    """Once; and told again if it comes back."""
+    day = LAST + ONE_DAY
+    assert bill(laboratory, day, "300") == ["opened"]
+    assert bill(laboratory, day, "101") == ["opened", "withdrawn"]
+    assert bill(laboratory, day + ONE_DAY, "100") == ["opened", "withdrawn"]
+
+
+def test_what_happened_before_the_first_look_is_no_news(tmp_path: Path) -> None:
+    """But for what stands out on the last day."""
+    with Laboratory(tmp_path / "laboratory", days=46) as laboratory:
+        laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
+        amounts = dict.fromkeys(DAYS, "100") | {LAST - 5 * ONE_DAY: "400", LAST: "500"}
+        laboratory.sources.lines = {day: [line(amount, day=day)] for day, amount in amounts.items()}
+        run_until(laboratory, LAST)
+        with laboratory.store.control.read() as connection:
+            events = read_events(connection, after=0, kind="anomaly.opened", limit=9)
+    assert [each["body"]["first_date"] for each in events] == [f"{LAST}"]
+
+
+def test_the_largest_are_told_and_the_others_counted(laboratory: Laboratory) -> None:
+    """So many a week; more than that only repeats itself."""
+    day = LAST + ONE_DAY
+    laboratory.configure(anomalies=AnomalySettings(most_a_week=2))
+    names = ("sa-a", "sa-b", "sa-c", "sa-d")
+    laboratory.sources.totals = {"bytes_in": {(f"lkc-{name}", name): 1 for name in names}}
+    for each in DAYS:
+        laboratory.sources.lines[each] = [line("100", day=each, resource=f"lkc-{name}") for name in names]
+    laboratory.run()
+    assert told(laboratory) == []
+    laboratory.sources.lines[day] = [
+        line(f"{300 + 10 * number}", day=day, resource=f"lkc-{name}") for number, name in enumerate(names)
+    ]
+    run_until(laboratory, day)
+    with laboratory.store.control.read() as connection:
+        events = read_events(connection, after=0, kind="anomaly.opened", limit=9)
+    assert [(each["body"]["identity_id"], each["body"]["more"]) for each in events] == [("sa-d", 2), ("sa-c", 2)]
+
+
+def test_nobody_is_told_who_does_not_want_to_be(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nothing is looked at."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it was looked at")
+
+    monkeypatch.setattr(stage, "anomalies", refuse)
+    laboratory.configure(anomalies=AnomalySettings(enabled=False))
+    assert bill(laboratory, LAST + ONE_DAY, "300") == []

@@ -1,0 +1,79 @@
+import { useMutation } from "@tanstack/react-query";
+import { send } from "../../api/client";
+import { useAccess } from "../../api/me";
+import { useOf } from "../../api/questions";
+import type { Sink } from "../../api/shapes";
+import { useHere } from "../../app/router";
+import { count } from "../../format/days";
+import { Card } from "../../ui/card";
+import { Refusal } from "../../ui/refusal";
+import { Answered } from "../../ui/states";
+import { Table } from "../../ui/table";
+
+/** Who is told what happens, and whether that works; nothing where nobody is. */
+export function Sinks() {
+  const here = useHere();
+  const tenant = here.tenant ?? "";
+  const { may } = useAccess(tenant);
+  const found = useOf(tenant, "/notifications", { query: { page_size: 1000 } });
+  return (
+    <Answered answer={found} skeleton={null}>
+      {({ items }) =>
+        items.length === 0 ? null : (
+          <Card title="Who is told" note={count(items.length, "sink")}>
+            <Table
+              label="Table of sinks"
+              heads={[
+                "Name",
+                "Told of",
+                { name: "Delivered", end: true },
+                { name: "On the way", end: true },
+                { name: "Given up", end: true },
+                "Last error",
+                may("admin") && "Try",
+              ]}
+            >
+              {items.map((each) => (
+                <tr key={each.name}>
+                  <th scope="row">
+                    {each.name} <span className="quiet small">{each.type}</span>
+                  </th>
+                  <td className="wordy">{each.kinds?.join(", ") ?? "everything"}</td>
+                  <td className="end num">{each.delivered}</td>
+                  <td className="end num">{each.pending}</td>
+                  <td className="end num">{each.dead}</td>
+                  <td className="wordy">{each.last_error ?? ""}</td>
+                  {may("admin") && (
+                    <td>
+                      <Try tenant={tenant} sink={each} />
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </Table>
+          </Card>
+        )
+      }
+    </Answered>
+  );
+}
+
+function Try({ tenant, sink }: { tenant: string; sink: Sink }) {
+  const attempt = useMutation({
+    mutationFn: () =>
+      send<"post", "/notifications/{sink_name}/test">("post", tenant, "/notifications/{sink_name}/test", {
+        at: { sink_name: sink.name },
+      }),
+  });
+  return (
+    <>
+      <button type="button" className="more" disabled={attempt.isPending} onClick={() => attempt.mutate()}>
+        Send a test<span className="sr"> to {sink.name}</span>
+      </button>
+      <Refusal of={attempt} />
+      <p role="status" className={attempt.data?.error ? "bad small" : "small"}>
+        {attempt.data && (attempt.data.error ?? "It has arrived.")}
+      </p>
+    </>
+  );
+}
