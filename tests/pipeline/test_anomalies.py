@@ -71,6 +71,7 @@ def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> No
     assert bill(laboratory, day, "300") == ["opened"]
     assert bill(laboratory, day, "101") == ["opened", "withdrawn"]
     assert bill(laboratory, day + ONE_DAY, "100") == ["opened", "withdrawn"]
+    assert bill(laboratory, day, "302") == ["opened", "withdrawn", "opened"]
 
 
 def test_what_happened_before_the_first_look_is_no_news(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def tell_anomalies(run: RunContext) -> None:
 class _Look:
     """What was found, beside what is ``known``; the ``events`` are made on the way.
 
-    On the ``first`` look, what is over is no news. In a week, at most so many stories are told; the others are kept.
+    On the first look, what is over is no news. In a week, at most so many stories are told; the others are kept.
     """
 
     found: AnomaliesAnswer
@@ -130,7 +130,8 @@ class _Look:
 
     def _is_news(self, item: AnomalyItem) -> bool:
         """Return whether a story is to be told that was not: what was passed over is news only while it is open."""
-        return item.state == _OPEN or not (self.is_first or item.id in self.known)
+        before = self.known.get(item.id)
+        return item.state == _OPEN or (not self.is_first and (before is None or before.state == WITHDRAWN))
 
     def _withdrawn(self, there: set[str]) -> Iterator[KnownAnomaly]:
         certain = self.found.start_date + _CERTAIN
@@ -140,10 +141,8 @@ class _Look:
             if not is_gone or each.state == WITHDRAWN:
                 continue
             if each.told is not None:
-                body = {"first_date": each.first_date.isoformat(), "currency": self.found.currency}
-                once = f"{ANOMALY_WITHDRAWN} {each.id} {self.now.isoformat()}"
-                self.events.append(Event(ANOMALY_WITHDRAWN, f"anomaly/{each.id}", body, once))
-            yield replace(each, state=WITHDRAWN)
+                self._add(ANOMALY_WITHDRAWN, each.id, {"first_date": each.first_date.isoformat()})
+            yield replace(each, state=WITHDRAWN, told=None)
 
     def _judged(self) -> set[date]:
         """Return the days that were judged: what happened on another is not known."""
@@ -158,13 +157,16 @@ class _Look:
             "first_date": item.first_date.isoformat(),
             "last_date": item.last_date.isoformat(),
             "impact": f"{item.impact:.2f}",
-            "currency": self.found.currency,
             "sentence": item.sentence,
             "more": more,
         }
-        once = f"{kind} {item.id} {item.impact:.2f}" if kind == ANOMALY_GREW else f"{kind} {item.id}"
-        self.events.append(Event(kind, f"anomaly/{item.id}", body, once))
+        self._add(kind, item.id, body)
         return replace(story, told=item.impact, told_at=story.told_at or self.now)
+
+    def _add(self, kind: str, number: str, body: dict[str, object]) -> None:
+        # What is withdrawn may come back, so that time alone makes an event one; it is recorded with what is known.
+        once = f"{kind} {number} {self.now.isoformat()}"
+        self.events.append(Event(kind, f"anomaly/{number}", body | {"currency": self.found.currency}, once))
 
 
 def _has_ended(before: KnownAnomaly, item: AnomalyItem) -> bool:

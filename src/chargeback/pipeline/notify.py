@@ -125,7 +125,7 @@ class Notifier:
             finish(connection, delivery, state, outcome.error, next_at)
             if state == DEAD:
                 body = {"error": outcome.error, "kind": message.kind, "subject": message.subject}
-                once = f"{SINK_DEAD} {delivery.sink} {delivery.event['id']}"
+                once = f"{SINK_DEAD} {delivery.sink} {now.date()}"  # once a day, however much it is not told
                 add_events(connection, [Event(SINK_DEAD, subject_of(delivery.sink), body, once)], now)
         self._metrics.attempts.labels(self._name, delivery.sink, "failed" if state == PENDING else state).inc()
         if state == DEAD:
