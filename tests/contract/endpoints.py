@@ -166,7 +166,7 @@ ENDPOINTS = (
     Endpoint(
         "PUT",
         f"{TENANT}/budgets/{{budget_id}}",
-        body=frozenset({"name", "scope", "parent", "amounts", "monthly", "thresholds", "reason"}),
+        body=frozenset({"name", "scope", "parent", "amounts", "monthly", "thresholds", "notify", "reason"}),
         success=201,
         other_success=200,
         specified=False,

@@ -72,6 +72,7 @@ _RULES = (
     ("columns", "should not have category_share"),
     ("parent", "there is no budget"),
     ("parent", "the parents form a cycle"),
+    ("notify", "there is no sink"),
     ("scope", ""),
     ("percent", "should be above 0"),
     ("monthly", "should be above 0"),

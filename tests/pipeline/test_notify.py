@@ -167,6 +167,21 @@ def test_who_wants_no_more_is_not_asked_again(desk: Desk) -> None:
     assert desk.count("chat", "dead") == 1
 
 
+def test_an_event_may_name_who_is_told(desk: Desk) -> None:
+    """The others are not, although they are told its kind."""
+    with Receiver() as receiver, Receiver() as other:
+        desk.sinks(chat=receiver.url, desk=other.url)
+        desk.deliver()
+        with desk.laboratory.store.control.write() as connection:
+            named = [Event("shadow.ready", "shadow/a", {"days": n, "notify": who}, f"{n}") for n, who in WHO]
+            add_events(connection, named, desk.now)
+        desk.deliver()
+    assert (days_of(receiver), days_of(other)) == ([1, 3], [2, 3])
+
+
+WHO: list[tuple[int, list[str]]] = [(1, ["chat"]), (2, ["desk"]), (3, [])]
+
+
 class KilledError(BaseException):
     """The process ends here."""
 

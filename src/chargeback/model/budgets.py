@@ -42,6 +42,7 @@ class Budget:
         parent: the id of the budget that it belongs to.
         amounts: what single months may cost, by their ids.
         monthly: what every other month may cost.
+        notify: the sinks that are told; empty for all that are told events of budgets.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Budget:
     amounts: Mapping[str, Decimal] = field(default_factory=dict)
     monthly: Decimal | None = None
     thresholds: tuple[Threshold, ...] = ()
+    notify: tuple[str, ...] = ()
 
     def amount_of(self, period: AccountingPeriod) -> Decimal | None:
         """Return what a month may cost; None where nothing is said."""
@@ -65,6 +67,7 @@ class Budget:
             "amounts": {month: f"{amount:f}" for month, amount in sorted(self.amounts.items())},
             "monthly": None if self.monthly is None else f"{self.monthly:f}",
             "thresholds": [{"on": each.on, "percent": f"{each.percent:f}"} for each in self.thresholds],
+            "notify": list(self.notify),
         }
 
     @classmethod
@@ -79,6 +82,7 @@ class Budget:
             {month: Decimal(amount) for month, amount in stored["amounts"].items()},
             None if monthly is None else Decimal(monthly),
             tuple(Threshold(each["on"], Decimal(each["percent"])) for each in stored["thresholds"]),
+            tuple(stored.get("notify", ())),
         )
 
 

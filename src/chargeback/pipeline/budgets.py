@@ -15,7 +15,7 @@ from chargeback.reports.budgets import LookedAt, look_at
 from chargeback.store.control.budgets import BudgetVersion, list_budgets, read_states, save_state
 from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import DayState, read_days
-from chargeback.store.control.events import BUDGET_CLEARED, BUDGET_CROSSED, BUDGET_LATE, Event, add_events
+from chargeback.store.control.events import BUDGET_CLEARED, BUDGET_CROSSED, BUDGET_LATE, NOTIFY, Event, add_events
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
@@ -149,6 +149,7 @@ class _Look:
             "to_date": status["to_date"],
             "expected": status["forecast"],
             "currency": status["currency"],
+            NOTIFY: [] if self.budget is None else list(self.budget.notify),
         }
         # What was crossed in time is not late as well.
         which = "cleared" if kind == BUDGET_CLEARED else "crossed"

@@ -49,6 +49,7 @@ class BudgetItem(ResponseModel):
     amounts: dict[str, Exact] = Field(description="What single months may cost.")
     monthly: Exact | None = Field(description="What every other month may cost.")
     thresholds: list[BudgetThreshold]
+    notify: list[str] = Field(description="The sinks that are told; empty for all that are told events of budgets.")
     version: int = Field(description="From 1, one more with each change.")
     who: str
     at: Instant
@@ -65,6 +66,7 @@ class BudgetItem(ResponseModel):
             amounts=dict(sorted(budget.amounts.items())),
             monthly=budget.monthly,
             thresholds=[BudgetThreshold.like(each) for each in budget.thresholds],
+            notify=list(budget.notify),
             version=version.version,
             who=version.who,
             at=version.at,

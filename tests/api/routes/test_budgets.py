@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from chargeback.access.rights import Right
+from chargeback.config.notifications import ChatSettings
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, parameters_of
 from tests.support.callers import Callers, asked_by, caller
@@ -157,6 +159,17 @@ def test_a_change_shows_at_once(own_client: httpx.Client) -> None:
     listed = own_client.get(BUDGETS)
     put(own_client, monthly="300")
     assert own_client.get(BUDGETS, headers={"If-None-Match": listed.headers["ETag"]}).status_code == 200
+
+
+def test_it_may_name_who_is_told(own_store: TenantStore) -> None:
+    """Sinks that are there; who sees a part of the bill does not see their names."""
+    sinks = {"desk": ChatSettings.model_validate({"type": "slack", "url": "https://chat.example.com/x"})}
+    services = services_for(own_store)
+    tenants = {name: replace(view, sinks=sinks) for name, view in services.tenants.items()}
+    with client_of(replace(services, tenants=tenants)) as client:
+        assert put(client, monthly="1", notify=["desk", "desk"]).json()["notify"] == ["desk"]
+        refused = client.put(f"{BUDGETS}/other", json={"name": "O", "notify": ["nobody"]})
+    assert (refused.status_code, parameters_of(refused)) == (400, ["notify"])
 
 
 @pytest.fixture

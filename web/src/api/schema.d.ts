@@ -698,7 +698,7 @@ export interface paths {
         /**
          * Show Budgets
          * @description List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
-         *     visible, without reasons and parents, which may name others.
+         *     visible, without reasons, parents and sinks, which may name others.
          *
          *     Needs the right `read`.
          */
@@ -3215,6 +3215,11 @@ export interface components {
             /** Thresholds */
             thresholds: components["schemas"]["BudgetThreshold"][];
             /**
+             * Notify
+             * @description The sinks that are told; empty for all that are told events of budgets.
+             */
+            notify: string[];
+            /**
              * Version
              * @description From 1, one more with each change.
              */
@@ -3265,6 +3270,11 @@ export interface components {
             monthly: string | null;
             /** Thresholds */
             thresholds: components["schemas"]["BudgetThreshold"][];
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that are told events of budgets.
+             */
+            notify: string[];
             /**
              * Version
              * @description From 1, one more with each change.
@@ -11041,6 +11051,11 @@ export interface components {
              * @description At which shares of the budget somebody is told.
              */
             thresholds?: components["schemas"]["ThresholdBody"][];
+            /**
+             * Notify
+             * @description The sinks of `notifications` that are told; by default all that are told events of budgets.
+             */
+            notify?: string[];
             /**
              * Reason
              * @description Why; kept with the version.

@@ -258,6 +258,7 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
           amounts: of?.amounts ?? {},
           monthly: said.monthly || null,
           thresholds,
+          notify: of ? of.notify : [],
           reason: said.reason || null,
         },
       });

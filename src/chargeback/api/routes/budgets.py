@@ -1,6 +1,6 @@
 """Budgets: what the rows of a scope may cost in a month, and how far they are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
@@ -23,6 +23,7 @@ from chargeback.api.routes.cost_categories import Reason
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, Facts, FactsRequest, Versioned
 from chargeback.categories.cycles import arrow_path, cycles
+from chargeback.config.notifications import SinkName
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold, ThresholdKind
 from chargeback.reports.answers import PageOf
@@ -96,6 +97,11 @@ class BudgetBody(StrictModel):
     thresholds: list[ThresholdBody] = Field(
         default_factory=list, max_length=20, description="At which shares of the budget somebody is told."
     )
+    notify: list[SinkName] = Field(
+        default_factory=list,
+        max_length=20,
+        description="The sinks of `notifications` that are told; by default all that are told events of budgets.",
+    )
     reason: Reason = None
 
     def budget(self, budget_id: str) -> Budget:
@@ -109,6 +115,7 @@ class BudgetBody(StrictModel):
             {month: Decimal(amount) for month, amount in self.amounts.items()},
             None if self.monthly is None else Decimal(self.monthly),
             tuple(thresholds.values()),
+            tuple(dict.fromkeys(self.notify)),
         )
 
 
@@ -140,7 +147,7 @@ def _versions(request: FactsRequest) -> list[object]:
 @router.get("", needs=Right.READ, also=lambda request, _: _versions(request))
 def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem]:
     """List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
-    visible, without reasons and parents, which may name others."""
+    visible, without reasons, parents and sinks, which may name others."""
     index, page, versions = request.reader.categories.index, params.paging, request.extra
     visible = [
         (each, each.budget)
@@ -205,6 +212,7 @@ def put_budget(
         if present is None and len(others) >= MAX_BUDGETS:
             raise Conflict(f"There are {MAX_BUDGETS:,} budgets already; remove one first.")
         _check_parent(budget, others)
+        _check_sinks(budget, request.tenant.sinks)
         if present is not None and present.budget == budget:
             done = present
         else:
@@ -261,7 +269,7 @@ def _status_in(request: FactsRequest, month: str | None) -> Callable[[Budget], B
 def _item(version: BudgetVersion, budget: Budget, access: TenantAccess) -> BudgetItem:
     """Return a budget; within a scope without what may name others."""
     item = BudgetItem.of(version, budget)
-    return item if access.sees_everything else item.model_copy(update={"reason": None, "parent": None})
+    return item if access.sees_everything else item.model_copy(update={"reason": None, "parent": None, "notify": []})
 
 
 def _missing(budget_id: str) -> NotFound:
@@ -287,6 +295,13 @@ def _check_edit(
         what="" if present is None else f"Version {present.version} of the budget {budget_id}",
         faster=sentence(edit if last is None else f"someone else was faster: {edit}"),
     )
+
+
+def _check_sinks(budget: Budget, sinks: Collection[str]) -> None:
+    """Check that those who are to be told are there."""
+    for name in budget.notify:
+        if name not in sinks:
+            raise InvalidRequest([InvalidParameter("notify", f"there is no sink {name} in the configuration")])
 
 
 def _check_parent(budget: Budget, others: Sequence[Budget]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from sqlalchemy import Connection, CursorResult, delete, exists, func, insert, select, update
 
+from chargeback.store.control.events import NOTIFY
 from chargeback.store.control.schema import deliveries, events, sinks
 
 PENDING: Final = "pending"
@@ -58,11 +59,11 @@ def add_deliveries(connection: Connection, name: str, tells: Callable[[str], boo
     if cursor is None:
         connection.execute(insert(sinks).values(name=name, cursor=last))
         return
-    new = connection.execute(
-        select(events.c.id, events.c.kind, events.c.subject).where(events.c.id > cursor).order_by(events.c.id)
-    ).all()
-    for each in new:
-        if tells(each.kind) and each.subject != subject_of(name):
+    its = events.c
+    new = connection.execute(select(its.id, its.kind, its.subject, its.body).where(its.id > cursor).order_by(its.id))
+    for each in new.all():
+        is_named = name in (each.body.get(NOTIFY) or [name])
+        if is_named and tells(each.kind) and each.subject != subject_of(name):
             values = {"sink": name, "event_id": each.id, "subject": each.subject, "state": PENDING}
             connection.execute(insert(deliveries).values(**values, attempts=0, next_at=now))
     connection.execute(update(sinks).where(sinks.c.name == name).values(cursor=last))

@@ -30,6 +30,8 @@ ANOMALY_GREW: Final = "anomaly.grew"
 ANOMALY_RESOLVED: Final = "anomaly.resolved"
 ANOMALY_WITHDRAWN: Final = "anomaly.withdrawn"
 SINK_DEAD: Final = "sink.dead"
+#: In the body of an event: the names of the sinks that are told; left out or empty for all that are told its kind.
+NOTIFY: Final = "notify"
 
 
 @dataclass(frozen=True, slots=True)
