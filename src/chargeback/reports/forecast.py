@@ -1,12 +1,15 @@
 """What a month will have cost at its end, and how sure that is.
 
-A day that stands out changes neither what is expected nor that a usual rest of the month is possible: what is usual is
-a median, and the interval is made of the method's own past errors, with and without the most unusual day of each.
+Costs that follow their last week are told from those that only scatter by trying: of a few methods, the one counts that
+would have been clearly the least far off before. A day that stands out changes neither what is expected nor that a
+usual rest of the month is possible: what is usual is a median, and the interval is made of the method's own past
+errors, with and without the most unusual day of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -22,17 +25,40 @@ from chargeback.reports.answers import Amount, ResponseModel
 from chargeback.store.control.days import DayState
 
 WEEK: Final = 7
-#: Of how many weeks the usual cost of a weekday is the median.
-WEEKS: Final = 4
 #: The fewest days that a forecast is made of: every weekday twice.
 FEWEST_DAYS: Final = 2 * WEEK
 #: How many earlier stretches are needed to say how far off the method usually is.
 MOST_RECENT: Final = 60
 FEWEST_STRETCHES: Final = 10
 #: How many days before the last one are looked at.
-HISTORY: Final = MOST_RECENT + WEEKS * WEEK + 31
+HISTORY: Final = MOST_RECENT + 8 * WEEK + 31
 
 _TENTH: Final = Fraction(1, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """What a day to come is taken to cost: the median of its weekday in the last ``weeks``, and one ``part``-th of what
+    the last ``days`` cost more or less than that, by their median; nothing of it without days."""
+
+    weeks: int
+    days: int = 0
+    part: int = 1
+
+    @property
+    def words(self) -> str:
+        """The method in words."""
+        usual = f"Every day to come is taken to cost the median of its weekday in the last {self.weeks} weeks"
+        if not self.days:
+            return f"{usual}."
+        share = "" if self.part == 1 else "half "
+        return f"{usual}, and {share}as much more or less as the last {self.days} days did, by their median."
+
+
+#: The first one follows what is new the soonest. It counts where none is clearly better: the best of several owes a
+#: part of that to chance.
+_METHODS: Final = (_Method(4, WEEK), _Method(8, 2 * WEEK, 2), _Method(8))
+_CLEARLY: Final = Fraction(4, 5)
 #: A day's units of 10⁻¹² have so many parts: a median of two is a whole number of them, and one of two such again.
 _PARTS: Final = 4
 
@@ -82,10 +108,12 @@ def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecas
     if left == 0 or len(daily) < last.day:
         return None
     parts = [to_units(amount) * _PARTS for amount in daily]
-    errors = _past_errors(parts, left)
+    tried = [(method, _past_errors(parts, left, method)) for method in _METHODS]
+    best = min(tried, key=lambda each: _far_off(each[1]))
+    method, errors = best if _far_off(best[1]) < _far_off(tried[0][1]) * _CLEARLY else tried[0]
     if len(errors) < FEWEST_STRETCHES:
         return None
-    rest = sum(_expected(parts, left))
+    rest = sum(_expected(parts, left, method))
     # Stretches overlap: the fewer of them stand alone, the less they say of how far off the next one can be.
     wider = 1 + Fraction(left, len(errors))
     ordered = [sorted(each) for each in zip(*errors, strict=True)]
@@ -98,36 +126,42 @@ def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecas
         expected=_plus(actual, rest, currency),
         low=_plus(actual, low, currency),
         high=_plus(actual, high, currency),
-        method=f"Every day to come is taken to cost the median of its weekday in the last {WEEKS} weeks, and as much "
-        f"more or less as the last {WEEK} days did, by their median. The interval is made of the errors of that same "
-        f"method over {len(errors)} earlier stretches of {left} days, with and without the most unusual day of each, "
-        "and is wider because these overlap.",
+        method=f"{method.words} The interval is made of the errors of that same method over {len(errors)} earlier "
+        f"stretches of {left} days, with and without the most unusual day of each, and is wider because these overlap. "
+        f"Of {len(_METHODS)} methods, it is the one that counts by these errors.",
     )
 
 
-def _expected(parts: Sequence[int], length: int) -> list[int]:
+def _expected(parts: Sequence[int], length: int, method: _Method) -> list[int]:
     """Return what each of the ``length`` days after some days is taken to cost.
 
-    >>> _expected([28, 28, 28, 28, 28, 8, 8] * 3 + [396, 28, 28, 28, 28, 8, 8], 7)
+    >>> _expected([28, 28, 28, 28, 28, 8, 8] * 3 + [396, 28, 28, 28, 28, 8, 8], 7, _Method(4, 7))
     [28, 28, 28, 28, 28, 8, 8]
     """
-    recent = parts[-WEEKS * WEEK :]
+    recent = parts[-method.weeks * WEEK :]
     usual = [_median(recent[weekday - WEEK :: -WEEK]) for weekday in range(WEEK)]
-    moved = _median([cost - of_weekday for cost, of_weekday in zip(recent[-WEEK:], usual, strict=True)])
+    moved = 0
+    if method.days:
+        last = zip(recent[-method.days :], usual * (method.days // WEEK), strict=True)
+        moved = _median([cost - of_weekday for cost, of_weekday in last]) // method.part
     return [usual[day % WEEK] + moved for day in range(length)]
 
 
-def _past_errors(parts: Sequence[int], length: int) -> list[tuple[int, int]]:
+def _past_errors(parts: Sequence[int], length: int, method: _Method) -> list[tuple[int, int]]:
     """Return the past forecast errors of ``length``-day windows; each as it was, and as it would have been if the day
     that was furthest off had been no further off than the others, by their median."""
     errors = []
     for start in range(max(FEWEST_DAYS, len(parts) - length - MOST_RECENT + 1), len(parts) - length + 1):
-        guesses = _expected(parts[:start], length)
+        guesses = _expected(parts[:start], length, method)
         off = [cost - guess for cost, guess in zip(parts[start : start + length], guesses, strict=True)]
         middle = _median(off)
         whole = sum(off)
         errors.append((whole, whole - max(off, key=lambda each: abs(each - middle)) + middle))
     return errors
+
+
+def _far_off(errors: Sequence[tuple[int, int]]) -> int:
+    return sum(abs(whole) for whole, _ in errors)
 
 
 def _median(values: Sequence[int]) -> int:
