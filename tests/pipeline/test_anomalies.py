@@ -74,16 +74,16 @@ def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> No
     assert bill(laboratory, day, "302") == ["opened", "withdrawn", "opened"]
 
 
-def test_what_happened_before_the_first_look_is_no_news(tmp_path: Path) -> None:
-    """But for what stands out on the last day."""
+def test_what_was_over_a_week_ago_is_no_news(tmp_path: Path) -> None:
+    """But what stood out in the last seven days is, also on the first look."""
     with Laboratory(tmp_path / "laboratory", days=46) as laboratory:
         laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
-        amounts = dict.fromkeys(DAYS, "100") | {LAST - 5 * ONE_DAY: "400", LAST: "500"}
+        amounts = dict.fromkeys(DAYS, "100") | {LAST - 8 * ONE_DAY: "400", LAST - 3 * ONE_DAY: "500"}
         laboratory.sources.lines = {day: [line(amount, day=day)] for day, amount in amounts.items()}
         run_until(laboratory, LAST)
         with laboratory.store.control.read() as connection:
             events = read_events(connection, after=0, kind="anomaly.opened", limit=9)
-    assert [each["body"]["first_date"] for each in events] == [f"{LAST}"]
+    assert [each["body"]["first_date"] for each in events] == [f"{LAST - 3 * ONE_DAY}"]
 
 
 def test_the_largest_are_told_and_the_others_counted(laboratory: Laboratory) -> None:

@@ -60,8 +60,7 @@ def tell_anomalies(run: RunContext) -> None:
         return
     with run.store.control.read() as connection:
         revision, _ = read_published_revision(connection)
-        before = anomalies_revision(connection)
-        if revision == before:
+        if revision == anomalies_revision(connection):
             return
         states = {each.tracking_date: each for each in read_days(connection)}
         known = read_anomalies(connection)
@@ -81,7 +80,7 @@ def tell_anomalies(run: RunContext) -> None:
     except StorageError as error:
         run.record_error(f"what stands out is looked at again in the next run: {error}")
         return
-    look = _Look(found, known, is_first=before == 0, most=settings.most_a_week, now=run.now())
+    look = _Look(found, known, most=settings.most_a_week, now=run.now())
     stories = list(look.stories())
     with run.lease.write() as connection:
         add_events(connection, look.events, run.now())
@@ -92,12 +91,12 @@ def tell_anomalies(run: RunContext) -> None:
 class _Look:
     """What was found, beside what is ``known``; the ``events`` are made on the way.
 
-    On the first look, what is over is no news. In a week, at most so many stories are told; the others are kept.
+    What was over a week ago is no news, whenever it is seen first. In a week, at most so many stories are told; the
+    others are kept.
     """
 
     found: AnomaliesAnswer
     known: Mapping[str, KnownAnomaly]
-    is_first: bool
     most: int
     now: datetime
 
@@ -130,8 +129,9 @@ class _Look:
 
     def _is_news(self, item: AnomalyItem) -> bool:
         """Return whether a story is to be told that was not: what was passed over is news only while it is open."""
-        before = self.known.get(item.id)
-        return item.state == _OPEN or (not self.is_first and (before is None or before.state == WITHDRAWN))
+        before, through = self.known.get(item.id), self.found.judged_through
+        is_recent = through is not None and item.last_date > through - _WEEK
+        return item.state == _OPEN or (is_recent and (before is None or before.state == WITHDRAWN))
 
     def _withdrawn(self, there: set[str]) -> Iterator[KnownAnomaly]:
         certain = self.found.start_date + _CERTAIN
