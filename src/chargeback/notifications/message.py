@@ -98,7 +98,7 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
         f"{body['sentence']}. It is over: {_money(body['impact'], body['currency'])} altogether."
     ),
     "anomaly.withdrawn": lambda _, body: (
-        f"what stood out on {body['first_date']} does not any more: the costs of that day have changed."
+        f"what stood out on {body['first_date']} does not any more, by what is known now."
     ),
     "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
     "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from chargeback.store.control.schema import anomalies, tenant
 
-#: What stood out and does not any more, because the bill of its days has changed.
+#: What stood out and does not any more, by what is known now: of its days, or of those that they are compared with.
 WITHDRAWN = "withdrawn"
 
 
