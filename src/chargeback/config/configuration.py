@@ -160,8 +160,6 @@ class Tenant:
 
     def _catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         found = self.ecosystem.tenant_catalogue(settings)
-        if not self.shipped:
-            return found
         own = parse_policies(settings.allocation_policies, POLICIES)
         return found.with_shipped(self.shipped, self.ecosystem.catalogue.policies, own)
 

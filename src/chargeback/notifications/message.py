@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
+from chargeback.store.control.deliveries import subject_of
 
 #: The event of a message that is sent to try a sink; it is never recorded.
 TEST: Final = "test"
@@ -58,7 +59,7 @@ def message_of(tenant: str, event: Mapping[str, Any], page_url: str | None) -> M
 
 def try_message(tenant: str, sink: str, at: datetime, page_url: str | None) -> Message:
     """Return a message that says that a sink works."""
-    event = {"kind": TEST, "subject": f"sink/{sink}", "at": at, "body": {}, "dedupe_key": f"test {sink}"}
+    event = {"kind": TEST, "subject": subject_of(sink), "at": at, "body": {}, "dedupe_key": f"test {sink}"}
     return message_of(tenant, event, page_url)
 
 

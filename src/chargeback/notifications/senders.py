@@ -50,7 +50,7 @@ def send(sink: SinkSettings, message: Message, now: datetime) -> Outcome:
     return _post(sink, message, now)
 
 
-def signed(sink: WebhookSettings, message: Message, now: datetime) -> tuple[bytes, dict[str, str]]:
+def _signed(sink: WebhookSettings, message: Message, now: datetime) -> tuple[bytes, dict[str, str]]:
     """Return the body of a webhook and its headers, as https://www.standardwebhooks.com has them; with two secrets
     there are two signatures."""
     text = json.dumps(message.payload, ensure_ascii=False, separators=(",", ":"))
@@ -66,7 +66,7 @@ def signed(sink: WebhookSettings, message: Message, now: datetime) -> tuple[byte
 def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime) -> Outcome:
     if isinstance(sink, WebhookSettings):
         url = sink.url
-        content, headers = signed(sink, message, now)
+        content, headers = _signed(sink, message, now)
     else:
         url = sink.url.get_secret_value()
         content, headers = json.dumps({"text": _text(message)}).encode(), {}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -29,13 +30,15 @@ from chargeback.model.days import Clock, render_instant, utc_now
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.child import ChildProcesses
 from chargeback.pipeline.executor import RunExecutor
-from chargeback.pipeline.notify import DeliveryMetrics, Notifier
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult
 from chargeback.pipeline.supervisor import Supervisor, Suspensions
 from chargeback.recompute.policies import check_policies
 from chargeback.store.control import runs
 from chargeback.store.control.lease import EXPIRY, Lease
 from chargeback.store.tenant import open_store
+
+if TYPE_CHECKING:
+    from chargeback.pipeline.notify import Notifier
 
 log = logging.getLogger(__name__)
 
@@ -190,12 +193,7 @@ class Engine:
             clock=clock,
         )
         self._schedule = Schedule(self._take_turn, clock)
-        metrics = DeliveryMetrics(self.registry)
-        self._notifiers = {
-            name: Notifier(tenant, self._stores[name], configuration.api.page_url, metrics, clock)
-            for name, tenant in configuration.tenants.items()
-            if tenant.settings.notifications
-        }
+        self._notifiers = self._make_notifiers()
         self._deliveries = Schedule(self._deliver, clock)
         self._on_failure: Callable[[], None] = lambda: None
         self._is_worker = False
@@ -206,6 +204,19 @@ class Engine:
         self._checked: set[str] = set()
         self._attempts: dict[str, int] = {}
         self._last_news: dict[str, str] = {}
+
+    def _make_notifiers(self) -> dict[str, Notifier]:
+        """Return what tells the events of each tenant that has somebody to tell."""
+        told = {name: each for name, each in self._configuration.tenants.items() if each.settings.notifications}
+        if not told:
+            return {}
+        # The clients of webhooks and mail are loaded when there is somebody to tell.
+        from chargeback.pipeline.notify import DeliveryMetrics, Notifier
+
+        metrics, page_url = DeliveryMetrics(self.registry), self._configuration.api.page_url
+        return {
+            name: Notifier(tenant, self._stores[name], page_url, metrics, self._clock) for name, tenant in told.items()
+        }
 
     @property
     def registry(self) -> CollectorRegistry:

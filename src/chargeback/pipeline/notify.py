@@ -28,7 +28,7 @@ from chargeback.store.control.deliveries import (
     finish,
     forget_sinks,
     has_news,
-    sink_states,
+    oldest_pending,
     subject_of,
 )
 from chargeback.store.control.events import SINK_DEAD, Event, add_events
@@ -107,10 +107,10 @@ class Notifier:
                         return
                     self._attempt(sink, each)
         with control.read() as connection:
-            states = sink_states(connection)
+            waiting = oldest_pending(connection)
+        now = self._clock()
         for name in self._sinks:
-            oldest = states[name].oldest_pending if name in states else None
-            age = 0.0 if oldest is None else (self._clock() - oldest).total_seconds()
+            age = (now - waiting.get(name, now)).total_seconds()
             self._metrics.oldest.labels(self._name, name).set(age)
 
     def _attempt(self, sink: SinkSettings, delivery: Delivery) -> None:

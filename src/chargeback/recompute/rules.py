@@ -55,9 +55,7 @@ class AllocationRules:
         """Return the rules of a configured tenant."""
         ecosystem = tenant.ecosystem
         resolve = ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None
-        shipped = ecosystem.catalogue
-        if tenant.shipped:
-            shipped = shipped.with_shipped(tenant.shipped, shipped.policies)
+        shipped = ecosystem.catalogue.with_shipped(tenant.shipped, ecosystem.catalogue.policies)
         return cls(tenant.catalogue, shipped, resolve, topic_plan(tenant))
 
     def on(self, day: date) -> AllocationRules:

@@ -1,5 +1,6 @@
 """Who is told what has happened, and whether that works."""
 
+from dataclasses import asdict
 from typing import Annotated, Literal, Self
 
 from fastapi import Path, Query
@@ -37,16 +38,7 @@ class SinkItem(ResponseModel):
     @classmethod
     def of(cls, name: str, sink: SinkSettings, state: SinkState) -> Self:
         """Return a sink as the API has it: its address and its secrets are in the configuration alone."""
-        return cls(
-            name=name,
-            type=sink.type,
-            kinds=sink.kinds,
-            pending=state.pending,
-            delivered=state.delivered,
-            dead=state.dead,
-            oldest_pending=state.oldest_pending,
-            last_error=state.last_error,
-        )
+        return cls(name=name, type=sink.type, kinds=sink.kinds, **asdict(state))
 
 
 class TestOutcome(ResponseModel):

@@ -132,19 +132,24 @@ def retry_dead(connection: Connection, name: str, now: datetime) -> int:
     return cast(CursorResult[Any], changed).rowcount
 
 
-def sink_states(connection: Connection) -> dict[str, SinkState]:
-    """Return the states of all sinks that have deliveries."""
-    counted: dict[str, dict[str, int]] = {}
-    rows = select(deliveries.c.sink, deliveries.c.state, func.count()).group_by(deliveries.c.sink, deliveries.c.state)
-    for name, state, count in connection.execute(rows):
-        counted.setdefault(name, {})[state] = count
+def oldest_pending(connection: Connection) -> dict[str, datetime]:
+    """Return when the oldest pending event of each sink happened; sinks without one are left out."""
     waiting = (
         select(deliveries.c.sink, func.min(events.c.at).label("at"))
         .join(events, events.c.id == deliveries.c.event_id)
         .where(deliveries.c.state == PENDING)
         .group_by(deliveries.c.sink)
     )
-    oldest = {row.sink: row.at for row in connection.execute(waiting)}
+    return {row.sink: row.at for row in connection.execute(waiting)}
+
+
+def sink_states(connection: Connection) -> dict[str, SinkState]:
+    """Return the states of all sinks that have deliveries."""
+    counted: dict[str, dict[str, int]] = {}
+    rows = select(deliveries.c.sink, deliveries.c.state, func.count()).group_by(deliveries.c.sink, deliveries.c.state)
+    for name, state, count in connection.execute(rows):
+        counted.setdefault(name, {})[state] = count
+    oldest = oldest_pending(connection)
     failed = select(deliveries.c.sink, deliveries.c.last_error).where(deliveries.c.last_error.is_not(None))
     errors = {row.sink: row.last_error for row in connection.execute(failed.order_by(deliveries.c.event_id))}
     return {
