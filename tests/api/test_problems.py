@@ -135,6 +135,7 @@ _WITHOUT_SUMS = {
         "/budgets/{budget_id}",
         "/budgets/{budget_id}/status",
         "/notifications",
+        "/anomalies/marks",
         "/shadows",
         "/shadows/{shadow_name}",
         "/simulations",

@@ -258,9 +258,15 @@ def _snoozed(house: House) -> dict[str, Any]:
     return place
 
 
+def _marked(house: House) -> dict[str, Any]:
+    made = house.request("POST", f"{ACME}/anomalies/marks", json=_MARK)
+    return {"path": f"{ACME}/anomalies/marks/{made.json()['id']}"}
+
+
 _TAG = {"json": {"tag_value": "b"}}
 _PLACE = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team"}
 _NOTE = {"json": {"note": "Fine"}, "params": STATEMENT}
+_MARK = {"identity_id": "sa-1", "status": "planned", "note": "Load test"} | DAY
 _UNITS = f"{ACME}/cost-categories/units"
 _DESK = f"{ACME}/notifications/desk"
 _BUDGET = f"{ACME}/budgets/all"
@@ -305,6 +311,8 @@ WRITES: Final = {
     ),
     f"PUT {TENANT}/findings/{{finding_id}}/snooze": Write({"json": {"reason": "Kept"}}, "", _finding),
     f"DELETE {TENANT}/findings/{{finding_id}}/snooze": Write({}, "", _snoozed),
+    f"POST {TENANT}/anomalies/marks": Write({"json": _MARK}, f"{ACME}/anomalies/marks"),
+    f"DELETE {TENANT}/anomalies/marks/{{number}}": Write({}, "", _marked),
     f"POST {TENANT}/views": Write({"json": VIEW}, f"{ACME}/views"),
     f"PUT {TENANT}/views/{{view_id}}": Write({"json": VIEW | {"name": "Two"}}, "", _view),
     f"DELETE {TENANT}/views/{{view_id}}": Write({}, "", _view),

@@ -196,6 +196,16 @@ EXAMPLES = (
         },
     ),
     Example(f"GET {TENANT}/anomalies", f"{PEOPLE}/anomalies?period=7d&limit=1"),
+    Example(
+        f"POST {TENANT}/anomalies/marks",
+        f"{PEOPLE}/anomalies/marks",
+        {
+            **{"identity_id": "UNALLOCATED", "status": "planned", "start_date": SOME_DAY, "end_date": SOME_DAY},
+            **{"note": "Load test", "created_by": "alice"},
+        },
+    ),
+    Example(f"GET {TENANT}/anomalies/marks", f"{PEOPLE}/anomalies/marks"),
+    Example(f"DELETE {TENANT}/anomalies/marks/{{number}}", f"{PEOPLE}/anomalies/marks/1"),
     Example(f"GET {TENANT}/budgets", f"{PEOPLE}/budgets"),
     Example(f"GET {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka"),
     Example(f"GET {TENANT}/budgets/{{budget_id}}/status", f"{PEOPLE}/budgets/kafka/status"),

@@ -76,6 +76,8 @@ _WRITES = {
     f"POST {TENANT}/reconciliation/external": Right.READ,
     f"PUT {TENANT}/findings/{{finding_id}}/snooze": Right.TAG,
     f"DELETE {TENANT}/findings/{{finding_id}}/snooze": Right.TAG,
+    f"POST {TENANT}/anomalies/marks": Right.TAG,
+    f"DELETE {TENANT}/anomalies/marks/{{number}}": Right.TAG,
     f"POST {TENANT}/statement/acknowledge": Right.READ,
     f"POST {TENANT}/statement/dispute": Right.READ,
     f"POST {TENANT}/periods/{{period}}/close": Right.CLOSE,

@@ -51,6 +51,7 @@ _RULES = (
     ("currency", "should be a currency of this tenant"),
     ("currency", "has no rate for"),
     ("start_date", "is needed with end_date"),
+    ("end_date", "should be between start_date"),
     ("csv", "line "),
     ("mapping", "should be YAML of a mapping"),
     ("mapping.date_format", "should tell day, month and year"),

@@ -15,3 +15,34 @@ def test_the_answer_is_documented(client: Client) -> None:
     assert (found["items"], found["more"]) == ([], 0)
     assert found["series"] > 0
     assert client.get(BASE, params={"limit": 0}).status_code == 400
+    assert client.get(BASE, params={"include": "everything"}).status_code == 400
+
+
+def test_the_life_of_a_mark(client: Client) -> None:
+    """Days are marked before they come, listed, in the audit log, and taken back; what is wrong is told."""
+    before = client.answer(f"{BASE}/marks")["total"]
+    body = {
+        **{"identity_id": "UNALLOCATED", "status": "planned", "start_date": "2027-01-01", "end_date": "2027-01-07"},
+        **{"note": "Load test", "created_by": "alice"},
+    }
+    made = client.post(f"{BASE}/marks", json=body)
+    assert made.status_code == 201
+    listed = client.get(f"{BASE}/marks")
+    assert listed.json()["items"][0] == made.json()
+    assert body.items() <= made.json().items()
+    place = f"{BASE}/marks/{made.json()['id']}"
+    assert client.delete(place).status_code == 204
+    assert client.delete(place).status_code == 404
+    assert client.answer(f"{BASE}/marks")["total"] == before
+    kinds = [each["what"] for each in client.answer("/api/v1/tenants/acme/audit", page_size=2)["items"]]
+    assert kinds == ["anomaly.unmarked", "anomaly.marked"]
+
+
+def test_marks_that_cannot_be(client: Client) -> None:
+    """An identity that is not there, days that end before they begin or a year later, and no reason."""
+    body = {"identity_id": "UNALLOCATED", "status": "planned", "note": "Why"}
+    body |= {"start_date": "2027-01-02", "end_date": "2027-01-02"}
+    assert client.post(f"{BASE}/marks", json=body | {"identity_id": "sa-nobody"}).status_code == 404
+    for wrong in ({"end_date": "2027-01-01"}, {"end_date": "2028-02-01"}, {"note": ""}, {"status": "fine"}):
+        refused = client.post(f"{BASE}/marks", json=body | wrong)
+        assert (refused.status_code, refused.json()["errors"][0]["parameter"]) == (400, next(iter(wrong)))

@@ -84,7 +84,7 @@ def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
         parameters |= {"names": "true"}
     elif "q" in endpoint.query and "search" in endpoint.path:
         parameters |= {"q": "e"}
-    elif "include" in endpoint.query:
+    elif "include" in endpoint.query and "top" in endpoint.query:
         parameters |= {"by": ["identity_id", "resource_id", "environment_id"], "top": 50}
     if endpoint.path.endswith(("/aggregate", "/aggregate.csv")):
         parameters |= {"group_by": ["env_id", "topic_name"] if "topic" in endpoint.path else ["identity_id"]}

@@ -117,6 +117,17 @@ def test_what_is_usually_nothing_has_no_scale() -> None:
     assert found({day: 100.0 if day.day == 1 else 0.0 for day in DAYS}) == []
 
 
+def test_days_put_aside_are_no_level() -> None:
+    """However many they are: what comes after them is compared with what was before."""
+    raised = [day for day in DAYS if date(2025, 4, 1) <= day < date(2025, 4, 15)]
+    costs = flat() | dict.fromkeys(raised, 20.0)
+    (story,) = stories(costs, DAYS, FLOORS, START, frozenset(raised))
+    assert ([each.day for each in story.days], story.state) == (raised, "resolved")
+    first, second = stories(costs, DAYS, FLOORS, START, frozenset(raised[:3]))[:2]
+    assert ([each.day for each in first.days], first.state) == (raised[:3], "resolved")
+    assert (second.days[0].day, second.state) == (raised[3], "level_shift")
+
+
 def test_a_series_begins_with_its_first_cost() -> None:
     """Days before it, on which others had costs, say nothing of what is usual: they neither hide nor make an alarm."""
     judged = DAYS[:60]

@@ -11,6 +11,7 @@ import pytest
 from chargeback.config.settings import AnomalySettings
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline import anomalies as stage
+from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
 from chargeback.store.control.events import read_events
 from tests.support.clock import NOW, FixedClock
 from tests.support.sources import DAY, Laboratory, line
@@ -49,6 +50,25 @@ def bill(laboratory: Laboratory, day: date, amount: str) -> list[str]:
     return told(laboratory)
 
 
+def test_what_was_planned_is_not_told(laboratory: Laboratory) -> None:
+    """Neither its beginning nor its end; what goes on for longer is."""
+    day = LAST + ONE_DAY
+    with laboratory.store.control.write() as connection:
+        add_mark(connection, MarkedDays("sa-a", None, "planned", day, day, "Load test", "ann"))
+    assert bill(laboratory, day, "300") == []
+    assert bill(laboratory, LAST + 2 * ONE_DAY, "300") == ["opened"]
+
+
+def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> None:
+    """Not that it has grown, and not that it is over."""
+    assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
+    with laboratory.store.control.write() as connection:
+        days = (LAST + ONE_DAY, LAST + 9 * ONE_DAY)
+        add_mark(connection, MarkedDays("sa-a", None, "dismissed", *days, "Known", "ann"))
+    assert bill(laboratory, LAST + 2 * ONE_DAY, "900") == ["opened"]
+    assert bill(laboratory, LAST + 3 * ONE_DAY, "100") == ["opened"]
+
+
 def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
     """Each part is told once; a run that changes nothing looks at nothing."""
     assert told(laboratory) == []
@@ -62,7 +82,7 @@ def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
     body = found[0]["body"]
     assert (body["identity_id"], body["impact"], body["currency"]) == ("sa-a", "1000.00", "USD")
     assert body["first_date"] == f"{LAST + ONE_DAY}"
-    assert body["sentence"].endswith("2 days in a row")
+    assert body["sentence"].endswith("2 days in a row; mostly KAFKA_NETWORK_WRITE of lkc-1")
 
 
 def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> None:

@@ -14,7 +14,8 @@ import pytest
 from chargeback.access.scope import RowScope
 from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.anomalies import AnomaliesAnswer, Asked, anomalies
+from chargeback.reports.anomalies import AnomaliesAnswer, Asked, Remembered, anomalies
+from chargeback.store.control.anomaly_marks import MarkedDays, MarkStatus, add_mark, read_marks
 from chargeback.store.control.days import read_days
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
@@ -48,12 +49,15 @@ def found(laboratory: Laboratory, scope: RowScope | None = None) -> AnomaliesAns
     store = laboratory.store
     with store.control.read() as connection:
         states = {each.tracking_date: each for each in read_days(connection)}
+        remembered = Remembered(read_marks(connection))
     with (
         closing(QueryEngine()) as engine,
         open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope) as reader,
     ):
-        asked = Asked(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), Floors(), 10)
-        return anomalies(reader, states, asked, "USD", lambda ids: {each: f"Name of {each}" for each in ids})
+        asked = Asked(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), Floors(), 10, contributors=True)
+        return anomalies(
+            reader, states, asked, "USD", remembered, lambda ids: {each: f"Name of {each}" for each in ids}
+        )
 
 
 def stories(answer: AnomaliesAnswer) -> list[tuple[str, date, float]]:
@@ -68,8 +72,76 @@ def test_who_ran_wild_is_found(laboratory: Laboratory) -> None:
     assert stories(answer) == [("sa-a", WILD, 150.0), ("sa-b", WILD, 50.0)]
     first = answer.items[0]
     assert (first.state, first.direction) == ("resolved", "up")
-    assert first.sentence == f"Name of sa-a was charged 225.00 USD for KAFKA on {WILD}, 3.0 times the usual 75.00 USD"
+    assert first.sentence == (
+        f"Name of sa-a was charged 225.00 USD for KAFKA on {WILD}, 3.0 times the usual 75.00 USD; "
+        "mostly KAFKA_NETWORK_WRITE of lkc-1"
+    )
     assert (answer.judged_through, answer.not_judged, answer.series, answer.more) == (DAY, [], 2, 0)
+
+
+def test_what_a_story_comes_from(laboratory: Laboratory) -> None:
+    """The largest first, in the direction of the story, each with the way to its explanation."""
+    for day in DAYS:
+        laboratory.sources.lines[day] = [
+            *(bill(day, 300 if day == WILD and number == 1 else 100, resource=f"lkc-{number}") for number in (1, 2)),
+            bill(day, 40 if day == WILD else 20, product="KAFKA_STORAGE"),
+        ]
+    first = found(laboratory).items[0]
+    names = [(each.product_type, each.resource_id) for each in first.contributors]
+    assert names[0] == ("KAFKA_NETWORK_WRITE", "lkc-1")
+    assert [each.impact for each in first.contributors] == sorted((e.impact for e in first.contributors), reverse=True)
+    assert ("KAFKA_NETWORK_WRITE", "lkc-2") not in names
+    explain = first.contributors[0].explain
+    assert explain is not None
+    assert explain.startswith(f"chargebacks/explain?date={WILD}&line_id=")
+    assert explain.endswith(f"&identity_id={first.identity_id}")
+
+
+def mark(laboratory: Laboratory, status: MarkStatus, first: date, last: date, category: str | None = None) -> None:
+    """Say what is known of days of the first identity."""
+    with laboratory.store.control.write() as connection:
+        add_mark(connection, MarkedDays("sa-a", category, status, first, last, "Load test", "ann"))
+
+
+def test_days_that_were_planned(laboratory: Laboratory) -> None:
+    """They are listed with what is known of them, and are no new level, however many they are."""
+    for day in DayRange(WILD, DAY):
+        laboratory.sources.lines[day] = [bill(day, 300)]
+    mark(laboratory, "planned", WILD, DAY - ONE_DAY)
+    mark(laboratory, "planned", WILD, DAY, "SCHEMA_REGISTRY")
+    answer = found(laboratory)
+    mine, other = answer.items
+    assert (mine.identity_id, mine.state, len(mine.days)) == ("sa-a", "resolved", 5)
+    assert mine.mark is not None
+    assert (mine.mark.status, mine.mark.note, mine.mark.created_by) == ("planned", "Load test", "ann")
+    assert (other.identity_id, other.state, other.mark) == ("sa-b", "level_shift", None)
+    assert (answer.marked, answer.days_to_detection) == ({"planned": 1}, None)
+
+
+def test_what_goes_on_for_longer_than_planned(laboratory: Laboratory) -> None:
+    """It is a story of its own, of which nothing is known."""
+    for day in DayRange(WILD, DAY + ONE_DAY):
+        laboratory.sources.lines[day] = [bill(day, 300)]
+    mark(laboratory, "expected", WILD, DAY - ONE_DAY)
+    assert [
+        (each.first_date, each.state, each.mark is not None)
+        for each in found(laboratory).items
+        if each.identity_id == "sa-a"
+    ] == [(WILD, "resolved", True), (DAY, "open", False)]
+
+
+def test_what_is_confirmed_stays_what_it_is(laboratory: Laboratory) -> None:
+    """The new level is one; of two marks the newer one counts."""
+    for day in DayRange(WILD, DAY + ONE_DAY):
+        laboratory.sources.lines[day] = [bill(day, 300)]
+    mark(laboratory, "confirmed", WILD, WILD)
+    answer = found(laboratory)
+    assert [(each.state, each.mark and each.mark.status) for each in answer.items] == [
+        ("level_shift", "confirmed"),
+        ("level_shift", None),
+    ]
+    mark(laboratory, "dismissed", WILD, WILD)
+    assert found(laboratory).marked == {"dismissed": 1}
 
 
 def test_a_price_stands_out_of_nothing(laboratory: Laboratory) -> None:

@@ -128,6 +128,10 @@ def bodies() -> dict[str, Any]:
         "/policies/apply": {"simulation": "0" * 64, "expected_digest": "0" * 64},
         "/simulations": {"policies": {}, "start_date": str(LAST), "end_date": str(LAST)},
         "/findings/{finding_id}/snooze": {"reason": "changed"},
+        "/anomalies/marks": {
+            **{"identity_id": f"sa-{MARK}", "status": "planned", "note": "changed"},
+            **{"start_date": str(LAST), "end_date": str(LAST)},
+        },
         "/statement/acknowledge": {"note": "changed"},
         "/statement/dispute": {"note": "changed"},
         "/periods/{period}/close": {"accept": ["day-missing", "day-pending"], "reason": "changed"},

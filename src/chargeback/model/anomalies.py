@@ -9,7 +9,7 @@ estimates, and floats.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from math import log, sqrt
@@ -54,6 +54,11 @@ class StandingOut:
     expected: float
     scales: float
 
+    @property
+    def rises(self) -> bool:
+        """Whether it cost more than expected."""
+        return self.actual > self.expected
+
 
 @dataclass
 class Story:
@@ -69,7 +74,7 @@ class Story:
     @property
     def rises(self) -> bool:
         """Whether more is spent than expected."""
-        return self.days[0].actual > self.days[0].expected
+        return self.days[0].rises
 
     @property
     def impact(self) -> float:
@@ -77,34 +82,43 @@ class Story:
         return sum(each.actual - each.expected for each in self.days)
 
 
-def stories(costs: Mapping[date, float], judged: Sequence[date], floors: Floors, since: date) -> list[Story]:
+def stories(
+    costs: Mapping[date, float],
+    judged: Sequence[date],
+    floors: Floors,
+    since: date,
+    aside: Collection[date] = (),
+) -> list[Story]:
     """Return what stands out in a series from a day on. ``judged`` are the days that are known completely, ascending;
     on those of them that ``costs`` lacks there was no cost. A series begins with its first cost: before it there was
     nothing that could have been usual.
 
-    Days of a story are no part of what later days are compared with; a new level begins a series of its own.
+    Days of a story are no part of what later days are compared with; a new level begins a series of its own. Days that
+    are put ``aside`` are neither, however many there are: a story begins or ends where they do.
     """
     found: list[Story] = []
     base: list[date] = []
     current: Story | None = None
+    was_aside = False
     begins = min(costs, default=date.max)
     for day in judged:
         if day < begins:
             continue
-        away = _standing_out(costs, base, day, floors)
+        away, is_aside = _standing_out(costs, base, day, floors), day in aside
+        is_over = away is None or is_aside is not was_aside
+        was_aside = is_aside
+        if current is not None and (is_over or (away is not None and current.rises is not away.rises)):
+            current.state = "resolved"
+            current = None
         if away is None:
-            if current is not None:
-                current.state = "resolved"
-                current = None
-            base.append(day)
+            if not is_aside:
+                base.append(day)
             continue
-        if current is None or current.rises is not (away.actual > away.expected):
-            if current is not None:
-                current.state = "resolved"
+        if current is None:
             current = Story()
             found.append(current)
         current.days.append(away)
-        if len(current.days) == SHIFTED:
+        if len(current.days) == SHIFTED and not is_aside:
             current.state = "level_shift"
             base = [each.day for each in current.days]
             current = None

@@ -11,7 +11,7 @@ from chargeback.errors import StorageError
 from chargeback.model.anomalies import FEWEST, Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.run_context import RunContext
-from chargeback.reports.anomalies import AnomaliesAnswer, AnomalyItem, Asked, anomalies
+from chargeback.reports.anomalies import AnomaliesAnswer, AnomalyItem, Asked, Remembered, anomalies
 from chargeback.reports.names import names_of_identities
 from chargeback.store.control.anomalies import (
     WITHDRAWN,
@@ -20,6 +20,7 @@ from chargeback.store.control.anomalies import (
     read_anomalies,
     save_anomalies,
 )
+from chargeback.store.control.anomaly_marks import CONFIRMED, read_marks
 from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import read_days
 from chargeback.store.control.events import (
@@ -63,7 +64,7 @@ def tell_anomalies(run: RunContext) -> None:
         if revision == anomalies_revision(connection):
             return
         states = {each.tracking_date: each for each in read_days(connection)}
-        known = read_anomalies(connection)
+        known, remembered = read_anomalies(connection), Remembered(read_marks(connection))
     calculated = [day for day, state in states.items() if state.was_calculated]
     if len(calculated) < FEWEST:
         return
@@ -76,7 +77,8 @@ def tell_anomalies(run: RunContext) -> None:
 
     try:
         with QueryEngine() as engine, open_reader(engine, run.store, CancellationToken(), LookupCaches()) as reader:
-            found = anomalies(reader, states, Asked(days, floors, _MOST), run.tenant.settings.currency, _named)
+            asked = Asked(days, floors, _MOST, contributors=True)
+            found = anomalies(reader, states, asked, run.tenant.settings.currency, remembered, _named)
     except StorageError as error:
         run.record_error(f"what stands out is looked at again in the next run: {error}")
         return
@@ -91,8 +93,8 @@ def tell_anomalies(run: RunContext) -> None:
 class _Look:
     """What was found, beside what is ``known``; the ``events`` are made on the way.
 
-    What was over a week ago is no news, whenever it is seen first. In a week, at most so many stories are told; the
-    others are kept.
+    What was over a week ago is no news, whenever it is seen first, and nor is what somebody has put aside. In a week,
+    at most so many stories are told; the others are kept.
     """
 
     found: AnomaliesAnswer
@@ -107,14 +109,20 @@ class _Look:
 
     def stories(self) -> Iterator[KnownAnomaly]:
         """Yield what is to be recorded."""
-        new = [item for item in self.found.items if not self._was_told(item) and self._is_news(item)]
+        new = [
+            item
+            for item in self.found.items
+            if not self._was_told(item) and not _is_aside(item) and self._is_news(item)
+        ]
         chosen, rest = new[: self._left], len(new[self._left :])
         for item in self.found.items:
             before = self.known.get(item.id)
             now = KnownAnomaly(item.id, item.first_date, item.state, item.impact)
             if before is not None:
                 now = replace(now, told=before.told, told_at=before.told_at)
-            if item in chosen:
+            if _is_aside(item):
+                yield now
+            elif item in chosen:
                 yield self._tell(now, ANOMALY_OPENED, item, more=rest)
             elif now.told is not None and abs(item.impact) >= _GROWN * abs(now.told):
                 yield self._tell(now, ANOMALY_GREW, item)
@@ -167,6 +175,10 @@ class _Look:
         # What is withdrawn may come back, so that time alone makes an event one; it is recorded with what is known.
         once = f"{kind} {number} {self.now.isoformat()}"
         self.events.append(Event(kind, f"anomaly/{number}", body | {"currency": self.found.currency}, once))
+
+
+def _is_aside(item: AnomalyItem) -> bool:
+    return item.mark is not None and item.mark.status != CONFIRMED
 
 
 def _has_ended(before: KnownAnomaly, item: AnomalyItem) -> bool:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Final, Literal
+from statistics import median
+from typing import Any, Final, Literal
+from urllib.parse import urlencode
 
 from pydantic import Field
 
 from chargeback.model.anomalies import WINDOW, Floors, Story, stories
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.answers import ResponseModel
+from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.wording import money_text
+from chargeback.store.control.anomaly_marks import AnomalyMark, MarkStatus
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -24,7 +28,13 @@ from chargeback.store.queries.selection import Selection
 
 #: What is billed on so few days of a month is a fee, and stands out of nothing.
 _FEE_DAYS: Final = 3
+#: How many contributors are named.
+_CONTRIBUTORS: Final = 3
+#: From which part of a story on one of them is most of it.
+_MOSTLY: Final = 0.6
 _Series = tuple[str, str]
+#: A product type of a resource.
+_Part = tuple[str, str]
 
 
 class AnomalyDay(ResponseModel):
@@ -34,6 +44,39 @@ class AnomalyDay(ResponseModel):
     actual: float = Field(description="What was charged, at the latest price.")
     expected: float = Field(description="The median of the weekday in the eight weeks before.")
     scales: float = Field(description="How far that is away, in units of how far days of the series usually are.")
+
+
+class AnomalyContributor(ResponseModel):
+    """What a story comes from: a product type of a resource. The numbers are estimates, at constant prices, and need
+    not add up to those of the story: the usual of a sum is not the sum of what is usual."""
+
+    product_type: str
+    resource_id: str
+    actual: float
+    expected: float
+    impact: float
+    explain: str | None = Field(
+        description="The explanation of its largest amount on its furthest day, relative to this address; null if it "
+        "costs nothing there.",
+        examples=["chargebacks/explain?date=2026-11-14&line_id=0a1b2c&identity_id=sa-123abc"],
+    )
+
+
+class MarkItem(ResponseModel):
+    """What somebody knows of days that stand out, or will."""
+
+    id: int
+    identity_id: str
+    product_category: str | None = Field(description="Null for all product groups.")
+    status: MarkStatus = Field(
+        description="`confirmed`: it was worth telling. `planned`, `expected` and `dismissed` (a false alarm) put the "
+        "days aside: nobody is told, and no later day is compared with them."
+    )
+    start_date: date
+    end_date: date
+    note: str
+    created_by: str
+    created_at: Instant
 
 
 class AnomalyItem(ResponseModel):
@@ -52,6 +95,11 @@ class AnomalyItem(ResponseModel):
     impact: float = Field(description="What was charged more than expected on these days; negative if it was less.")
     sentence: str
     days: list[AnomalyDay]
+    mark: MarkItem | None = Field(description="What somebody knows of its first day.")
+    told_at: Instant | None = Field(description="When it was told first; null if it was not.")
+    contributors: list[AnomalyContributor] = Field(
+        description=f"The {_CONTRIBUTORS} largest, with `include=contributors`; empty without."
+    )
 
 
 class NotJudged(ResponseModel):
@@ -73,16 +121,40 @@ class AnomaliesAnswer(ResponseModel):
     series: int = Field(description="How many series there are.")
     items: list[AnomalyItem] = Field(description="The largest impact first.")
     more: int = Field(description="How many more there are beyond `limit`.")
+    marked: dict[MarkStatus, int] = Field(description="How many of all of them have which mark.")
+    days_to_detection: float | None = Field(
+        description="How many days after their first one those that were told were told, by the median."
+    )
     names: dict[str, str] = Field(description="The display names of the identities. Those without one are left out.")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for: the days, what has to be exceeded, and how many stories at most."""
+    """What is asked for: the days, what has to be exceeded, how many stories at most, only some of them by their ids
+    (empty for all), and whether with what they come from."""
 
     days: DayRange
     floors: Floors
     limit: int
+    ids: Collection[str] = ()
+    contributors: bool = False
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What is known of stories beside the facts: marks, the newest first, and when each was told, by its id."""
+
+    marks: Sequence[AnomalyMark] = ()
+    told: Mapping[str, datetime] = field(default_factory=dict)
+
+    def aside(self, series: _Series) -> frozenset[date]:
+        """Return the days of a series that are put aside."""
+        return frozenset(day for each in self.marks if each.is_usual and each.is_about(*series) for day in each.days)
+
+    def mark(self, series: _Series, day: date) -> MarkItem | None:
+        """Return the newest mark of a day of a series."""
+        found = next((each for each in self.marks if each.is_about(*series) and day in each.days), None)
+        return None if found is None else MarkItem.like(found)
 
 
 def anomalies(
@@ -90,6 +162,7 @@ def anomalies(
     states: Mapping[date, DayState],
     asked: Asked,
     currency: str,
+    remembered: Remembered,
     named: Callable[[Collection[str]], Mapping[str, str]],
 ) -> AnomaliesAnswer:
     """Return what stands out in some days; ``named`` returns the display names of some identities.
@@ -100,15 +173,21 @@ def anomalies(
     """
     looked_at = DayRange(asked.days.start - timedelta(days=WINDOW), asked.days.end)
     judged = [day for day in looked_at if day in states and _why_not(states[day]) is None]
-    costs = _daily_costs(reader, looked_at)
+    charged = _Charged(reader, looked_at)
+    costs = charged.of_series()
     found = [
-        (series, story)
+        _Found(series, story)
         for series in sorted(costs)
-        for story in stories(costs[series], judged, asked.floors, asked.days.start)
+        for story in stories(costs[series], judged, asked.floors, asked.days.start, remembered.aside(series))
     ]
-    found.sort(key=lambda each: (-abs(each[1].impact), each[0]))
+    found.sort(key=lambda each: (-abs(each.story.impact), each.series))
+    if asked.ids:
+        found = [each for each in found if each.id in asked.ids]
     listed = found[: asked.limit]
-    names = named({identity for (identity, _), _ in listed})
+    names = named({each.series[0] for each in listed})
+    parts = charged.of_parts({each.series for each in listed}) if asked.contributors else {}
+    marks = [remembered.mark(each.series, each.first) for each in found]
+    told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
     known = [day for day in asked.days if day in states]
     return AnomaliesAnswer(
         start_date=asked.days.start,
@@ -117,8 +196,15 @@ def anomalies(
         judged_through=max((day for day in judged if day in asked.days), default=None),
         not_judged=[NotJudged(date=day, reason=reason) for day in known if (reason := _why_not(states[day]))],
         series=len(costs),
-        items=[_item(series, story, currency, names) for series, story in listed],
+        items=[
+            _item(each, currency, names, _contributors(each, parts.get(each.series, {}), judged)).model_copy(
+                update={"mark": mark, "told_at": remembered.told.get(each.id)}
+            )
+            for each, mark in zip(listed, marks, strict=False)
+        ],
         more=len(found) - len(listed),
+        marked=dict(Counter(each.status for each in marks if each is not None)),
+        days_to_detection=median(told) if told else None,
         names=dict(sorted(names.items())),
     )
 
@@ -131,32 +217,126 @@ def _why_not(state: DayState) -> Literal["not calculated", "the bill has changed
     return "measurements are missing" if state.incomplete else None
 
 
-def _daily_costs(reader: TenantReader, days: DayRange) -> dict[_Series, dict[date, float]]:
-    """Return the cost of each identity for each product group by day: what has a quantity at its latest price, without
-    credits, and without what is billed on a few days of a month only."""
-    charged = reader.scan(CHARGEBACKS, Selection.of_days(days))
-    if not charged.files:
-        return {}
-    prices = _prices(reader, days)
-    amount, condition = reader.plan.visible_amount(CHARGEBACKS, charged), charged.condition()
-    rows = reader.cursor.new_name("charged_by_day")
-    reader.cursor.run(
-        f"""CREATE TEMP TABLE {rows} AS
-            SELECT date, identity_id, product_category, product_type, resource_id, sum({amount})::DOUBLE AS amount
-            FROM {SOURCE} WHERE {condition.sql} AND amount > 0 GROUP BY ALL""",
-        condition.parameters,
-    )
-    found: dict[_Series, dict[date, float]] = {}
-    for identity, category, day, cost in reader.cursor.rows(
-        f"""SELECT identity_id, product_category, date, sum(amount * coalesce(factor, 1))
+@dataclass(frozen=True)
+class _Found:
+    """A story of a series."""
+
+    series: _Series
+    story: Story
+
+    @property
+    def first(self) -> date:
+        """Its first day."""
+        return self.story.days[0].day
+
+    @property
+    def direction(self) -> Literal["up", "down"]:
+        """Whether more or less is spent."""
+        return "up" if self.story.rises else "down"
+
+    @property
+    def id(self) -> str:
+        """What tells it apart."""
+        told_apart_by = json.dumps([*self.series, self.direction, f"{self.first}"])
+        return hashlib.blake2b(told_apart_by.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What a part of a series cost on a day, and the line of its largest amount."""
+
+    cost: float
+    line: str
+
+
+class _Charged:
+    """The cost of each identity by product group and day: what has a quantity at its latest price, without credits, and
+    without what is billed on a few days of a month only."""
+
+    def __init__(self, reader: TenantReader, days: DayRange) -> None:
+        self._cursor = reader.cursor
+        charged = reader.scan(CHARGEBACKS, Selection.of_days(days))
+        self._source: str | None = None
+        if not charged.files:
+            return
+        prices, rows = _prices(reader, days), reader.cursor.new_name("charged_by_day")
+        amount, condition = reader.plan.visible_amount(CHARGEBACKS, charged), charged.condition()
+        self._cursor.run(
+            f"""CREATE TEMP TABLE {rows} AS
+                SELECT date, identity_id, product_category, product_type, resource_id, sum({amount})::DOUBLE AS amount,
+                       arg_max(line_id, {amount}) AS line_id
+                FROM {SOURCE} WHERE {condition.sql} AND amount > 0 GROUP BY ALL""",
+            condition.parameters,
+        )
+        self._source = f"""(
+            SELECT *, amount * coalesce(factor, 1) AS cost
             FROM (SELECT *, count(*) OVER (
                       PARTITION BY identity_id, product_type, resource_id, date_trunc('month', date)) AS days_of_month
                   FROM {rows})
             LEFT JOIN {prices} USING (date, resource_id, product_type)
-            WHERE days_of_month > {_FEE_DAYS} GROUP BY ALL"""
-    ):
-        found.setdefault((identity, category), {})[day] = cost
-    return found
+            WHERE days_of_month > {_FEE_DAYS})"""
+
+    def of_series(self) -> dict[_Series, dict[date, float]]:
+        """Return the cost of each series by day."""
+        found: dict[_Series, dict[date, float]] = {}
+        for identity, category, day, cost in self._rows(
+            "identity_id, product_category, date, sum(cost)", "GROUP BY ALL"
+        ):
+            found.setdefault((identity, category), {})[day] = cost
+        return found
+
+    def of_parts(self, wanted: Collection[_Series]) -> dict[_Series, dict[_Part, dict[date, _Cost]]]:
+        """Return what some series are made of, by day."""
+        found: dict[_Series, dict[_Part, dict[date, _Cost]]] = {}
+        columns = "identity_id, product_category, product_type, resource_id, date, cost, line_id"
+        asked = {"identities": sorted({identity for identity, _ in wanted})}
+        rows = self._rows(columns, "WHERE list_contains($identities, identity_id)", asked)
+        for identity, category, product_type, resource, day, cost, line in rows:
+            if (identity, category) in wanted:
+                parts = found.setdefault((identity, category), {})
+                parts.setdefault((product_type, resource), {})[day] = _Cost(cost, line)
+        return found
+
+    def _rows(self, columns: str, which: str, asked: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
+        if self._source is None:
+            return []
+        return self._cursor.rows(f"SELECT {columns} FROM {self._source} {which}", asked)
+
+
+def _contributors(
+    found: _Found, parts: Mapping[_Part, Mapping[date, _Cost]], judged: Sequence[date]
+) -> list[AnomalyContributor]:
+    """Return the parts of a series that its story comes from, the largest first."""
+    before = [day for day in judged if found.first - timedelta(days=WINDOW) <= day < found.first]
+    made = [_contributor(found, part, costs, before) for part, costs in sorted(parts.items())]
+    made = [each for each in made if each.impact * found.story.impact > 0]
+    return sorted(made, key=lambda each: -abs(each.impact))[:_CONTRIBUTORS]
+
+
+def _contributor(found: _Found, part: _Part, costs: Mapping[date, _Cost], before: Sequence[date]) -> AnomalyContributor:
+    def cost_on(day: date) -> float:
+        return costs[day].cost if day in costs else 0.0
+
+    away = {}
+    for each in found.story.days:
+        usual = median([cost_on(day) for day in before if day.weekday() == each.day.weekday()] or [0.0])
+        away[each.day] = cost_on(each.day) - usual
+    furthest = max(away, key=lambda day: abs(away[day]))
+    actual = sum(map(cost_on, away))
+    explain = None
+    if furthest in costs:
+        key = {"date": f"{furthest}", "line_id": costs[furthest].line, "identity_id": found.series[0]}
+        explain = f"chargebacks/explain?{urlencode(key)}"
+    product_type, resource = part
+    impact = sum(away.values())
+    return AnomalyContributor(
+        product_type=product_type,
+        resource_id=resource,
+        actual=round(actual, 2),
+        expected=round(actual - impact, 2),
+        impact=round(impact, 2),
+        explain=explain,
+    )
 
 
 def _prices(reader: TenantReader, days: DayRange) -> str:
@@ -180,20 +360,21 @@ def _prices(reader: TenantReader, days: DayRange) -> str:
     return table
 
 
-def _item(series: _Series, story: Story, currency: str, names: Mapping[str, str]) -> AnomalyItem:
-    identity, category = series
-    direction: Literal["up", "down"] = "up" if story.rises else "down"
-    told_apart_by = json.dumps([identity, category, direction, f"{story.days[0].day}"])
+def _item(
+    found: _Found, currency: str, names: Mapping[str, str], contributors: list[AnomalyContributor]
+) -> AnomalyItem:
+    (identity, category), story = found.series, found.story
+    who = names.get(identity, identity)
     return AnomalyItem(
-        id=hashlib.blake2b(told_apart_by.encode(), digest_size=8).hexdigest(),
+        id=found.id,
         identity_id=identity,
         product_category=category,
-        direction=direction,
+        direction=found.direction,
         state=story.state,
         first_date=story.days[0].day,
         last_date=story.days[-1].day,
         impact=round(story.impact, 2),
-        sentence="".join(_sentence(names.get(identity, identity), category, story, currency)),
+        sentence="".join(_sentence(who, category, story, currency, contributors)),
         days=[
             AnomalyDay(
                 date=each.day,
@@ -203,10 +384,15 @@ def _item(series: _Series, story: Story, currency: str, names: Mapping[str, str]
             )
             for each in story.days
         ],
+        mark=None,
+        told_at=None,
+        contributors=contributors,
     )
 
 
-def _sentence(who: str, category: str, story: Story, currency: str) -> Iterator[str]:
+def _sentence(
+    who: str, category: str, story: Story, currency: str, contributors: Sequence[AnomalyContributor]
+) -> Iterator[str]:
     first = story.days[0]
     actual, expected = (money_text(Decimal(str(round(each, 2))), currency) for each in (first.actual, first.expected))
     times = first.actual / first.expected
@@ -217,3 +403,7 @@ def _sentence(who: str, category: str, story: Story, currency: str) -> Iterator[
         yield f"; {len(story.days)} days in a row"
     if story.state == "level_shift":
         yield ", after which it is taken for the new level"
+    if contributors:
+        largest = contributors[0]
+        yield f"; {'mostly' if largest.impact / story.impact >= _MOSTLY else 'the largest part'} "
+        yield f"{largest.product_type} of {largest.resource_id}"

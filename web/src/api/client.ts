@@ -36,8 +36,9 @@ export type Query<P extends Addressed, M extends Method = "get"> =
     ? { readonly [K in keyof Q as K extends `${string}<${string}` ? never : K]?: Q[K] }
     : never;
 
-/** What is asked of a path: its parameters, the filters of a view, and what stands for the braces in the path. */
-export interface Asked<P extends Addressed, M extends Method = "get"> {
+/** What is asked of a path: its parameters, the filters of a view, and what stands for the braces in the path. The
+ * questions of two paths are never compared: there are too many of both. */
+export interface Asked<in out P extends Addressed, in out M extends Method = "get"> {
   query?: Query<P, M>;
   filters?: readonly Filter[];
   at?: Readonly<Record<Names<P>, string>>;

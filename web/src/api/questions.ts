@@ -108,9 +108,9 @@ export const useTags = (tenant: string, key: string | null, page: number) =>
 export type Unit = "day" | "week" | "month";
 
 /** Sums by some columns and a unit of time, with the names of ids. */
-export function sumsOf(view: View, by: readonly string[], unit: Unit): Asked<"/chargebacks/aggregate"> {
+export function sumsOf(view: View, by: readonly string[], unit: Unit) {
   const query = { ...apiQuery(view, { compare: false }), group_by: [...by], time_bucket: unit, names: true };
-  return { query, filters: view.filters };
+  return { query, filters: view.filters } satisfies Asked<"/chargebacks/aggregate">;
 }
 
 /** How many of those who share an amount are listed at first. */

@@ -860,6 +860,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/anomalies/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Marks
+         * @description List what people know of days that stand out, or will, the newest first; within a scope, of visible identities.
+         *     Dates have no effect.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["list_marks_api_v1_tenants__tenant_name__anomalies_marks_get"];
+        put?: never;
+        /**
+         * Mark Days
+         * @description Say what is known of the days of somebody's costs, also of days to come. Days that are `planned`, `expected` or
+         *     `dismissed` are put aside: from the next run on, nobody is told what stands out on them, and no later day is
+         *     compared with them. What was said of the same days before stays, and the newest counts.
+         *
+         *     Needs the right `tag`.
+         */
+        post: operations["mark_days_api_v1_tenants__tenant_name__anomalies_marks_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/anomalies/marks/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Unmark Days
+         * @description Take back what was said of days; the audit log keeps it.
+         *
+         *     Needs the right `tag`.
+         */
+        delete: operations["unmark_days_api_v1_tenants__tenant_name__anomalies_marks__number__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/usage": {
         parameters: {
             query?: never;
@@ -2788,12 +2841,47 @@ export interface components {
              */
             more: number;
             /**
+             * Marked
+             * @description How many of all of them have which mark.
+             */
+            marked: {
+                [key: string]: number;
+            };
+            /**
+             * Days To Detection
+             * @description How many days after their first one those that were told were told, by the median.
+             */
+            days_to_detection: number | null;
+            /**
              * Names
              * @description The display names of the identities. Those without one are left out.
              */
             names: {
                 [key: string]: string;
             };
+        };
+        /**
+         * AnomalyContributor
+         * @description What a story comes from: a product type of a resource. The numbers are estimates, at constant prices, and need
+         *     not add up to those of the story: the usual of a sum is not the sum of what is usual.
+         */
+        AnomalyContributor: {
+            /** Product Type */
+            product_type: string;
+            /** Resource Id */
+            resource_id: string;
+            /** Actual */
+            actual: number;
+            /** Expected */
+            expected: number;
+            /** Impact */
+            impact: number;
+            /**
+             * Explain
+             * @description The explanation of its largest amount on its furthest day, relative to this address; null if it costs nothing there.
+             * @example chargebacks/explain?date=2026-11-14&line_id=0a1b2c&identity_id=sa-123abc
+             */
+            explain: string | null;
         };
         /**
          * AnomalyDay
@@ -2865,6 +2953,18 @@ export interface components {
             sentence: string;
             /** Days */
             days: components["schemas"]["AnomalyDay"][];
+            /** @description What somebody knows of its first day. */
+            mark: components["schemas"]["MarkItem"] | null;
+            /**
+             * Told At
+             * @description When it was told first; null if it was not.
+             */
+            told_at: string | null;
+            /**
+             * Contributors
+             * @description The 3 largest, with `include=contributors`; empty without.
+             */
+            contributors: components["schemas"]["AnomalyContributor"][];
         };
         /**
          * AppliedPlan
@@ -3047,7 +3147,7 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
              * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
@@ -6722,6 +6822,47 @@ export interface components {
             reason: string;
         };
         /**
+         * MarkItem
+         * @description What somebody knows of days that stand out, or will.
+         */
+        MarkItem: {
+            /** Id */
+            id: number;
+            /** Identity Id */
+            identity_id: string;
+            /**
+             * Product Category
+             * @description Null for all product groups.
+             */
+            product_category: string | null;
+            /**
+             * Status
+             * @description `confirmed`: it was worth telling. `planned`, `expected` and `dismissed` (a false alarm) put the days aside: nobody is told, and no later day is compared with them.
+             * @enum {string}
+             */
+            status: "confirmed" | "expected" | "planned" | "dismissed";
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /** Note */
+            note: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            created_at: string;
+        };
+        /**
          * Me
          * @description The caller.
          */
@@ -7146,6 +7287,35 @@ export interface components {
         PageOf_IdentityItem_: {
             /** Items */
             items: components["schemas"]["IdentityItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[MarkItem] */
+        PageOf_MarkItem_: {
+            /** Items */
+            items: components["schemas"]["MarkItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -12003,6 +12173,59 @@ export interface components {
              * @example 2026-10-close
              */
             idempotency_key: string | null;
+        };
+        /**
+         * NewMark
+         * @description What is known of the days of somebody's costs.
+         */
+        NewMark: {
+            /**
+             * Identity Id
+             * @description Whose costs; the inventory has to know it.
+             * @example sa-123abc
+             */
+            identity_id: string;
+            /**
+             * Product Category
+             * @description Default: all product groups.
+             * @default null
+             * @example KAFKA
+             */
+            product_category: string | null;
+            /**
+             * Status
+             * @description `confirmed`, or one that puts the days aside: `planned`, `expected`, `dismissed`.
+             * @example planned
+             * @enum {string}
+             */
+            status: "confirmed" | "expected" | "planned" | "dismissed";
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day.
+             * @example 2026-11-14
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             * @description The last day, a year later at most.
+             * @example 2026-11-20
+             */
+            end_date: string;
+            /**
+             * Note
+             * @description For those who see it later.
+             * @example Load test of the new cluster
+             */
+            note: string;
+            /**
+             * Created By
+             * @description Who says so.
+             * @default api
+             * @example alice
+             */
+            created_by: string;
         };
         /**
          * NewReply
@@ -17183,6 +17406,10 @@ export interface operations {
                 min_percent?: number;
                 /** @description How many are listed at most. */
                 limit?: number;
+                /** @description Only what has this id, repeatable. */
+                id?: string[];
+                /** @description `contributors`: what each comes from, with the way to the explanation. */
+                include?: "contributors"[];
             };
             header?: never;
             path: {
@@ -17239,6 +17466,324 @@ export interface operations {
                 };
             };
             /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_marks_api_v1_tenants__tenant_name__anomalies_marks_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_MarkItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mark_days_api_v1_tenants__tenant_name__anomalies_marks_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMark"];
+            };
+        };
+        responses: {
+            /** @description The mark. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarkItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or identity. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are 10,000 marks already. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unmark_days_api_v1_tenants__tenant_name__anomalies_marks__number__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `id` of the mark. */
+                number: number;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The days are judged as all others. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or mark. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26783,7 +27328,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };

@@ -68,6 +68,7 @@ export type Policy = Schemas["PolicyItem"];
 export type Sink = Schemas["SinkItem"];
 export type Anomalies = Schemas["AnomaliesAnswer"];
 export type Anomaly = Anomalies["items"][number];
+export type AnomalyMark = Schemas["MarkItem"];
 export type SimulationBody = Schemas["SimulationBody"];
 export type Simulation = Schemas["SimulationState"];
 

@@ -1,14 +1,26 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { address, send } from "../api/client";
 import { useOf } from "../api/questions";
-import type { Anomalies, Anomaly } from "../api/shapes";
+import type { Anomalies, Anomaly, AnomalyMark } from "../api/shapes";
+import { useCanTag } from "../api/tagging";
+import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { count, full, range } from "../format/days";
 import { label } from "../format/names";
+import { AuthorField } from "../ui/author";
 import { Amount, Card } from "../ui/card";
+import { Drawer } from "../ui/drawer";
+import { texts } from "../ui/form";
+import { Refusal } from "../ui/refusal";
+import { RemoveButton } from "../ui/remove";
 import { Answered, Bone, Warning } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { HOME } from "../url/link";
-import { apiQuery, type View } from "../url/view";
+import { apiQuery, extra, type View } from "../url/view";
+
+const MARKS = "/anomalies/marks";
 
 const STATES: Record<Anomaly["state"], [words: string, tone: string]> = {
   open: ["still so", "warn"],
@@ -16,11 +28,24 @@ const STATES: Record<Anomaly["state"], [words: string, tone: string]> = {
   level_shift: ["the new level", "quiet"],
 };
 
+const STATUSES: Record<AnomalyMark["status"], string> = {
+  planned: "planned",
+  expected: "expected",
+  dismissed: "a false alarm",
+  confirmed: "confirmed",
+};
+const CHOICES: [AnomalyMark["status"], string][] = [
+  ["expected", "Expected: it is usual for them"],
+  ["planned", "Planned: somebody wanted it"],
+  ["dismissed", "A false alarm"],
+  ["confirmed", "Confirmed: it was worth telling"],
+];
+
 /** The days on which somebody's costs are not what they usually are, the largest impact first. */
 export function AnomaliesPage() {
   const here = useHere();
   const found = useOf(here.tenant ?? "", "/anomalies", {
-    query: { ...apiQuery(here.view, { compare: false }), limit: 200 },
+    query: { ...apiQuery(here.view, { compare: false }), limit: 200, include: ["contributors"] },
   });
   return (
     <>
@@ -34,6 +59,8 @@ export function AnomaliesPage() {
 
 function Stories({ answer }: { answer: Anomalies }) {
   const { items, more, currency, series, start_date: start, end_date: end } = answer;
+  const [marking, setMarking] = useState<Anomaly | null>(null);
+  const can = useCanTag(useHere().tenant ?? "");
   return (
     <Card title="What stands out" note={`${range(start, end)}, of ${count(series, "series", "series")}`}>
       {doubt(answer)}
@@ -43,14 +70,21 @@ function Stories({ answer }: { answer: Anomalies }) {
         <Table
           className="tall"
           label="Table of what stands out"
-          heads={["Who", "Product", "Days", { name: "Impact", end: true }, "What happened", "State"]}
+          heads={["Who", "Product", "Days", { name: "Impact", end: true }, "What happened", "State", "Known"]}
         >
           {items.map((each) => (
-            <Story key={each.id} of={each} name={answer.names[each.identity_id] ?? null} currency={currency} />
+            <Story
+              key={each.id}
+              of={each}
+              name={answer.names[each.identity_id] ?? null}
+              currency={currency}
+              onMark={can ? () => setMarking(each) : null}
+            />
           ))}
         </Table>
       )}
       {more > 0 && <p className="note">and {count(more, "other")}, with a smaller impact.</p>}
+      {marking && <MarkDialog of={marking} onClose={() => setMarking(null)} />}
     </Card>
   );
 }
@@ -66,7 +100,15 @@ function doubt({ not_judged: left }: Anomalies) {
   );
 }
 
-function Story({ of, name, currency }: { of: Anomaly; name: string | null; currency: string }) {
+interface StoryProps {
+  of: Anomaly;
+  name: string | null;
+  currency: string;
+  /** Nothing for who may not say what is known. */
+  onMark: (() => void) | null;
+}
+
+function Story({ of, name, currency, onMark }: StoryProps) {
   const here = useHere();
   const [words, tone] = STATES[of.state];
   const who = label("identity_id", of.identity_id, name).name;
@@ -82,9 +124,125 @@ function Story({ of, name, currency }: { of: Anomaly; name: string | null; curre
       <td className="end">
         <Amount amount={of.impact.toFixed(2)} currency={currency} />
       </td>
-      <td className="wordy">{of.sentence}.</td>
+      <td className="wordy">
+        {of.sentence}.
+        <Contributors of={of} currency={currency} />
+      </td>
       <td className={tone}>{words}</td>
+      <td>
+        {of.mark && <Mark of={of.mark} onRemove={onMark !== null} />}
+        {!of.mark && onMark && (
+          <button type="button" className="more" onClick={onMark}>
+            Expected?<span className="sr"> {who}</span>
+          </button>
+        )}
+      </td>
     </tr>
+  );
+}
+
+/** What it comes from, each with the way to why it is that much. */
+function Contributors({ of, currency }: { of: Anomaly; currency: string }) {
+  const here = useHere();
+  return of.contributors.map(({ product_type, resource_id, impact, explain }) => {
+    const text = `${label("product_type", product_type, null).name} of ${resource_id}`;
+    const asked = explain?.split("?")[1];
+    return (
+      <div className="quiet small" key={`${product_type} ${resource_id}`}>
+        {asked ? (
+          <a className="more" href={here.to(extra(costsOf(here.view, of), "why", asked), "rows")}>
+            {text}
+          </a>
+        ) : (
+          text
+        )}
+        : <Amount amount={impact.toFixed(2)} currency={currency} />
+      </div>
+    );
+  });
+}
+
+/** What somebody knows of it. */
+function Mark({ of, onRemove }: { of: AnomalyMark; onRemove: boolean }) {
+  const tenant = useHere().tenant ?? "";
+  return (
+    <>
+      {STATUSES[of.status]}: {of.note}
+      <div className="quiet small">
+        {of.created_by}, {range(of.start_date, of.end_date)}
+      </div>
+      {onRemove && (
+        <RemoveButton
+          href={address<"/anomalies/marks/{number}", "delete">(tenant, `${MARKS}/{number}`, {
+            at: { number: String(of.id) },
+          })}
+          what={`what ${of.created_by} says of it`}
+        />
+      )}
+    </>
+  );
+}
+
+/** Say what is known of the days, for those who see them later; most of it keeps others from being told. */
+function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
+  const tenant = useHere().tenant ?? "";
+  const client = useQueryClient();
+  const mark = useMutation({
+    mutationFn: (said: Record<"status" | "until" | "note" | "author", string>) =>
+      send("post", tenant, MARKS, {
+        body: {
+          identity_id: of.identity_id,
+          product_category: of.product_category,
+          status: CHOICES.find(([status]) => status === said.status)?.[0] ?? "expected",
+          start_date: of.first_date,
+          end_date: said.until,
+          note: said.note,
+          created_by: said.author,
+        },
+      }),
+    onSuccess: () => {
+      void client.invalidateQueries();
+      onClose();
+    },
+  });
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const said = texts(event.currentTarget, "status", "until", "note", "author");
+    remember("author", said.author);
+    mark.mutate(said);
+  };
+  return (
+    <Drawer title={`What is known of ${of.identity_id}`} onClose={onClose}>
+      <p className="note">{of.sentence}.</p>
+      <form className="form" onSubmit={onSubmit}>
+        <label>
+          It was
+          <select className="field" name="status" defaultValue="expected">
+            {CHOICES.map(([status, words]) => (
+              <option key={status} value={status}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Until and with this day
+          <input className="field" name="until" type="date" required min={of.first_date} defaultValue={of.last_date} />
+        </label>
+        <label>
+          Why
+          <input className="field" name="note" required maxLength={255} autoComplete="off" />
+        </label>
+        <AuthorField maxLength={255} />
+        <p className="note">
+          Unless it is confirmed, nobody is told what stands out on these days, and no later day is compared with them.
+        </p>
+        <button type="submit" className="button primary" disabled={mark.isPending}>
+          Say so
+        </button>
+        <Refusal of={mark} />
+      </form>
+    </Drawer>
   );
 }
 

@@ -5,6 +5,7 @@ import { address, send } from "../api/client";
 import { useAccess } from "../api/me";
 import { useOf, useTenant } from "../api/questions";
 import type { Finding, FindingList } from "../api/shapes";
+import { useCanTag } from "../api/tagging";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { count, full } from "../format/days";
@@ -217,8 +218,7 @@ function Subject({ finding }: { finding: Finding }) {
 function useCanSnooze(): { can: boolean; why: string } {
   const name = useHere().tenant ?? "";
   const { isKnown, may } = useAccess(name);
-  const takesTags = present(useTenant(name))?.features.can_tag ?? false;
-  return { can: may("tag") && takesTags, why: isKnown && !may("tag") ? refused("tag") : "" };
+  return { can: useCanTag(name), why: isKnown && !may("tag") ? refused("tag") : "" };
 }
 
 function SnoozeButton({ name, onSnooze }: { name: string; onSnooze: () => void }) {

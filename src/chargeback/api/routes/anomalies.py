@@ -1,25 +1,52 @@
-"""What stands out in the costs of a period."""
+"""What stands out in the costs of a period, and what people know of it."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated
+from datetime import date, timedelta
+from typing import Annotated, Any, Literal
 
-from fastapi import Query
-from pydantic import Field
+from fastapi import Body, Path, Query
+from pydantic import Field, ValidationInfo, field_validator
+from starlette.responses import Response
 
 from chargeback.access.rights import Right
+from chargeback.api.dependencies import CallerDep
+from chargeback.api.documentation import COMMON_STATUSES
+from chargeback.api.executor import entity_ids
+from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel, Text
+from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import UsualPeriodQuery
-from chargeback.api.tenant_requests import Facts
+from chargeback.api.tenant_requests import Change, Facts, FactsRequest
 from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.anomalies import AnomaliesAnswer, Asked, anomalies
+from chargeback.reports.anomalies import AnomaliesAnswer, Asked, MarkItem, Remembered, anomalies
+from chargeback.reports.answers import PageOf
 from chargeback.reports.names import names_of_identities
 from chargeback.reports.reconciliation import states_seen
+from chargeback.store.control.anomalies import read_anomalies
+from chargeback.store.control.anomaly_marks import (
+    MarkedDays,
+    MarkStatus,
+    add_mark,
+    count_marks,
+    find_mark,
+    read_marks,
+    remove_mark,
+)
+from chargeback.store.control.catalogue import lock_tenant
+from chargeback.store.control.given import EntityIds
+from chargeback.store.control.inventory_lists import IDENTITIES
+from chargeback.store.control.names import names_of
 from chargeback.store.control.revisions import read_revisions
+from chargeback.store.control.tags import IDENTITY
+
+MAX_MARKS = 10_000
+#: What is planned for longer is no exception.
+_LONGEST = timedelta(days=366)
 
 
 class AnomaliesQuery(UsualPeriodQuery):
-    """Which days are meant, and what has to be exceeded."""
+    """Which days are meant, what has to be exceeded, and what the answer has."""
 
     min_amount: Annotated[float, Field(ge=0, le=1e12)] = Field(
         default=1, description="By how much a day has to differ at least, in the currency of the bill."
@@ -28,12 +55,51 @@ class AnomaliesQuery(UsualPeriodQuery):
         default=20, description="By how much it has to differ at least, in percent of what is expected."
     )
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="How many are listed at most.")
+    id: list[Text] = Field(default=[], description="Only what has this id, repeatable.")
+    include: list[Literal["contributors"]] = Field(
+        default=[], description="`contributors`: what each comes from, with the way to the explanation."
+    )
+
+
+class NewMark(StrictModel):
+    """What is known of the days of somebody's costs."""
+
+    identity_id: Text = Field(description="Whose costs; the inventory has to know it.", examples=["sa-123abc"])
+    product_category: Text | None = Field(default=None, description="Default: all product groups.", examples=["KAFKA"])
+    status: MarkStatus = Field(
+        description="`confirmed`, or one that puts the days aside: `planned`, `expected`, `dismissed`.",
+        examples=["planned"],
+    )
+    start_date: Day = Field(description="The first day.", examples=["2026-11-14"])
+    end_date: Day = Field(description="The last day, a year later at most.", examples=["2026-11-20"])
+    note: Note = Field(description="For those who see it later.", examples=["Load test of the new cluster"])
+    created_by: Annotated[Note, Field(description="Who says so.", examples=["alice"])] = "api"
+
+    @field_validator("end_date")
+    @classmethod
+    def _after_start(cls, value: date, info: ValidationInfo) -> date:
+        first = info.data.get("start_date")
+        if first is not None and not timedelta() <= value - first <= _LONGEST:
+            raise ValueError(f"should be between start_date, {first}, and {_LONGEST.days} days later")
+        return value
 
 
 router = Routes(prefix="/tenants/{tenant_name}/anomalies", tags=["Anomalies"])
 
+MarkNumber = Annotated[int, Path(description="The `id` of the mark.", ge=1, le=2**31 - 1, examples=[1])]
+_NO_MARK = {404: "There is no such tenant or mark."}
 
-@router.get("", needs=Right.READ)
+
+def _remembered(request: FactsRequest) -> list[Any]:
+    """Return what else decides what stands out: marks, and what was told."""
+    with request.reading() as connection:
+        known = read_anomalies(connection)
+        marks = read_marks(connection)
+    request.extra = Remembered(marks, {each.id: each.told_at for each in known.values() if each.told_at is not None})
+    return [[each.id for each in marks], [[number, at.isoformat()] for number, at in request.extra.told.items()]]
+
+
+@router.get("", needs=Right.READ, also=lambda request, _: _remembered(request))
 def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -> AnomaliesAnswer:
     """List the days of a period on which the costs of an identity for a product group stand out, the largest impact
     first. What has a quantity is compared at its latest price, so that prices stand out of nothing; credits and what is
@@ -52,5 +118,64 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
         DayRange(period.start, period.end + ONE_DAY),
         Floors(params.min_amount, params.min_percent / 100),
         params.limit,
+        params.id,
+        "contributors" in params.include,
     )
-    return anomalies(request.reader, states, asked, tenant.currency, _named)
+    return anomalies(request.reader, states, asked, tenant.currency, request.extra, _named)
+
+
+@router.get("/marks", needs=Right.READ, also=lambda request, _: _remembered(request))
+def list_marks(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[MarkItem]:
+    """List what people know of days that stand out, or will, the newest first; within a scope, of visible identities.
+    Dates have no effect."""
+    visible = entity_ids(request.reader.visible_entities())
+    marks = [each for each in request.extra.marks if _sees(visible, each.identity_id)]
+    page = params.paging
+    items = [MarkItem.like(each) for each in marks[page.offset : page.offset + page.limit]]
+    return PageOf[MarkItem].of(items, len(marks), page)
+
+
+@router.post(
+    "/marks",
+    needs=Right.TAG,
+    status_code=201,
+    answer="The mark.",
+    problems={404: "There is no such tenant or identity.", 409: f"There are {MAX_MARKS:,} marks already."},
+)
+def mark_days(request: Change, caller: CallerDep, new: Annotated[NewMark, Body()]) -> MarkItem:
+    """Say what is known of the days of somebody's costs, also of days to come. Days that are `planned`, `expected` or
+    `dismissed` are put aside: from the next run on, nobody is told what stands out on them, and no later day is
+    compared with them. What was said of the same days before stays, and the newest counts."""
+    visible = request.visible_entities()
+    with request.reading() as connection:
+        is_known = new.identity_id in names_of(connection, IDENTITIES, [new.identity_id])
+    if not is_known or not _sees(visible, new.identity_id):
+        raise NotFound("The inventory has no such identity.")
+    values = new.model_dump() | {"created_by": caller.signature(new.created_by)}
+    with request.writing() as connection:
+        lock_tenant(connection)
+        if count_marks(connection) >= MAX_MARKS:
+            raise Conflict(f"There are {MAX_MARKS:,} marks already; remove some first.")
+        return MarkItem.like(add_mark(connection, MarkedDays(**values), who=caller.name))
+
+
+@router.delete(
+    "/marks/{number}",
+    needs=Right.TAG,
+    answer="The days are judged as all others.",
+    only=(*COMMON_STATUSES, 403),
+    problems=_NO_MARK,
+)
+def unmark_days(request: Change, caller: CallerDep, number: MarkNumber) -> Response:
+    """Take back what was said of days; the audit log keeps it."""
+    visible = request.visible_entities()
+    with request.writing() as connection:
+        mark = find_mark(connection, number)
+        if mark is None or not _sees(visible, mark.identity_id):
+            raise NotFound(f"There is no mark {number}.")
+        remove_mark(connection, mark, who=caller.name)
+    return Response(status_code=204)
+
+
+def _sees(visible: EntityIds | None, identity_id: str) -> bool:
+    return visible is None or identity_id in visible[IDENTITY]

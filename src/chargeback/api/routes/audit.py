@@ -28,6 +28,8 @@ AuditKind = Literal[
     "budget.removed",
     "finding.snoozed",
     "finding.woken",
+    "anomaly.marked",
+    "anomaly.unmarked",
     "statement.acknowledged",
     "statement.disputed",
     "token.created",

@@ -32,6 +32,8 @@ FINDING_SNOOZED: Final = "finding.snoozed"
 FINDING_WOKEN: Final = "finding.woken"
 STATEMENT_ACKNOWLEDGED: Final = "statement.acknowledged"
 STATEMENT_DISPUTED: Final = "statement.disputed"
+ANOMALY_MARKED: Final = "anomaly.marked"
+ANOMALY_UNMARKED: Final = "anomaly.unmarked"
 TOKEN_CREATED: Final = "token.created"  # noqa: S105 - not a secret
 TOKEN_REVOKED: Final = "token.revoked"  # noqa: S105 - not a secret
 PERIOD_CLOSED: Final = "period.closed"
@@ -54,6 +56,7 @@ KINDS: Final = (
     *(CATEGORY_CREATED, CATEGORY_CHANGED, CATEGORY_REMOVED),
     *(BUDGET_CREATED, BUDGET_CHANGED, BUDGET_REMOVED),
     *(FINDING_SNOOZED, FINDING_WOKEN),
+    *(ANOMALY_MARKED, ANOMALY_UNMARKED),
     *(STATEMENT_ACKNOWLEDGED, STATEMENT_DISPUTED),
     *(PERIOD_CLOSED, PERIOD_REOPENED, PERIOD_SEALED, PERIOD_REQUESTED, PERIOD_RESTATED),
     *(ADJUSTMENT_ADDED, ADJUSTMENT_REMOVED),

@@ -492,6 +492,21 @@ anomalies = Table(
     Column("told_at", Instant),
 )
 
+#: What people know of days that stand out, or will; ``product_category`` is null for all of them.
+anomaly_marks = Table(
+    "anomaly_marks",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("identity_id", String(255), nullable=False),
+    Column("product_category", String(255)),
+    Column("status", String(16), nullable=False),
+    Column("start_date", Date, nullable=False),
+    Column("end_date", Date, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
 #: Requests to close a month that a second person has to confirm; the newest of a month counts.
 closing_requests = Table(
     "closing_requests",

@@ -1,0 +1,45 @@
+/** What stands out leads to its explanation, and what is known of it is said on the page. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { close, findings, leave, world } from "./world.ts";
+
+after(close);
+
+test("from what stands out to the explanation of what it comes from", async () => {
+  const found = await world();
+  const { page, asked } = found;
+  await found.open("acme/anomalies");
+  await page.getByRole("link", { name: /lkc-7k2m9p/ }).click();
+  await page.getByRole("heading", { name: "Why this amount?" }).waitFor();
+  assert.ok(asked.some((each) => each.includes("/chargebacks/explain?date=2026-11-15&line_id=0a1b")));
+  await leave(found);
+});
+
+test("days are marked as planned, with a reason and until a day", async () => {
+  const found = await world();
+  const { page } = found;
+  await found.open("acme/anomalies");
+  let sent: unknown;
+  await page.route("**/anomalies/marks", (route) => {
+    sent = route.request().postDataJSON();
+    return route.fulfill({ status: 201, json: {} });
+  });
+  await page.getByRole("button", { name: /^Expected\?/ }).click();
+  assert.deepEqual(await findings(page, "all"), []);
+  await page.getByLabel("It was").selectOption({ label: "Planned: somebody wanted it" });
+  await page.getByLabel("Until and with this day").fill("2026-11-20");
+  await page.getByLabel("Why").fill("Load test");
+  await page.getByLabel("Your name").fill("Ann");
+  await page.getByRole("button", { name: "Say so" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.deepEqual(sent, {
+    identity_id: "6ISF4LDPXOE4W4V5",
+    product_category: "KAFKA",
+    status: "planned",
+    start_date: "2026-11-15",
+    end_date: "2026-11-20",
+    note: "Load test",
+    created_by: "Ann",
+  });
+  await leave(found);
+});
