@@ -227,13 +227,14 @@ clean:  ## Remove what was made here, but no data
 	rm -rf $(VENV) $(RUN) $(FOCUS_VENV) $(READERS_VENV) $(STORES_VENV) $(DOCS_VENV) $(SITE) $(PACKAGES_VENV) web/node_modules stores/node_modules $(dir $(PAGE)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool), an nginx, an
+# The tests talk to real servers, each on a loopback port of its own: a Prometheus (server and promtool) and its Alertmanager, an nginx, an
 # Apache that signs people on, and a PostgreSQL (one that runs already serves for most of them). faketime puts clocks
 # wrong. iproute2 connects hosts of a drill. chromium-headless-shell, a Chromium that needs half the time of one with windows, shows the page, and Pango sets the PDF files of statements. curl and jq do what the documentation says that a CI job does.
 # Where systemd runs, Debian's packages also start services on their usual ports, which nothing here needs.
 servers:
 	@missing=""; \
 	{ command -v prometheus && command -v promtool; } >/dev/null || missing="prometheus"; \
+	command -v prometheus-alertmanager >/dev/null || missing="$$missing prometheus-alertmanager"; \
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v faketime >/dev/null || missing="$$missing faketime"; \

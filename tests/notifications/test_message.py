@@ -15,7 +15,7 @@ BUDGET: dict[str, Any] = {
     **{"to_date": "812.346", "expected": "1100.00", "currency": "USD"},
 }
 ANOMALY: dict[str, Any] = {"sentence": "a was charged $17.50, 3.5 times the usual $5.00", "impact": "12.50"} | {
-    **{"currency": "USD", "more": 0},
+    **{"currency": "USD", "more": 0, "first_date": "2026-11-03", "last_date": "2026-11-04"},
 }
 SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "period.closed": ("period/2026-10", {"posted": "1234.567", "currency": "USD"}, "2026-10 was closed; 1,234.57 USD"),

@@ -19,6 +19,7 @@ from tests.support.clock import FAKETIME
 #: Names of fixtures, and values of parameters, that stand for a program, a server, or a whole run.
 OUTSIDE: Final = frozenset(
     {
+        "alertmanager",
         "object_storage",
         "postgresql",
         "process",

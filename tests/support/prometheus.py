@@ -171,5 +171,5 @@ def installed(program: str) -> str:
     """Return the path of a program; fail if it is not installed."""
     found = shutil.which(program)
     if found is None:
-        pytest.fail(f"{program} is missing: install Debian's `prometheus` package")
+        pytest.fail(f"{program} is missing: `make servers` installs it")
     return found

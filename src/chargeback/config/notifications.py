@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
@@ -60,21 +60,26 @@ class _PostSettings(_SinkSettings):
     allow_private: bool = False
 
 
-class WebhookSettings(_PostSettings):
+class _AddressSettings(_PostSettings):
+    """One whose address is no secret."""
+
+    url: Url
+
+    @model_validator(mode="after")
+    def _is_encrypted(self) -> Self:
+        if self.url.startswith("http:") and not self.allow_private:
+            raise ValueError("the address is not encrypted: use https, or set allow_private in a trusted network")
+        return self
+
+
+class WebhookSettings(_AddressSettings):
     """An address that gets signed JSON. During a change of secrets there are two, and every message is signed with
     both."""
 
     type: Literal["webhook"]
-    url: Url
     secrets: Annotated[
         tuple[Annotated[SecretStr, AfterValidator(_is_secret)], ...], Field(min_length=1, max_length=2, repr=False)
     ]
-
-    @model_validator(mode="after")
-    def _is_encrypted(self) -> WebhookSettings:
-        if self.url.startswith("http:") and not self.allow_private:
-            raise ValueError("the address is not encrypted: use https, or set allow_private in a trusted network")
-        return self
 
 
 class ChatSettings(_PostSettings):
@@ -89,6 +94,13 @@ class ChatSettings(_PostSettings):
         if not self.url.get_secret_value().startswith(schemes):
             raise ValueError("url should be the https address of an incoming webhook")
         return self
+
+
+class AlertmanagerSettings(_AddressSettings):
+    """An Alertmanager of Prometheus, version 0.22 or later: it is told again and again what holds, and tells others."""
+
+    type: Literal["alertmanager"]
+    token: SecretStr | None = None
 
 
 class MailSettings(_SinkSettings):
@@ -112,4 +124,6 @@ class MailSettings(_SinkSettings):
         return self
 
 
-SinkSettings = Annotated[WebhookSettings | ChatSettings | MailSettings, Field(discriminator="type")]
+#: Those that are told each event once.
+EventSink = WebhookSettings | ChatSettings | MailSettings
+SinkSettings = Annotated[EventSink | AlertmanagerSettings, Field(discriminator="type")]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
@@ -51,7 +51,7 @@ def message_of(tenant: str, event: Mapping[str, Any], page_url: str | None) -> M
     """Return the message of an event of a tenant: its ``kind``, ``subject``, ``at``, ``body`` and ``dedupe_key``."""
     kind, subject, body = event["kind"], event["subject"], event["body"]
     number = hashlib.blake2b(f"{tenant}\n{event['dedupe_key']}\n{event['at']}".encode(), digest_size=16)
-    link = None if page_url is None else f"{page_url.rstrip('/')}/{quote(tenant)}/{_place(kind)}"
+    link = None if page_url is None else f"{page_url.rstrip('/')}/{quote(tenant)}/{_place(kind, body)}"
     name = subject.partition("/")[2]
     sentence = " ".join(f"{tenant}: {_SENTENCES[kind](name, body)}".split())  # one line, whatever names have
     return Message(f"msg_{number.hexdigest()}", kind, subject, event["at"], tenant, sentence, link, body)
@@ -114,8 +114,8 @@ def _more(count: int) -> str:
     return f" {count} more {'stands' if count == 1 else 'stand'} out."
 
 
-def _place(kind: str) -> str:
-    """Return the page that shows more about an event."""
+def _place(kind: str, body: Mapping[str, Any]) -> str:
+    """Return the page that shows more about an event, with the days or the month that it is about."""
     places = {
         "anomaly": "anomalies",
         "period": "month-end",
@@ -123,4 +123,10 @@ def _place(kind: str) -> str:
         "budget": "budgets",
         "shadow": "policies",
     }
-    return places.get(kind.partition(".")[0], "costs")
+    page = places.get(kind.partition(".")[0], "costs")
+    if page == "budgets":
+        return f"{page}?{urlencode({'period': body['period_id']})}"
+    if page == "anomalies":
+        last = body.get("last_date", body["first_date"])
+        return f"{page}?{urlencode({'start_date': body['first_date'], 'end_date': last})}"
+    return page

@@ -8,18 +8,25 @@ import smtplib
 import socket
 import ssl
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
 from standardwebhooks import Webhook
 
 from chargeback import __version__
-from chargeback.config.notifications import ChatSettings, MailSettings, SinkSettings, WebhookSettings
+from chargeback.config.notifications import (
+    AlertmanagerSettings,
+    ChatSettings,
+    EventSink,
+    MailSettings,
+    WebhookSettings,
+)
 from chargeback.notifications.message import Message
 
 #: How long one attempt takes at most, in seconds: for each of connecting, sending and waiting for an answer.
@@ -43,7 +50,7 @@ class _NotPublicError(Exception):
     """An address that is not one of the public internet."""
 
 
-def send(sink: SinkSettings, message: Message, now: datetime) -> Outcome:
+def send(sink: EventSink, message: Message, now: datetime) -> Outcome:
     """Send a message once."""
     if isinstance(sink, MailSettings):
         return _mail(sink, message, now)
@@ -65,14 +72,23 @@ def _signed(sink: WebhookSettings, message: Message, now: datetime) -> tuple[byt
 
 def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime) -> Outcome:
     if isinstance(sink, WebhookSettings):
-        url = sink.url
         content, headers = _signed(sink, message, now)
-    else:
-        url = sink.url.get_secret_value()
-        content, headers = json.dumps({"text": _text(message)}).encode(), {}
-    headers |= {"Content-Type": "application/json", "User-Agent": f"chargeback/{__version__}"}
+        return _posted(sink.url, content, headers, allow_private=sink.allow_private)
+    content = json.dumps({"text": _text(message)}).encode()
+    return _posted(sink.url.get_secret_value(), content, {}, allow_private=sink.allow_private)
+
+
+def send_alerts(sink: AlertmanagerSettings, alerts: Sequence[Mapping[str, Any]]) -> Outcome:
+    """Tell an Alertmanager what holds."""
+    url = f"{sink.url.rstrip('/')}/api/v2/alerts"
+    headers = {} if sink.token is None else {"Authorization": f"Bearer {sink.token.get_secret_value()}"}
+    return _posted(url, json.dumps(alerts).encode(), headers, allow_private=sink.allow_private)
+
+
+def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> Outcome:
+    headers = headers | {"Content-Type": "application/json", "User-Agent": f"chargeback/{__version__}"}
     try:
-        status, text, wait = _exchange(url, content, headers, allow_private=sink.allow_private)
+        status, text, wait = _exchange(url, content, headers, allow_private=allow_private)
     except _NotPublicError as error:
         return Outcome(f"{error} (allow_private)")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:

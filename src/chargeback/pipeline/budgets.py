@@ -64,20 +64,21 @@ def tell_budgets(run: RunContext) -> None:
         for look, told, events in found:
             add_events(connection, events, run.now())
             after = {"version": look.version.version, "revision": revision}
-            state = after | {"forecasts": told.forecasts, "ratios": told.ratios}
+            state = after | {"forecasts": told.forecasts, "ratios": told.ratios, "crossed": told.crossed}
             save_state(connection, look.version.id, look.period.id, state)
 
 
 @dataclass(frozen=True)
 class _Told:
     """What was found of a budget and a month: of which version and facts, and of each threshold of the forecast the
-    last day for which it was reached, on how many days in a row, and whether that was told; and which parts of the
-    budget are charged and expected."""
+    last day for which it was reached, on how many days in a row, and whether that was told; which parts of the budget
+    are charged and expected; and the thresholds that are reached."""
 
     version: int = 0
     revision: int = -1
     forecasts: Mapping[str, Any] = field(default_factory=dict)
     ratios: Sequence[float | None] = ()
+    crossed: Sequence[str] = ()
 
     @classmethod
     def of(cls, state: Mapping[str, Any] | None) -> Self:
@@ -116,7 +117,15 @@ class _Look:
             for each in self.budget.thresholds
             for kind in self._kinds(looked, each, forecasts)
         ]
-        return _Told(forecasts=forecasts, ratios=() if looked.spending is None else looked.spending.ratios), events
+        spending = looked.spending
+        if spending is None:
+            return _Told(forecasts=forecasts), events
+        crossed = [
+            each.key
+            for each in self.budget.thresholds
+            if (forecasts.get(each.key, ("", 0, False))[2] if each.on == FORECAST else spending.crosses(each))
+        ]
+        return _Told(forecasts=forecasts, ratios=spending.ratios, crossed=crossed), events
 
     def _kinds(self, looked: LookedAt, threshold: Threshold, forecasts: dict[str, Any]) -> Iterator[str]:
         """Yield the kinds of the events of a threshold, and note how far one of the forecast is."""

@@ -308,7 +308,7 @@ class Engine:
                 return self._supervisor.run(name, self._supervisor.acquire(name), request)
             finally:
                 self._places.give_back()
-                self._deliver(name)
+                self._deliver(name, and_stay=False)
         except SchemaError:
             raise
         except StorageError as error:
@@ -362,11 +362,14 @@ class Engine:
         finally:
             self._tried.add(name)
 
-    def _deliver(self, name: str) -> NextTurn:
-        """Tell what has happened to a tenant since the last turn."""
+    def _deliver(self, name: str, *, and_stay: bool = True) -> NextTurn:
+        """Tell what has happened to a tenant since the last turn; who stays tells what holds as well, again and
+        again."""
         try:
             if name in self._opened and name in self._notifiers:
                 self._notifiers[name].deliver(self._stopping)
+                if and_stay:
+                    self._notifiers[name].alert()
         except StorageError as error:
             log.debug("tenant %s: nobody is told anything now: %s", name, error)  # its schedule says so aloud
             return NextTurn(_MAX_RETRY_SECONDS, str(error), is_news=False)

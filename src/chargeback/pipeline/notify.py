@@ -12,11 +12,13 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from chargeback.config import Tenant
-from chargeback.config.notifications import SinkSettings
+from chargeback.config.notifications import AlertmanagerSettings, EventSink
 from chargeback.model.days import Clock
+from chargeback.notifications.alerts import INTERVAL, alerts_of
 from chargeback.notifications.message import message_of
-from chargeback.notifications.senders import ATTEMPT_SECONDS, Outcome, send
+from chargeback.notifications.senders import ATTEMPT_SECONDS, Outcome, send, send_alerts
 from chargeback.store.control.catalogue import lock_tenant
+from chargeback.store.control.conditions import read_conditions
 from chargeback.store.control.deliveries import (
     DEAD,
     DELIVERED,
@@ -71,13 +73,19 @@ class Notifier:
         self, tenant: Tenant, store: TenantStore, page_url: str | None, metrics: DeliveryMetrics, clock: Clock
     ) -> None:
         self._name = tenant.name
-        self._sinks: Mapping[str, SinkSettings] = tenant.settings.notifications
+        sinks = tenant.settings.notifications
+        self._sinks: Mapping[str, EventSink] = {
+            name: each for name, each in sinks.items() if not isinstance(each, AlertmanagerSettings)
+        }
+        self._managers = {name: each for name, each in sinks.items() if isinstance(each, AlertmanagerSettings)}
+        self._alerted: datetime | None = None
         self._store = store
         self._page_url = page_url
         self._metrics = metrics
         self._clock = clock
-        for name in self._sinks:
-            metrics.oldest.labels(tenant.name, name)
+        for name in sinks:
+            if name in self._sinks:
+                metrics.oldest.labels(tenant.name, name)
             for outcome in (DELIVERED, DEAD, "failed"):
                 metrics.attempts.labels(tenant.name, name, outcome)
 
@@ -113,7 +121,27 @@ class Notifier:
             age = (now - waiting.get(name, now)).total_seconds()
             self._metrics.oldest.labels(self._name, name).set(age)
 
-    def _attempt(self, sink: SinkSettings, delivery: Delivery) -> None:
+    def alert(self) -> None:
+        """Tell the Alertmanagers what holds, if the last time is a minute ago.
+
+        Raises:
+            StorageError: the control database cannot be used.
+        """
+        now = self._clock()
+        if not self._managers or (self._alerted is not None and now - self._alerted < INTERVAL):
+            return
+        self._alerted = now
+        with self._store.control.read() as connection:
+            conditions = read_conditions(connection, now)
+        for name, manager in self._managers.items():
+            told = [each for each in conditions if manager.tells(each.event["kind"])]
+            error = send_alerts(manager, alerts_of(self._name, told, self._page_url, now)).error if told else None
+            if error is not None:
+                log.warning("tenant %s: %s was not told what holds: %s", self._name, name, error)
+            if told:
+                self._metrics.attempts.labels(self._name, name, DELIVERED if error is None else "failed").inc()
+
+    def _attempt(self, sink: EventSink, delivery: Delivery) -> None:
         with self._store.control.write() as connection:
             if not claim(connection, delivery, self._clock() + _CLAIMED):
                 return

@@ -19,7 +19,7 @@ from chargeback.model.anomalies import WINDOW, Floors, Story, stories
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.wording import money_text
-from chargeback.store.control.anomaly_marks import AnomalyMark, MarkStatus
+from chargeback.store.control.anomaly_marks import AnomalyMark, MarkStatus, newest_mark
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -153,7 +153,7 @@ class Remembered:
 
     def mark(self, series: _Series, day: date) -> MarkItem | None:
         """Return the newest mark of a day of a series."""
-        found = next((each for each in self.marks if each.is_about(*series) and day in each.days), None)
+        found = newest_mark(self.marks, *series, day)
         return None if found is None else MarkItem.like(found)
 
 

@@ -12,14 +12,15 @@ from chargeback.api.parameters import CommonParameters
 from chargeback.api.problems import NotFound
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, ChangeRequest, Control
-from chargeback.config.notifications import EventKind, SinkSettings
+from chargeback.config.notifications import AlertmanagerSettings, EventKind, SinkSettings
+from chargeback.notifications.alerts import try_alert
 from chargeback.notifications.message import try_message
-from chargeback.notifications.senders import send
+from chargeback.notifications.senders import send, send_alerts
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.store.control.audit import NOTIFICATIONS_RETRIED, AuditEntry, record
 from chargeback.store.control.deliveries import SinkState, retry_dead, sink_states, subject_of
 
-SinkType = Literal["webhook", "slack", "smtp"]
+SinkType = Literal["webhook", "slack", "smtp", "alertmanager"]
 _SinkPath = Annotated[str, Path(description="Its name in the configuration.", examples=["team-chat"])]
 
 
@@ -59,8 +60,8 @@ router = Routes(prefix="/tenants/{tenant_name}/notifications", tags=["Events"])
 
 @router.get("", needs=Right.READ, whole=True)
 def list_sinks(request: Control, params: Annotated[CommonParameters, Query()]) -> PageOf[SinkItem]:
-    """List who is told what has happened, with the messages that are on their way, have arrived or were given up. Dates
-    and `timezone` are ignored."""
+    """List who is told what has happened, with the messages that are on their way, have arrived or were given up; an
+    Alertmanager is told what holds, and nothing of that is kept. Dates and `timezone` are ignored."""
     states = sink_states(request.connection)
     found = [
         SinkItem.of(name, sink, states.get(name, SinkState())) for name, sink in sorted(request.tenant.sinks.items())
@@ -78,8 +79,11 @@ def list_sinks(request: Control, params: Annotated[CommonParameters, Query()]) -
 def try_sink(request: Change, sink_name: _SinkPath) -> TestOutcome:
     """Send a message that says that it is one to try, once and at once."""
     sink = _sink(request, sink_name)
-    message = try_message(request.tenant.tenant_name, sink_name, request.now, None)
-    outcome = send(sink, message, request.now)
+    tenant = request.tenant.tenant_name
+    if isinstance(sink, AlertmanagerSettings):
+        outcome = send_alerts(sink, [try_alert(tenant, sink_name, request.now)])
+    else:
+        outcome = send(sink, try_message(tenant, sink_name, request.now, None), request.now)
     return TestOutcome(delivered=outcome.error is None, error=outcome.error)
 
 

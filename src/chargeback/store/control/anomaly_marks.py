@@ -5,6 +5,7 @@ Every change is recorded in the audit log, as made by ``who``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any, Final, Literal
@@ -62,6 +63,11 @@ def read_marks(connection: Connection) -> list[AnomalyMark]:
     """Return all marks, the newest first."""
     rows = connection.execute(select(anomaly_marks).order_by(anomaly_marks.c.id.desc()))
     return [AnomalyMark(**row._mapping) for row in rows]
+
+
+def newest_mark(marks: Iterable[AnomalyMark], identity_id: str, product_category: str, day: date) -> AnomalyMark | None:
+    """Return the first of the marks that is about a day of a series."""
+    return next((each for each in marks if each.is_about(identity_id, product_category) and day in each.days), None)
 
 
 def count_marks(connection: Connection) -> int:

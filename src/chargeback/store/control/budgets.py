@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -108,13 +108,25 @@ def read_states(connection: Connection) -> dict[tuple[str, str], dict[str, Any]]
 def budget_ratios(connection: Connection) -> dict[str, tuple[float, float | None]]:
     """Return which part of each present budget was charged, and which was expected, in the last month that was looked
     at; budgets without an amount for it are left out."""
+    found = {budget_id: state["ratios"] for budget_id, _, state in _newest_states(connection)}
+    return {budget_id: (ratios[0], ratios[1]) for budget_id, ratios in found.items() if ratios}
+
+
+def crossed_thresholds(connection: Connection) -> Iterator[tuple[str, str, str]]:
+    """Yield (budget, month, key of a threshold) of what is reached in the last month that was looked at, and told."""
+    for budget_id, period_id, state in _newest_states(connection):
+        for key in state.get("crossed", ()):
+            yield budget_id, period_id, key
+
+
+def _newest_states(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what was found of each present budget in the last month that was looked at."""
     its = budget_states.c
     newest = select(its.budget_id, func.max(its.period_id).label("period_id")).group_by(its.budget_id).subquery()
     same = and_(its.budget_id == newest.c.budget_id, its.period_id == newest.c.period_id)
-    query = select(its.budget_id, its.state).join_from(budget_states, newest, same)
+    query = select(its.budget_id, its.period_id, its.state).join_from(budget_states, newest, same)
     rows = connection.execute(query.where(its.budget_id.in_(_present(budgets.c.id))))
-    found = {budget_id: json.loads(state)["ratios"] for budget_id, state in rows}
-    return {budget_id: (ratios[0], ratios[1]) for budget_id, ratios in found.items() if ratios}
+    return [(row.budget_id, row.period_id, json.loads(row.state)) for row in rows]
 
 
 def save_state(connection: Connection, budget_id: str, period_id: str, state: Mapping[str, Any]) -> None:

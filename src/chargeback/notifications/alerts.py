@@ -1,0 +1,80 @@
+"""What holds, as alerts of an Alertmanager.
+
+It is told everything that holds once a minute, and takes what it is not told of for some minutes as over: nothing has
+to be remembered, and a worker that starts anew goes on where the last one was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from chargeback.model.days import render_instant
+from chargeback.notifications.message import message_of
+from chargeback.store.control.conditions import Condition
+
+#: How often it is told, and after how long without it is over.
+INTERVAL: Final = timedelta(seconds=60)
+_OVER: Final = 4 * INTERVAL
+
+
+def alerts_of(
+    tenant: str, conditions: Sequence[Condition], page_url: str | None, now: datetime
+) -> list[dict[str, Any]]:
+    """Return the alerts of what holds and has just ended, as ``POST /api/v2/alerts`` takes them."""
+    return [_alert(tenant, each, page_url, now) for each in conditions]
+
+
+def try_alert(tenant: str, sink: str, now: datetime) -> dict[str, Any]:
+    """Return an alert that says that a sink works, and ends after a minute."""
+    labels = {"alertname": "ChargebackTest", "tenant": tenant, "kind": "test", "sink": sink, "severity": "info"}
+    annotations = {"summary": f"{tenant}: this alert says that {sink} can be reached."}
+    ends = render_instant(now + INTERVAL)
+    return {"labels": labels, "annotations": annotations, "startsAt": render_instant(now), "endsAt": ends}
+
+
+def _alert(tenant: str, condition: Condition, page_url: str | None, now: datetime) -> dict[str, Any]:
+    message = message_of(tenant, condition.event, page_url)
+    kind, _, name = message.subject.partition("/")
+    # The labels say which alert it is: they are the same from its beginning to its end, and have neither amounts nor
+    # dates.
+    labels = {"tenant": tenant, "kind": kind} | _LABELS[kind](name, message.body)
+    alert = {
+        "labels": labels,
+        "annotations": {"summary": message.sentence},
+        "startsAt": render_instant(condition.since),
+        "endsAt": render_instant(now + _OVER if condition.ended_at is None else condition.ended_at),
+    }
+    return alert if message.link is None else alert | {"generatorURL": message.link}
+
+
+def _of_budget(name: str, body: Mapping[str, Any]) -> dict[str, str]:
+    is_exceeded = body["on"] == "actual" and float(body["percent"]) >= 100
+    return {
+        "alertname": "ChargebackBudgetReached",
+        "budget": name,
+        "threshold": f"{body['on']} {body['percent']}",
+        "severity": "critical" if is_exceeded else "warning",
+    }
+
+
+def _of_anomaly(_name: str, body: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "alertname": "ChargebackCostsStandOut",
+        "identity_id": body["identity_id"],
+        "product_category": body["product_category"],
+        "direction": "down" if body["impact"].startswith("-") else "up",
+        "severity": "warning",
+    }
+
+
+def _of_sink(name: str, _body: Mapping[str, Any]) -> dict[str, str]:
+    return {"alertname": "ChargebackSinkDead", "sink": name, "severity": "warning"}
+
+
+_LABELS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], dict[str, str]]]] = {
+    "budget": _of_budget,
+    "anomaly": _of_anomaly,
+    "sink": _of_sink,
+}

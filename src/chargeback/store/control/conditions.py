@@ -1,0 +1,108 @@
+"""What holds now and should not: budgets that are reached, costs that stand out, sinks that hear nothing.
+
+All of it follows from what is recorded: the event that began it, and what was found last. Nothing remembers which of
+these somebody was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, Self
+
+from sqlalchemy import Connection, select
+
+from chargeback.model.budgets import Threshold
+from chargeback.store.control.anomalies import WITHDRAWN, read_anomalies
+from chargeback.store.control.anomaly_marks import AnomalyMark, newest_mark, read_marks
+from chargeback.store.control.budgets import crossed_thresholds
+from chargeback.store.control.deliveries import sink_states, subject_of
+from chargeback.store.control.events import (
+    ANOMALY_GREW,
+    ANOMALY_OPENED,
+    ANOMALY_RESOLVED,
+    ANOMALY_WITHDRAWN,
+    BUDGET_CLEARED,
+    BUDGET_CROSSED,
+    SINK_DEAD,
+)
+from chargeback.store.control.schema import events
+
+#: What begins a condition, or says more of it, and what ends it.
+_BEGINS: Final = (BUDGET_CROSSED, ANOMALY_OPENED, ANOMALY_GREW, SINK_DEAD)
+_ENDS: Final = (BUDGET_CLEARED, ANOMALY_RESOLVED, ANOMALY_WITHDRAWN)
+#: What has begun longer ago is over, or known.
+_LONGEST: Final = timedelta(days=45)
+#: For how long it is said that something is over.
+_ENDED: Final = timedelta(minutes=15)
+
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that holds since an instant, with the last event of it; ``ended_at`` is None while it holds."""
+
+    event: Mapping[str, Any]
+    since: datetime
+    ended_at: datetime | None = None
+
+
+def read_conditions(connection: Connection, now: datetime) -> list[Condition]:
+    """Return what holds, and what has ended a moment ago, in the order of its beginning."""
+    its = events.c
+    query = select(its.kind, its.subject, its.at, its.body, its.dedupe_key)
+    query = query.where(its.at > now - _LONGEST, its.kind.in_([*_BEGINS, *_ENDS])).order_by(its.id)
+    found: dict[_Key, Condition] = {}
+    for each in map(dict, connection.execute(query).mappings()):
+        key, before = _key(each), found.get(_key(each))
+        if each["kind"] in _ENDS:
+            if before is not None and before.ended_at is None:
+                found[key] = Condition(before.event, before.since, each["at"])
+        else:
+            is_new = before is None or before.ended_at is not None
+            found[key] = Condition(each, each["at"] if before is None or is_new else before.since)
+    holds = _Holding.read(connection)
+    return [
+        each
+        for key, each in found.items()
+        if (holds.still(key, each) if each.ended_at is None else each.ended_at > now - _ENDED)
+    ]
+
+
+def _key(event: Mapping[str, Any]) -> _Key:
+    body = event["body"]
+    if event["subject"].startswith("budget/"):
+        return (event["subject"], body["period_id"], Threshold(body["on"], Decimal(body["percent"])).key)
+    return (event["subject"],)
+
+
+@dataclass(frozen=True)
+class _Holding:
+    """The keys of what holds by what was found last, and what people know of it."""
+
+    keys: Set[_Key]
+    marks: Sequence[AnomalyMark]
+
+    @classmethod
+    def read(cls, connection: Connection) -> Self:
+        """Return what is recorded."""
+        budgets = {(f"budget/{each[0]}", *each[1:]) for each in crossed_thresholds(connection)}
+        known = read_anomalies(connection).values()
+        stories = {(f"anomaly/{each.id}",) for each in known if each.state != WITHDRAWN}
+        sinks = {(subject_of(name),) for name, state in sink_states(connection).items() if state.dead}
+        return cls({*budgets, *stories, *sinks}, read_marks(connection))
+
+    def still(self, key: _Key, condition: Condition) -> bool:
+        """Return whether a condition that nothing has ended holds: nobody has put its days aside, either."""
+        if key not in self.keys:
+            return False
+        body = condition.event["body"]
+        if "product_category" not in body:
+            return True
+        first = date.fromisoformat(body["first_date"])
+        mark = newest_mark(self.marks, body["identity_id"], body["product_category"], first)
+        return mark is None or not mark.is_usual
