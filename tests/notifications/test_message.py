@@ -45,6 +45,27 @@ SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "shadow.ready": ("shadow/next", {"days": 30}, "the shadow next has 30 complete days."),
     "shadow.ended": ("shadow/next", {"end": "2026-12-01"}, "the shadow next has ended"),
     "sink.dead": ("sink/chat", {"error": "the receiver answered 410"}, "chat any more: the receiver answered 410."),
+    "digest.weekly": (
+        "digest/2026-11-16",
+        {
+            **{
+                "amount": "100.00",
+                "before": "100.001",
+                "currency": "USD",
+                "changes": [],
+                "stands_out": [],
+                "budgets": [],
+            },
+            **{
+                "start_date": "2026-11-16",
+                "end_date": "2026-11-22",
+                "unused": [],
+                "unused_more": 0,
+                "unallocated": "0.00",
+            },
+        },
+        "100.00 USD in the week from 2026-11-16 to 2026-11-22, as much as in the week before.",
+    ),
 }
 
 
@@ -87,3 +108,30 @@ def test_the_payload_is_thin() -> None:
     assert (payload["type"], payload["data"]["tenant"], payload["data"]["subject"]) == ("test", "acme", "sink/desk")
     assert payload["data"]["sentence"] == "acme: this message says that desk can be reached."
     assert payload["timestamp"].endswith("Z")
+
+
+def test_a_digest_has_a_line_for_each_thing() -> None:
+    """Names break none of them."""
+    subject, body, _ = SAID["digest.weekly"]
+    body = body | {
+        "before": None,
+        "changes": [
+            {"identity_id": "sa-1", "name": "a\nb", "amount": "12.345", "difference": "-3", "before": "15.345"}
+        ],
+        "stands_out": ["sa-1 was charged more"],
+        "budgets": [{"id": "x", "name": "X", "budget": "10.00", "to_date": "9.00", "state": "warning"}],
+        "unused": [{"id": "1", "subject": "orders", "why": "nobody reads it", "monthly_cost": "30.00"}],
+        "unused_more": 2,
+        "unused_cost": "50.00",
+        "unallocated": "1.00",
+    }
+    message = message_of("acme", event_of("digest.weekly", subject, body), None)
+    assert message.sentence == "acme: 100.00 USD in the week from 2026-11-16 to 2026-11-22."
+    assert message.text.splitlines()[2:] == [
+        "- a b: 12.34 USD, 3.00 USD less",
+        "- Stands out: sa-1 was charged more",
+        "- The budget X has reached a threshold: 9.00 USD of 10.00 USD to date",
+        "- Unused: orders, 30.00 USD a month; nobody reads it",
+        "- and 2 more; all together 50.00 USD a month",
+        "- Nobody is charged for 1.00 USD of it",
+    ]

@@ -199,9 +199,9 @@ def test_a_hundred_kills(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
             name = place.removeprefix("after ")
             real = getattr(notify, name)
 
-            def dying(*args: object, real: object = real, place: str = place) -> object:
+            def dying(*args: object, real: object = real, place: str = place, **more: object) -> object:
                 if place.startswith("after "):
-                    real(*args)  # type: ignore[operator]
+                    real(*args, **more)  # type: ignore[operator]
                 raise KilledError
 
             monkeypatch.setattr(notify, name, dying)

@@ -6,8 +6,9 @@ import base64
 import binascii
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
+from chargeback.access.scope import RowScope
 from chargeback.settings import Settings, Url
 
 EventKind = Literal[
@@ -25,6 +26,7 @@ EventKind = Literal[
     "shadow.ready",
     "shadow.ended",
     "sink.dead",
+    "digest.weekly",
 ]
 
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
@@ -45,9 +47,18 @@ def _is_secret(value: SecretStr) -> SecretStr:
 
 
 class _SinkSettings(Settings):
-    """What all of them have: ``kinds``, the events that it is told; all where it is left out."""
+    """What all of them have: ``kinds``, the events that it is told, all where it is left out; and ``scope``, the rows
+    whose owner it is: then it is told nothing of any others."""
 
     kinds: Annotated[list[EventKind], Field(min_length=1)] | None = None
+    scope: dict[str, Annotated[list[str], Field(min_length=1)]] | None = None
+
+    @field_validator("scope")
+    @classmethod
+    def _is_scope(cls, value: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
+        if value is not None:
+            RowScope.of(value)
+        return value
 
     def tells(self, kind: str) -> bool:
         """Return whether it is told events of a kind."""

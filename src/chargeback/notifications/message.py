@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
 from chargeback.store.control.deliveries import subject_of
+from chargeback.store.control.events import DIGEST_WEEKLY
 
 #: The event of a message that is sent to try a sink; it is never recorded.
 TEST: Final = "test"
@@ -27,6 +28,7 @@ class Message:
         kind: what has happened, such as ``budget.crossed``.
         subject: what it has happened to, such as ``budget/payments``.
         sentence: what to read.
+        details: further lines, where a sentence is not enough.
         link: where to look, if the service knows where people reach it.
         body: what there is to say about it, as the event has it.
     """
@@ -39,6 +41,13 @@ class Message:
     sentence: str
     link: str | None
     body: Mapping[str, Any]
+    details: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The message for people."""
+        gap = [""] if self.details else []
+        return "\n".join([self.sentence, *gap, *self.details, *([] if self.link is None else [*gap, self.link])])
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -53,8 +62,9 @@ def message_of(tenant: str, event: Mapping[str, Any], page_url: str | None) -> M
     number = hashlib.blake2b(f"{tenant}\n{event['dedupe_key']}\n{event['at']}".encode(), digest_size=16)
     link = None if page_url is None else f"{page_url.rstrip('/')}/{quote(tenant)}/{_place(kind, body)}"
     name = subject.partition("/")[2]
-    sentence = " ".join(f"{tenant}: {_SENTENCES[kind](name, body)}".split())  # one line, whatever names have
-    return Message(f"msg_{number.hexdigest()}", kind, subject, event["at"], tenant, sentence, link, body)
+    sentence = _one_line(f"{tenant}: {_SENTENCES[kind](name, body)}")
+    details = tuple(map(_one_line, _digest_lines(body))) if kind == DIGEST_WEEKLY else ()
+    return Message(f"msg_{number.hexdigest()}", kind, subject, event["at"], tenant, sentence, link, body, details)
 
 
 def try_message(tenant: str, sink: str, at: datetime, page_url: str | None) -> Message:
@@ -104,8 +114,48 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
     "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
     "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",
     "sink.dead": lambda name, body: f"messages do not reach {name} any more: {body['error']}.",
+    DIGEST_WEEKLY: lambda _, body: (
+        f"{_money(body['amount'], body['currency'])} in the week from {body['start_date']} to {body['end_date']}"
+        f"{_compared(body['amount'], body['before'])}."
+    ),
     TEST: lambda name, _: f"this message says that {name} can be reached.",
 }
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line breaks, whatever names have."""
+    return " ".join(text.split())
+
+
+def _compared(amount: str, before: str | None) -> str:
+    if before is None or not Decimal(before):
+        return ""
+    part = (Decimal(amount) - Decimal(before)) / Decimal(before)
+    if abs(part) < Decimal("0.005"):
+        return ", as much as in the week before"
+    return f", {abs(part):.0%} {'more' if part > 0 else 'less'} than in the week before"
+
+
+def _digest_lines(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what there is to say of a week, a line each."""
+    currency = body["currency"]
+    for each in body["changes"]:
+        moved = Decimal(each["difference"])
+        who = each["name"] or each["identity_id"]
+        more = "more" if moved > 0 else "less"
+        yield f"- {who}: {_money(each['amount'], currency)}, {_money(f'{abs(moved):f}', currency)} {more}"
+    for each in body["stands_out"]:
+        yield f"- Stands out: {each}"
+    for each in body["budgets"]:
+        said = "is exceeded" if each["state"] == "exceeded" else "has reached a threshold"
+        known = f"{_money(each['to_date'], currency)} of {_money(each['budget'], currency)}"
+        yield f"- The budget {each['name']} {said}: {known} to date"
+    for each in body["unused"]:
+        yield f"- Unused: {each['subject']}, {_money(each['monthly_cost'], currency)} a month; {each['why']}"
+    if body["unused_more"]:
+        yield f"- and {body['unused_more']} more; all together {_money(body['unused_cost'], currency)} a month"
+    if Decimal(body["unallocated"]):
+        yield f"- Nobody is charged for {_money(body['unallocated'], currency)} of it"
 
 
 def _more(count: int) -> str:

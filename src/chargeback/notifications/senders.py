@@ -74,7 +74,7 @@ def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime)
     if isinstance(sink, WebhookSettings):
         content, headers = _signed(sink, message, now)
         return _posted(sink.url, content, headers, allow_private=sink.allow_private)
-    content = json.dumps({"text": _text(message)}).encode()
+    content = json.dumps({"text": message.text}).encode()
     return _posted(sink.url.get_secret_value(), content, {}, allow_private=sink.allow_private)
 
 
@@ -134,10 +134,6 @@ def _public_address(host: str, port: int) -> str:
     return found[0]
 
 
-def _text(message: Message) -> str:
-    return message.sentence if message.link is None else f"{message.sentence}\n{message.link}"
-
-
 def _mail(sink: MailSettings, message: Message, now: datetime) -> Outcome:
     mail = EmailMessage()
     mail["Subject"] = message.sentence
@@ -147,7 +143,7 @@ def _mail(sink: MailSettings, message: Message, now: datetime) -> Outcome:
     # The same for every attempt: mail programs show a repetition once.
     mail["Message-ID"] = f"<{message.id}@{sink.sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(_text(message) + "\n")
+    mail.set_content(f"{message.text}\n")
     context = ssl.create_default_context()
     try:
         if sink.security == "tls":

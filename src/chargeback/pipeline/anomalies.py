@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from chargeback.errors import StorageError
+from chargeback.access.scope import RowScope
 from chargeback.model.anomalies import FEWEST, Floors
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.look import Look, only_for
 from chargeback.reports.anomalies import AnomaliesAnswer, AnomalyItem, Asked, Remembered, anomalies
-from chargeback.reports.names import names_of_identities
 from chargeback.store.control.anomalies import (
     WITHDRAWN,
     KnownAnomaly,
@@ -21,8 +22,6 @@ from chargeback.store.control.anomalies import (
     save_anomalies,
 )
 from chargeback.store.control.anomaly_marks import CONFIRMED, read_marks
-from chargeback.store.control.catalogue import read_published_revision
-from chargeback.store.control.days import read_days
 from chargeback.store.control.events import (
     ANOMALY_GREW,
     ANOMALY_OPENED,
@@ -31,10 +30,6 @@ from chargeback.store.control.events import (
     Event,
     add_events,
 )
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.lookups import LookupCaches
-from chargeback.store.queries.reader import open_reader
 
 #: How far back what stands out is looked at again: bills change for some weeks.
 _LOOKED_AT: Final = timedelta(days=28)
@@ -49,49 +44,50 @@ _GROWN: Final = 2
 _OPEN: Final = "open"
 
 
-def tell_anomalies(run: RunContext) -> None:
-    """Record the events of what stands out, if the facts have changed since the last look. What cannot be read is
-    recorded, and looked at again by the next run.
+def tell_anomalies(look: Look) -> None:
+    """Record the events of what stands out, if the facts have changed since the last look: of all costs, and of those
+    within the scope of each sink that has one, which is told of nothing else.
 
     Raises:
         LeaseLost: another process has taken over.
+        StorageError: the facts cannot be read.
     """
-    settings = run.tenant.settings.anomalies
-    if not settings.enabled:
+    run, settings = look.run, look.run.tenant.settings.anomalies
+    if not settings.enabled or len(look.calculated) < FEWEST:
         return
     with run.store.control.read() as connection:
-        revision, _ = read_published_revision(connection)
-        if revision == anomalies_revision(connection):
+        if look.revision == anomalies_revision(connection):
             return
-        states = {each.tracking_date: each for each in read_days(connection)}
         known, remembered = read_anomalies(connection), Remembered(read_marks(connection))
-    calculated = [day for day, state in states.items() if state.was_calculated]
-    if len(calculated) < FEWEST:
-        return
-    days = DayRange(max(calculated) - _LOOKED_AT + ONE_DAY, max(calculated) + ONE_DAY)
+    last = look.calculated[-1]
+    days = DayRange(last - _LOOKED_AT + ONE_DAY, last + ONE_DAY)
     floors = Floors(float(settings.min_amount), float(settings.min_percent) / 100)
-
-    def _named(identities: Collection[str]) -> Mapping[str, str]:
-        with run.store.control.read() as connection:
-            return names_of_identities(connection, identities)
-
-    try:
-        with QueryEngine() as engine, open_reader(engine, run.store, CancellationToken(), LookupCaches()) as reader:
-            asked = Asked(days, floors, _MOST, contributors=True)
-            found = anomalies(reader, states, asked, run.tenant.settings.currency, remembered, _named)
-    except StorageError as error:
-        run.record_error(f"what stands out is looked at again in the next run: {error}")
-        return
-    look = _Look(found, known, most=settings.most_a_week, now=run.now())
-    stories = list(look.stories())
+    asked = Asked(days, floors, _MOST, contributors=True)
+    looks = []
+    for scope, owners in ((None, []), *look.owners(ANOMALY_OPENED).items()):
+        with look.reader(scope) as reader:
+            found = anomalies(reader, look.states, asked, run.tenant.settings.currency, remembered, look.named)
+        whose = scope_key(scope)
+        before = {story.id: story for story in known.values() if story.scope == whose}
+        looks.append(_Stories(found, before, settings.most_a_week, run.now(), whose, owners))
+    recorded = [story for each in looks for story in each.recorded()]
     with run.lease.write() as connection:
-        add_events(connection, look.events, run.now())
-        save_anomalies(connection, stories, revision, days.start - _KEPT)
+        for each in looks:
+            add_events(connection, each.events, run.now())
+        save_anomalies(connection, recorded, look.revision, days.start - _KEPT)
+
+
+def scope_key(scope: RowScope | None) -> str:
+    """Return what tells the stories within a scope from those of others; empty for those of all costs."""
+    if scope is None:
+        return ""
+    return hashlib.blake2b(json.dumps(scope.as_json()).encode(), digest_size=8).hexdigest()
 
 
 @dataclass
-class _Look:
-    """What was found, beside what is ``known``; the ``events`` are made on the way.
+class _Stories:
+    """What was found, beside what is ``known``; the ``events`` are made on the way, within the scope of ``owners`` for
+    these alone.
 
     What was over a week ago is no news, whenever it is seen first, and nor is what somebody has put aside. In a week,
     at most so many stories are told; the others are kept.
@@ -101,13 +97,15 @@ class _Look:
     known: Mapping[str, KnownAnomaly]
     most: int
     now: datetime
+    scope: str
+    owners: list[str]
 
     def __post_init__(self) -> None:
         self.events: list[Event] = []
         told = [each for each in self.known.values() if each.told_at is not None and each.told_at > self.now - _WEEK]
         self._left = max(0, self.most - len(told))
 
-    def stories(self) -> Iterator[KnownAnomaly]:
+    def recorded(self) -> Iterator[KnownAnomaly]:
         """Yield what is to be recorded."""
         new = [
             item
@@ -116,8 +114,8 @@ class _Look:
         ]
         chosen, rest = new[: self._left], len(new[self._left :])
         for item in self.found.items:
-            before = self.known.get(item.id)
-            now = KnownAnomaly(item.id, item.first_date, item.state, item.impact)
+            before = self.known.get(self._id(item))
+            now = KnownAnomaly(self._id(item), item.first_date, item.state, item.impact, scope=self.scope)
             if before is not None:
                 now = replace(now, told=before.told, told_at=before.told_at)
             if _is_aside(item):
@@ -130,14 +128,21 @@ class _Look:
                 yield replace(self._tell(now, ANOMALY_RESOLVED, item), told=now.told, told_at=now.told_at)
             else:
                 yield now
-        yield from self._withdrawn({item.id for item in self.found.items})
+        yield from self._withdrawn({self._id(item) for item in self.found.items})
+
+    def _id(self, item: AnomalyItem) -> str:
+        """Return what tells a story apart: within a scope it is another one than that of all costs."""
+        if not self.scope:
+            return item.id
+        return hashlib.blake2b(f"{self.scope} {item.id}".encode(), digest_size=8).hexdigest()
 
     def _was_told(self, item: AnomalyItem) -> bool:
-        return item.id in self.known and self.known[item.id].told is not None
+        before = self.known.get(self._id(item))
+        return before is not None and before.told is not None
 
     def _is_news(self, item: AnomalyItem) -> bool:
         """Return whether a story is to be told that was not: what was passed over is news only while it is open."""
-        before, through = self.known.get(item.id), self.found.judged_through
+        before, through = self.known.get(self._id(item)), self.found.judged_through
         is_recent = through is not None and item.last_date > through - _WEEK
         return item.state == _OPEN or (is_recent and (before is None or before.state == WITHDRAWN))
 
@@ -168,13 +173,14 @@ class _Look:
             "sentence": item.sentence,
             "more": more,
         }
-        self._add(kind, item.id, body)
+        self._add(kind, self._id(item), body)
         return replace(story, told=item.impact, told_at=story.told_at or self.now)
 
     def _add(self, kind: str, number: str, body: dict[str, object]) -> None:
         # What is withdrawn may come back, so that time alone makes an event one; it is recorded with what is known.
         once = f"{kind} {number} {self.now.isoformat()}"
-        self.events.append(Event(kind, f"anomaly/{number}", body | {"currency": self.found.currency}, once))
+        whose = only_for(self.owners) if self.scope else {}
+        self.events.append(Event(kind, f"anomaly/{number}", body | whose | {"currency": self.found.currency}, once))
 
 
 def _is_aside(item: AnomalyItem) -> bool:

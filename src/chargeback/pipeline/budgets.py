@@ -4,68 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any, Final, Self
 
-from chargeback.errors import StorageError
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import FORECAST, Budget, Threshold
-from chargeback.pipeline.run_context import RunContext
-from chargeback.reports.budgets import LookedAt, look_at
+from chargeback.pipeline.look import Look
+from chargeback.reports.budgets import LookedAt, is_within, look_at
 from chargeback.store.control.budgets import BudgetVersion, list_budgets, read_states, save_state
-from chargeback.store.control.catalogue import read_published_revision
-from chargeback.store.control.days import DayState, read_days
-from chargeback.store.control.events import BUDGET_CLEARED, BUDGET_CROSSED, BUDGET_LATE, NOTIFY, Event, add_events
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
-from chargeback.store.queries.lookups import LookupCaches
-from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.control.events import (
+    BUDGET_CLEARED,
+    BUDGET_CROSSED,
+    BUDGET_LATE,
+    NOTIFY,
+    OWNERS,
+    Event,
+    add_events,
+)
+from chargeback.store.queries.reader import TenantReader
 
 #: On how many days in a row a forecast has to reach a threshold until that is told.
 _ENOUGH: Final = 2
 
 
-def tell_budgets(run: RunContext) -> None:
+def tell_budgets(look: Look) -> None:
     """Record the events of the budgets whose facts or versions have changed, of the month of the last calculated day
-    and of the one before it. What cannot be read is recorded, and looked at again by the next run.
+    and of the one before it.
 
     Raises:
         LeaseLost: another process has taken over.
+        StorageError: the facts cannot be read.
     """
-    with run.store.control.read() as connection:
+    with look.run.store.control.read() as connection:
         budgets = list_budgets(connection)
-        if not budgets:
-            return
         known = read_states(connection)
-        revision, _ = read_published_revision(connection)
-        states = {each.tracking_date: each for each in read_days(connection)}
-    calculated = [day for day, state in states.items() if state.was_calculated]
-    if not calculated:
-        return
-    month = AccountingPeriod.of(max(calculated))
+    month = AccountingPeriod.of(look.calculated[-1])
     due = [
         (version, period, before)
         for version in budgets
         for period in (month.previous, month)
         # A month that was over before a budget was there is none of its months.
         if (version.id, period.id) in known or period == month
-        if not (before := _Told.of(known.get((version.id, period.id)))).is_of(version, revision)
+        if not (before := _Told.of(known.get((version.id, period.id)))).is_of(version, look.revision)
     ]
     if not due:
         return
-    try:
-        with QueryEngine() as engine, open_reader(engine, run.store, CancellationToken(), LookupCaches()) as reader:
-            looks = [_Look(run, reader, states, *each, is_past=each[1] != month) for each in due]
-            found = [(each, *each.found()) for each in looks if each.budget is not None]
-    except StorageError as error:
-        run.record_error(f"budgets are looked at again in the next run: {error}")
-        return
-    with run.lease.write() as connection:
-        for look, told, events in found:
-            add_events(connection, events, run.now())
-            after = {"version": look.version.version, "revision": revision}
+    with look.reader() as reader:
+        looks = [_OfBudget(look, reader, *each, is_past=each[1] != month) for each in due]
+        found = [(each, *each.found()) for each in looks if each.budget is not None]
+    with look.run.lease.write() as connection:
+        for each, told, events in found:
+            add_events(connection, events, look.run.now())
+            after = {"version": each.version.version, "revision": look.revision}
             state = after | {"forecasts": told.forecasts, "ratios": told.ratios, "crossed": told.crossed}
-            save_state(connection, look.version.id, look.period.id, state)
+            save_state(connection, each.version.id, each.period.id, state)
 
 
 @dataclass(frozen=True)
@@ -89,12 +81,11 @@ class _Told:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _OfBudget:
     """A budget and a month that are looked at; ``before`` is what was found last."""
 
-    run: RunContext
+    look: Look
     reader: TenantReader
-    states: Mapping[date, DayState]
     version: BudgetVersion
     period: AccountingPeriod
     before: _Told
@@ -108,9 +99,9 @@ class _Look:
         """Return what is found now, and the events of it."""
         if self.budget is None:
             return self.before, []
-        settings = self.run.tenant.settings
-        due_before = self.run.today - timedelta(days=settings.cutoff_days)
-        looked = look_at(self.reader, self.states, self.budget, self.period, settings.currency, due_before)
+        settings = self.look.run.tenant.settings
+        due_before = self.look.run.today - timedelta(days=settings.cutoff_days)
+        looked = look_at(self.reader, self.look.states, self.budget, self.period, settings.currency, due_before)
         forecasts: dict[str, Any] = {}
         events = [
             self._event(kind, looked, each)
@@ -159,8 +150,17 @@ class _Look:
             "expected": status["forecast"],
             "currency": status["currency"],
             NOTIFY: [] if self.budget is None else list(self.budget.notify),
+            OWNERS: self._owners(kind),
         }
         # What was crossed in time is not late as well.
         which = "cleared" if kind == BUDGET_CLEARED else "crossed"
         once = f"budget {which} {self.version.id} {self.period.id} {threshold.key}"
         return Event(kind, f"budget/{self.version.id}", body, once)
+
+    def _owners(self, kind: str) -> list[str]:
+        """Return the sinks with a scope in which all rows of the budget lie."""
+        if self.budget is None:
+            return []
+        index = self.reader.categories.index
+        owners = self.look.owners(kind).items()
+        return [name for scope, names in owners if is_within(self.budget, scope, index) for name in names]

@@ -30,6 +30,7 @@ from chargeback.store.control.deliveries import (
     finish,
     forget_sinks,
     has_news,
+    is_for,
     oldest_pending,
     subject_of,
 )
@@ -103,7 +104,8 @@ class Notifier:
                 lock_tenant(connection)
                 forget_sinks(connection, list(self._sinks))
                 for name, sink in self._sinks.items():
-                    add_deliveries(connection, name, sink.tells, self._clock())
+                    is_owner = sink.scope is not None
+                    add_deliveries(connection, name, sink.tells, self._clock(), is_owner=is_owner)
         for name, sink in self._sinks.items():
             while not stop.is_set():
                 with control.read() as connection:
@@ -134,7 +136,12 @@ class Notifier:
         with self._store.control.read() as connection:
             conditions = read_conditions(connection, now)
         for name, manager in self._managers.items():
-            told = [each for each in conditions if manager.tells(each.event["kind"])]
+            is_owner = manager.scope is not None
+            told = [
+                each
+                for each in conditions
+                if manager.tells(each.event["kind"]) and is_for(each.event["body"], name, is_owner=is_owner)
+            ]
             error = send_alerts(manager, alerts_of(self._name, told, self._page_url, now)).error if told else None
             if error is not None:
                 log.warning("tenant %s: %s was not told what holds: %s", self._name, name, error)

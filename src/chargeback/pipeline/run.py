@@ -19,8 +19,10 @@ from chargeback.pipeline.anomalies import tell_anomalies
 from chargeback.pipeline.bills import open_others
 from chargeback.pipeline.budgets import tell_budgets
 from chargeback.pipeline.chargebacks import calculate
+from chargeback.pipeline.digest import tell_week
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
+from chargeback.pipeline.look import look_and_tell
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.publish import publish_run
 from chargeback.pipeline.repair import repair
@@ -39,6 +41,12 @@ from chargeback.store.tenant import TenantStore
 log = logging.getLogger(__name__)
 
 _MAX_ERRORS = 1000
+#: Who tells what they find in the facts, and what they do.
+_TELLS = {
+    "budgets are looked at again": tell_budgets,
+    "what stands out is looked at again": tell_anomalies,
+    "the week is summed up": tell_week,
+}
 #: The counters that are columns of the table of runs.
 _RECORDED = [each.name for each in fields(RunCounts) if each.name in runs.COLUMNS]
 
@@ -144,8 +152,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
             run.check()
             calculate_shadows(run)
             complete_partials(run)
-            tell_budgets(run)
-            tell_anomalies(run)
+            look_and_tell(run, _TELLS)
             run.check()
             emit(run)
             run.check()

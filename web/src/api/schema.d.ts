@@ -778,8 +778,8 @@ export interface paths {
         };
         /**
          * List Sinks
-         * @description List who is told what has happened, with the messages that are on their way, have arrived or were given up. Dates
-         *     and `timezone` are ignored.
+         * @description List who is told what has happened, with the messages that are on their way, have arrived or were given up; an
+         *     Alertmanager is told what holds, and nothing of that is kept. Dates and `timezone` are ignored.
          *
          *     Needs the right `read`, without a scope: the answer is about the whole bill.
          */
@@ -5095,7 +5095,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead" | "digest.weekly";
             /**
              * Subject
              * @description What it has happened to.
@@ -9261,12 +9261,12 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "webhook" | "slack" | "smtp";
+            type: "webhook" | "slack" | "smtp" | "alertmanager";
             /**
              * Kinds
              * @description The kinds of events that it is told; null for all.
              */
-            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead")[] | null;
+            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead" | "digest.weekly")[] | null;
             /**
              * Pending
              * @description Messages that are on their way.
@@ -27449,7 +27449,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead" | "digest.weekly";
             };
             header?: never;
             path: {

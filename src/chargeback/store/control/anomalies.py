@@ -17,7 +17,7 @@ WITHDRAWN = "withdrawn"
 @dataclass(frozen=True, slots=True)
 class KnownAnomaly:
     """Something that stood out: its first day, its state and impact, and which impact was told and when; None if it was
-    not told."""
+    not told. ``scope`` tells those within the scope of a sink apart; it is empty for those of all costs."""
 
     id: str
     first_date: date
@@ -25,6 +25,7 @@ class KnownAnomaly:
     impact: float
     told: float | None = None
     told_at: datetime | None = None
+    scope: str = ""
 
 
 def anomalies_revision(connection: Connection) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from sqlalchemy import Connection, CursorResult, delete, exists, func, insert, select, update
 
-from chargeback.store.control.events import NOTIFY
+from chargeback.store.control.events import NOTIFY, OWNERS
 from chargeback.store.control.schema import deliveries, events, sinks
 
 PENDING: Final = "pending"
@@ -51,7 +51,14 @@ def has_news(connection: Connection, names: Collection[str]) -> bool:
     return any(known.get(name, -1) < last for name in names)
 
 
-def add_deliveries(connection: Connection, name: str, tells: Callable[[str], bool], now: datetime) -> None:
+def is_for(body: Mapping[str, Any], name: str, *, is_owner: bool) -> bool:
+    """Return whether an event is for a sink; one that is an owner has a scope, and hears only of what lies within."""
+    return name in (body.get(NOTIFY) or [name]) and (not is_owner or name in body.get(OWNERS, ()))
+
+
+def add_deliveries(
+    connection: Connection, name: str, tells: Callable[[str], bool], now: datetime, *, is_owner: bool = False
+) -> None:
     """Make deliveries of the events that a sink is told and that are new to it, in a transaction in which nobody else
     writes. No sink is told of itself."""
     last = connection.execute(select(func.max(events.c.id))).scalar() or 0
@@ -62,8 +69,7 @@ def add_deliveries(connection: Connection, name: str, tells: Callable[[str], boo
     its = events.c
     new = connection.execute(select(its.id, its.kind, its.subject, its.body).where(its.id > cursor).order_by(its.id))
     for each in new.all():
-        is_named = name in (each.body.get(NOTIFY) or [name])
-        if is_named and tells(each.kind) and each.subject != subject_of(name):
+        if is_for(each.body, name, is_owner=is_owner) and tells(each.kind) and each.subject != subject_of(name):
             values = {"sink": name, "event_id": each.id, "subject": each.subject, "state": PENDING}
             connection.execute(insert(deliveries).values(**values, attempts=0, next_at=now))
     connection.execute(update(sinks).where(sinks.c.name == name).values(cursor=last))

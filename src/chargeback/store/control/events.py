@@ -6,7 +6,7 @@ what it is: the same thing is recorded once. Readers go on behind the last ``id`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -30,8 +30,11 @@ ANOMALY_GREW: Final = "anomaly.grew"
 ANOMALY_RESOLVED: Final = "anomaly.resolved"
 ANOMALY_WITHDRAWN: Final = "anomaly.withdrawn"
 SINK_DEAD: Final = "sink.dead"
+DIGEST_WEEKLY: Final = "digest.weekly"
 #: In the body of an event: the names of the sinks that are told; left out or empty for all that are told its kind.
 NOTIFY: Final = "notify"
+#: In the body of an event: the names of the sinks with a scope that it lies within.
+OWNERS: Final = "owners"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,12 @@ def add_events(connection: Connection, found: Iterable[Event], at: datetime) -> 
             continue
         values = {"at": at, "kind": each.kind, "subject": each.subject, "body": dict(each.body)}
         connection.execute(insert(events).values(**values, dedupe_key=each.dedupe_key))
+
+
+def are_recorded(connection: Connection, keys: Collection[str]) -> set[str]:
+    """Return the keys among these that events have."""
+    query = select(events.c.dedupe_key).where(events.c.dedupe_key.in_(list(keys)))
+    return set(connection.execute(query).scalars())
 
 
 def read_events(connection: Connection, *, after: int, kind: str | None, limit: int) -> list[RowMapping]:

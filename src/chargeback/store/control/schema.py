@@ -480,7 +480,8 @@ deliveries = Table(
     Index("ix_deliveries_state", "state"),
 )
 
-#: What has stood out; ``told`` is the impact that was told last, null if it was not, and ``told_at`` when it was first.
+#: What has stood out; ``told`` is the impact that was told last, null if it was not, and ``told_at`` when it was first;
+#: ``scope`` says within which scope of a sink, empty for all costs.
 anomalies = Table(
     "anomalies",
     metadata,
@@ -490,6 +491,7 @@ anomalies = Table(
     Column("impact", Float, nullable=False),
     Column("told", Float),
     Column("told_at", Instant),
+    Column("scope", String(16), nullable=False, server_default=""),
 )
 
 #: What people know of days that stand out, or will; ``product_category`` is null for all of them.

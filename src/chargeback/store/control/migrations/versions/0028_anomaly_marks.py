@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make their table."""
+    """Make their table; what has stood out may have done so within a scope alone."""
     op.create_table(
         "anomaly_marks",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
@@ -24,8 +24,12 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_anomaly_marks")),
     )
+    with op.batch_alter_table("anomalies") as anomalies:
+        anomalies.add_column(sa.Column("scope", sa.String(length=16), nullable=False, server_default=""))
 
 
 def downgrade() -> None:
     """Remove it."""
+    with op.batch_alter_table("anomalies") as anomalies:
+        anomalies.drop_column("scope")
     op.drop_table("anomaly_marks")

@@ -1,0 +1,76 @@
+"""The weekly digest: what a week has cost, and what is worth a look, told once when the week is known as a whole."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Final
+
+from chargeback.access.scope import RowScope
+from chargeback.config.notifications import AlertmanagerSettings
+from chargeback.model.anomalies import Floors
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.pipeline.anomalies import scope_key
+from chargeback.pipeline.look import Look, only_for
+from chargeback.reports.anomalies import Remembered
+from chargeback.reports.digest import Known, digest
+from chargeback.store.control.anomaly_marks import read_marks
+from chargeback.store.control.budgets import list_budgets
+from chargeback.store.control.events import DIGEST_WEEKLY, Event, add_events, are_recorded
+
+#: A week that was over longer ago is no news.
+_NEWS: Final = timedelta(days=14)
+_WEEK: Final = timedelta(days=7)
+
+
+def tell_week(look: Look) -> None:
+    """Record the digest of the last whole week, once, for each scope of the sinks that want it.
+
+    Raises:
+        LeaseLost: another process has taken over.
+        StorageError: the facts cannot be read.
+    """
+    week = _last_whole_week(look)
+    due = {f"digest {week.start} {scope_key(scope)}": (scope, names) for scope, names in _readers(look) if week}
+    if not due or not week:
+        return
+    run = look.run
+    with run.store.control.read() as connection:
+        done = are_recorded(connection, due)
+        budgets = [each.budget for each in list_budgets(connection) if each.budget is not None]
+        remembered = Remembered(read_marks(connection))
+    settings = run.tenant.settings
+    floors = Floors(float(settings.anomalies.min_amount), float(settings.anomalies.min_percent) / 100)
+    known = Known(look.states, budgets, remembered, floors)
+    events = []
+    for key, (scope, names) in due.items():
+        if key in done:
+            continue
+        with look.reader(scope) as reader, run.store.control.read() as connection:
+            found = digest(reader, connection, week, known, settings.currency, look.named)
+        body = found.model_dump(mode="json") | only_for(names)
+        events.append(Event(DIGEST_WEEKLY, f"digest/{week.start}", body, key))
+    if events:
+        with run.lease.write() as connection:
+            add_events(connection, events, run.now())
+
+
+def _readers(look: Look) -> list[tuple[RowScope | None, list[str]]]:
+    """Return the sinks that are told, by their scopes."""
+    whole = [
+        name
+        for name, sink in sorted(look.sinks.items())
+        if sink.scope is None and sink.tells(DIGEST_WEEKLY) and not isinstance(sink, AlertmanagerSettings)
+    ]
+    return [*([(None, whole)] if whole else []), *look.owners(DIGEST_WEEKLY).items()]
+
+
+def _last_whole_week(look: Look) -> DayRange | None:
+    """Return the last week from Monday to Sunday of which each day is calculated from its present bill."""
+    last = look.calculated[-1]
+    sunday = last - timedelta(days=(last.weekday() + 1) % 7)
+    week = DayRange(sunday - _WEEK + ONE_DAY, sunday + ONE_DAY)
+    return week if sunday > look.run.today - _NEWS and all(_is_known(look, day) for day in week) else None
+
+
+def _is_known(look: Look, day: date) -> bool:
+    return day in look.states and look.states[day].chargebacks.is_current

@@ -1,0 +1,100 @@
+"""A look at the facts after they have been calculated: what those find who tell somebody of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+
+from chargeback.access.scope import RowScope
+from chargeback.config.notifications import SinkSettings
+from chargeback.errors import StorageError
+from chargeback.pipeline.run_context import RunContext
+from chargeback.reports.names import names_of_identities
+from chargeback.store.control.catalogue import read_published_revision
+from chargeback.store.control.days import DayState, read_days
+from chargeback.store.control.events import NOTIFY, OWNERS
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.reader import TenantReader, open_reader
+
+
+@dataclass
+class Look:
+    """The published facts of a run: their ``revision``, the ``states`` of all days that are known, and who is told."""
+
+    run: RunContext
+    revision: int
+    states: Mapping[date, DayState]
+    _opened: ExitStack = field(default_factory=ExitStack)
+    _caches: LookupCaches = field(default_factory=LookupCaches)
+
+    @cached_property
+    def calculated(self) -> list[date]:
+        """The days that are calculated, ascending."""
+        return sorted(day for day, state in self.states.items() if state.was_calculated)
+
+    @cached_property
+    def sinks(self) -> Mapping[str, SinkSettings]:
+        """Who is told something of the tenant."""
+        return self.run.tenant.settings.notifications
+
+    def owners(self, kind: str) -> dict[RowScope, list[str]]:
+        """Return the sinks that are told events of a kind within a scope, by that."""
+        found: dict[RowScope, list[str]] = {}
+        for name, sink in sorted(self.sinks.items()):
+            if sink.scope is not None and sink.tells(kind):
+                found.setdefault(RowScope.of(sink.scope), []).append(name)
+        return found
+
+    def named(self, identities: Collection[str]) -> Mapping[str, str]:
+        """Return the display names of some identities."""
+        with self.run.store.control.read() as connection:
+            return names_of_identities(connection, identities)
+
+    @contextmanager
+    def reader(self, scope: RowScope | None = None) -> Iterator[TenantReader]:
+        """Open a reader of the facts, or of those of a scope.
+
+        Raises:
+            StorageError: the facts cannot be read.
+        """
+        with open_reader(self._engine, self.run.store, CancellationToken(), self._caches, scope=scope) as reader:
+            yield reader
+
+    @cached_property
+    def _engine(self) -> QueryEngine:
+        return self._opened.enter_context(closing(QueryEngine()))
+
+    def close(self) -> None:
+        """Give back what the readers have used."""
+        self._opened.close()
+
+
+def only_for(owners: list[str]) -> dict[str, list[str]]:
+    """Return the part of an event's body that says that it is for these sinks alone, of whose scope it is."""
+    return {NOTIFY: owners, OWNERS: owners}
+
+
+def look_and_tell(run: RunContext, tells: Mapping[str, Callable[[Look], None]]) -> None:
+    """Let some tell what they find in the facts, if there are any; their names say what they do in the words of an
+    error. What cannot be read is recorded, and looked at again by the next run.
+
+    Raises:
+        LeaseLost: another process has taken over.
+    """
+    with run.store.control.read() as connection:
+        revision, _ = read_published_revision(connection)
+        states = {each.tracking_date: each for each in read_days(connection)}
+    look = Look(run, revision, states)
+    if not look.calculated:
+        return
+    with closing(look):
+        for words, tell in tells.items():
+            try:
+                tell(look)
+            except StorageError as error:
+                run.record_error(f"{words} in the next run: {error}")

@@ -1,0 +1,173 @@
+"""A week in a few lines: what was charged and what changed, what stands out, is unused, or is charged to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.anomalies import Floors
+from chargeback.model.budgets import Budget
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import difference, total
+from chargeback.reports.anomalies import Asked, Remembered, anomalies
+from chargeback.reports.answers import Exact, ResponseModel, Sum
+from chargeback.reports.budgets import BudgetState, is_within, look_at
+from chargeback.reports.findings import FindingItem, findings
+from chargeback.store.control.days import DayState
+from chargeback.store.control.snoozes import read_snoozes
+from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import sums_by
+
+#: How many of each are named, and for how many days something is unused until it is said.
+NAMED: Final = 5
+_UNUSED_DAYS: Final = 14
+_TELLING: Final[Collection[BudgetState]] = ("warning", "exceeded")
+
+
+class DigestChange(ResponseModel):
+    """What an identity is charged for the week, and for the one before."""
+
+    identity_id: str
+    name: str | None
+    amount: Sum
+    before: Sum
+    difference: Sum
+
+
+class DigestBudget(ResponseModel):
+    """A budget of which a threshold is reached."""
+
+    id: str
+    name: str
+    budget: Exact | None
+    to_date: Sum
+    state: BudgetState
+
+
+class DigestFinding(ResponseModel):
+    """Something that costs and is not used."""
+
+    id: str
+    subject: str
+    why: str
+    monthly_cost: Sum
+
+
+class Digest(ResponseModel):
+    """A week, of all costs or of those within a scope."""
+
+    start_date: date
+    end_date: date
+    currency: str
+    amount: Sum
+    before: Sum | None = Field(description="What the week before had cost; null if it is not known as a whole.")
+    changes: list[DigestChange] = Field(description="Who is charged most more, or less; the largest first.")
+    stands_out: list[str] = Field(description="What stands out in the week, and nobody has put aside.")
+    budgets: list[DigestBudget]
+    unused: list[DigestFinding] = Field(description="The most expensive ones.")
+    unused_more: int = Field(description="How many more there are.")
+    unused_cost: Sum = Field(description="What all of them cost in a month.")
+    unallocated: Sum = Field(description="What nobody is charged for.")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a digest is made of beside the facts: the states of days, present budgets, what stood out, and the floors of
+    that."""
+
+    states: Mapping[date, DayState]
+    budgets: Collection[Budget]
+    remembered: Remembered
+    floors: Floors
+
+
+def digest(
+    reader: TenantReader,
+    connection: Connection,
+    week: DayRange,
+    known: Known,
+    currency: str,
+    named: Callable[[Collection[str]], Mapping[str, str]],
+) -> Digest:
+    """Return the digest of a week, within the scope of the reader.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    earlier = DayRange(week.start - (week.end - week.start), week.start)
+    is_comparable = all(day in known.states and known.states[day].was_calculated for day in earlier)
+    now, before = (
+        {
+            key[0] or "": amount
+            for key, amount in sums_by(reader, CHARGEBACKS, Selection.of_days(days), ["identity_id"]).items()
+        }
+        for days in (week, earlier)
+    )
+    stories = anomalies(
+        reader, known.states, Asked(week, known.floors, 100, contributors=True), currency, known.remembered, named
+    )
+    snoozes = read_snoozes(connection)
+    unused = [
+        each
+        for each in findings(reader, connection, _UNUSED_DAYS)
+        if each.id not in snoozes or not snoozes[each.id].holds_on(week.end)
+    ]
+    return Digest(
+        start_date=week.start,
+        end_date=week.end - ONE_DAY,
+        currency=currency,
+        amount=total(now.values()),
+        before=total(before.values()) if is_comparable else None,
+        changes=_changes(now, before, named) if is_comparable else [],
+        stands_out=[each.sentence for each in stories.items if each.mark is None or each.mark.status == "confirmed"][
+            :NAMED
+        ],
+        budgets=_budgets(reader, known, week, currency),
+        unused=[_finding(each) for each in unused[:NAMED]],
+        unused_more=max(0, len(unused) - NAMED),
+        unused_cost=total(each.monthly_cost for each in unused),
+        unallocated=now.get(UNALLOCATED, Decimal(0)),
+    )
+
+
+def _changes(
+    now: Mapping[str, Decimal], before: Mapping[str, Decimal], named: Callable[[Collection[str]], Mapping[str, str]]
+) -> list[DigestChange]:
+    nothing = Decimal(0)
+    moved = {each: difference(now.get(each, nothing), before.get(each, nothing)) for each in {*now, *before}}
+    largest = sorted((each for each in moved if moved[each]), key=lambda each: (-abs(moved[each]), each))[:NAMED]
+    names = named(largest)
+    return [
+        DigestChange(
+            identity_id=each,
+            name=names.get(each),
+            amount=now.get(each, nothing),
+            before=before.get(each, nothing),
+            difference=moved[each],
+        )
+        for each in largest
+    ]
+
+
+def _budgets(reader: TenantReader, known: Known, week: DayRange, currency: str) -> list[DigestBudget]:
+    period = AccountingPeriod.of(week.end - ONE_DAY)
+    index = reader.categories.index
+    within = [each for each in known.budgets if is_within(each, reader.scope, index)]
+    looked = [look_at(reader, known.states, each, period, currency, week.end).status for each in within]
+    return [DigestBudget.like(each) for each in looked if each.state in _TELLING]
+
+
+def _finding(found: FindingItem) -> DigestFinding:
+    subject = found.subject
+    return DigestFinding.like(found, subject=subject.name or subject.id)
