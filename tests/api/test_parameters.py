@@ -233,6 +233,7 @@ PARTS = {
     "shadow_name": "next",
     "budget_id": "all",
     "sink_name": "desk",
+    "contract_id": "provider",
 }
 
 

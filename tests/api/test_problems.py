@@ -135,6 +135,8 @@ _WITHOUT_SUMS = {
         "/budgets/{budget_id}",
         "/budgets/{budget_id}/status",
         "/notifications",
+        "/contracts",
+        "/contracts/{contract_id}",
         "/anomalies/marks",
         "/shadows",
         "/shadows/{shadow_name}",

@@ -119,6 +119,7 @@ def deployed(
         base = yaml.safe_load(demo_configuration(provider.info, folder, shadow=True))
         hook = {"type": "webhook", "url": receiver.url, "secrets": [SECRET], "allow_private": True}
         base["tenants"]["acme"]["notifications"] = {"finance-desk": hook | {"kinds": ["period.closed"]}}
+        base["tenants"]["acme"]["contracts"] = [_contract(today)]
         storage = {name: databases.enter_context(_storage(kind, folder / name)) for name in tenants}
         file.write_text(yaml.safe_dump(_with_tenants(base, storage, lookbacks)), encoding="utf-8")
         configuration = load_configuration(file)
@@ -135,6 +136,13 @@ def deployed(
                 yield Deployment(address, configuration, engine, today, clock)
         finally:
             engine.stop()
+
+
+def _contract(today: date) -> dict[str, Any]:
+    """A contract of the year, with a commitment in each month."""
+    commitment = {"id": "all", "amount": "10000", "interval": "monthly", "counts": "before_credits"}
+    days = {"start_date": date(today.year, 1, 1), "end_date": date(today.year, 12, 31)}
+    return {"id": "provider", "issuer": "Confluent", **days, "commitments": [commitment]}
 
 
 @contextmanager

@@ -111,6 +111,7 @@ class Endpoint:
             "shadow_name": "next",
             "budget_id": "all",
             "sink_name": "finance-desk",
+            "contract_id": "provider",
         } | parts
         return self.path.format(tenant_name=tenant, **filled)
 
@@ -185,6 +186,8 @@ ENDPOINTS = (
         specified=False,
     ),
     Endpoint("DELETE", f"{TENANT}/budgets/{{budget_id}}", query=frozenset({"reason"}), success=204, specified=False),
+    _get(f"{TENANT}/contracts", "as_of", specified=False),
+    _get(f"{TENANT}/contracts/{{contract_id}}", "as_of", specified=False),
     _get(f"{TENANT}/notifications", specified=False),
     Endpoint("POST", f"{TENANT}/notifications/{{sink_name}}/test", specified=False),
     Endpoint("POST", f"{TENANT}/notifications/{{sink_name}}/retry", specified=False),

@@ -48,6 +48,8 @@ WHOLE = frozenset(
         f"DELETE {TENANT}/periods/{{period}}/invoices/{{invoice_id}}",
         f"PUT {TENANT}/budgets/{{budget_id}}",
         f"DELETE {TENANT}/budgets/{{budget_id}}",
+        f"GET {TENANT}/contracts",
+        f"GET {TENANT}/contracts/{{contract_id}}",
         f"GET {TENANT}/notifications",
         f"POST {TENANT}/notifications/{{sink_name}}/test",
         f"POST {TENANT}/notifications/{{sink_name}}/retry",

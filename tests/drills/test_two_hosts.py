@@ -72,6 +72,7 @@ REFUSED: Final = frozenset(
         f"GET {TENANT}/shadows/{{shadow_name}}",
         f"GET {TENANT}/budgets/{{budget_id}}",
         f"GET {TENANT}/budgets/{{budget_id}}/status",
+        f"GET {TENANT}/contracts/{{contract_id}}",
     }
 )
 #: The answer with all chargeback rows.

@@ -17,6 +17,9 @@ BUDGET: dict[str, Any] = {
 ANOMALY: dict[str, Any] = {"sentence": "a was charged $17.50, 3.5 times the usual $5.00", "impact": "12.50"} | {
     **{"currency": "USD", "more": 0, "first_date": "2026-11-03", "last_date": "2026-11-04"},
 }
+COMMITTED: dict[str, Any] = {"commitment": "all", "committed": "1000.00", "drawn": "321.00", "currency": "USD"} | {
+    **{"start_date": "2026-11-01", "end_date": "2026-11-30"},
+}
 SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "period.closed": ("period/2026-10", {"posted": "1234.567", "currency": "USD"}, "2026-10 was closed; 1,234.57 USD"),
     "period.reopened": ("period/2026-10", {}, "2026-10 was opened again."),
@@ -45,6 +48,22 @@ SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "shadow.ready": ("shadow/next", {"days": 30}, "the shadow next has 30 complete days."),
     "shadow.ended": ("shadow/next", {"end": "2026-12-01"}, "the shadow next has ended"),
     "sink.dead": ("sink/chat", {"error": "the receiver answered 410"}, "chat any more: the receiver answered 410."),
+    "contract.pace": (
+        "contract/main",
+        COMMITTED | {"unit": None, "pace": 0.4567, "shortfall": "123.40"},
+        "1,000.00 USD of 2026-11-01 to 2026-11-30 (all of the contract main): 321.00 USD drawn, 46% of what is for "
+        "these days; 123.40 USD may be left at the end.",
+    ),
+    "contract.exhausted": (
+        "contract/main",
+        COMMITTED | {"unit": "GB"},
+        "1,000 GB of 2026-11-01 to 2026-11-30 (all of the contract main) is used up.",
+    ),
+    "contract.ending": (
+        "contract/main",
+        {"issuer": "Confluent", "end_date": "2026-12-31"},
+        "the contract main with Confluent ends on 2026-12-31.",
+    ),
     "digest.weekly": (
         "digest/2026-11-16",
         {

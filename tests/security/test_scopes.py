@@ -304,6 +304,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "shadow_name": ["next"],
     "budget_id": ["all"],
     "sink_name": ["desk"],
+    "contract_id": ["provider"],
 }
 #: Requests with POST that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {

@@ -186,6 +186,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{shadow_name}": "next",
                 "{budget_id}": "all",
                 "{sink_name}": "desk",
+                "{contract_id}": "provider",
             }
             concrete = path
             for name, value in given.items():

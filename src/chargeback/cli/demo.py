@@ -227,13 +227,15 @@ def _late_day(folder: Path, days: int, today: date) -> date | None:
 
 def _configuration(bill: Bill, info: ServerInfo, folder: Path, spec: DemoSpec, port: int) -> str:
     """Return the configuration that reads the bill; one in FOCUS is written to files before."""
-    from chargeback.demo.config import demo_configuration
+    from chargeback.demo.config import CUTOFF_DAYS, demo_configuration
     from chargeback.demo.focus_bill import focus_configuration, write_bill
     from chargeback.demo.organisation import Organisation
 
-    if bill is Bill.CONFLUENT:
-        return demo_configuration(info, folder, port=port, shadow=True)
     organisation = Organisation.generate(spec)
+    if bill is Bill.CONFLUENT:
+        end = spec.today - timedelta(days=CUTOFF_DAYS)
+        billed = organisation.cost_total(spec.today - timedelta(days=spec.days), end)
+        return demo_configuration(info, folder, port=port, shadow=True, billed=billed)
     write_bill(organisation, folder / "bill")
     return focus_configuration(info, organisation, folder, folder / "bill", port=port)
 

@@ -25,6 +25,9 @@ EventKind = Literal[
     "anomaly.withdrawn",
     "shadow.ready",
     "shadow.ended",
+    "contract.pace",
+    "contract.exhausted",
+    "contract.ending",
     "sink.dead",
     "digest.weekly",
 ]

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from chargeback.config.access import AccessSettings
 from chargeback.config.closing import ClosingSettings
 from chargeback.config.compute import LOCAL, ComputeSettings
+from chargeback.config.contracts import ContractSettings, check_distinct
 from chargeback.config.journal import JournalSettings
 from chargeback.config.notifications import SinkName, SinkSettings
 from chargeback.config.shadows import ShadowName, ShadowSettings
@@ -223,6 +224,7 @@ class TenantSettings(Settings):
     closing: ClosingSettings = ClosingSettings()
     statements: StatementSettings = StatementSettings()
     anomalies: AnomalySettings = AnomalySettings()
+    contracts: tuple[ContractSettings, ...] = ()
     notifications: dict[SinkName, SinkSettings] = Field(default_factory=dict, repr=False)
     shadow_policies: dict[ShadowName, ShadowSettings] = Field(default_factory=dict)
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
@@ -251,6 +253,11 @@ class TenantSettings(Settings):
                     f"the additional bill {bill.name} is in {bill.currency}: give its rates, of {self.currency} for one"
                     f" {bill.currency}, by month"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _contracts_differ(self) -> Self:
+        check_distinct("contracts", [each.id for each in self.contracts])
         return self
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ def _shadow(info: ServerInfo) -> dict[str, Any]:
     return {"start_date": begins.isoformat(), "policies": {"KAFKA_NUM_CKUS": {"portions": portions}}}
 
 
+def _contract(info: ServerInfo, billed: Decimal) -> dict[str, Any]:
+    """Return a contract that began with the demo and ends soon."""
+    today = date.fromisoformat(info.today)
+    amount = (billed / Decimal("0.61")).quantize(Decimal(1))
+    return {
+        "id": "confluent",
+        "issuer": "Confluent",
+        "start_date": today - timedelta(days=info.days),
+        "end_date": today + timedelta(days=45),
+        "commitments": [{"id": "spend", "amount": f"{amount}", "interval": "term"}],
+    }
+
+
 def demo_configuration(
     info: ServerInfo,
     data_dir: Path,
@@ -69,12 +83,14 @@ def demo_configuration(
     connection_string: str | None = None,
     facts_path: Path | None = None,
     shadow: bool = False,
+    billed: Decimal | None = None,
 ) -> str:
     """Return the YAML of a service with one tenant, ``acme``.
 
     Its data is in ``data_dir`` (both SQLite and the facts) unless ``connection_string`` and ``facts_path`` say
     otherwise. ``lookback_days`` covers the days of the demo, 6 to 364 of them. With ``shadow``, the days are calculated
-    by other policies as well.
+    by other policies as well. ``billed`` is what the days of the demo cost that can be calculated: 61 % of what a
+    contract commits to.
     """
     storage = {
         "connection_string": connection_string or f"sqlite:///{data_dir / 'acme.db'}",
@@ -97,6 +113,7 @@ def demo_configuration(
         "currencies": {"EUR": _rates(date.fromisoformat(info.today), info.days)},
         "storage": storage,
         **({"shadow_policies": {"next": _shadow(info)}} if shadow else {}),
+        **({"contracts": [_contract(info, billed)]} if billed else {}),
         "plugin_settings": settings,
     }
     whole = {"api": {"host": "127.0.0.1", "port": port}, "tenants": {"acme": tenant}}

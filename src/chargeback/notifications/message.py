@@ -114,12 +114,29 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
     "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
     "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",
     "sink.dead": lambda name, body: f"messages do not reach {name} any more: {body['error']}.",
+    "contract.pace": lambda name, body: (
+        f"{_commitment(name, body)}: {_size(body['drawn'], body)} drawn, {body['pace']:.0%} of what is for these days; "
+        f"{_size(body['shortfall'], body)} may be left at the end."
+    ),
+    "contract.exhausted": lambda name, body: f"{_commitment(name, body)} is used up.",
+    "contract.ending": lambda name, body: f"the contract {name} with {body['issuer']} ends on {body['end_date']}.",
     DIGEST_WEEKLY: lambda _, body: (
         f"{_money(body['amount'], body['currency'])} in the week from {body['start_date']} to {body['end_date']}"
         f"{_compared(body['amount'], body['before'])}."
     ),
     TEST: lambda name, _: f"this message says that {name} can be reached.",
 }
+
+
+def _commitment(name: str, body: Mapping[str, Any]) -> str:
+    days = f"{body['start_date']} to {body['end_date']}"
+    return f"{_size(body['committed'], body)} of {days} ({body['commitment']} of the contract {name})"
+
+
+def _size(amount: str, body: Mapping[str, Any]) -> str:
+    """Return an amount of money, or a quantity of usage."""
+    unit = body["unit"]
+    return _money(amount, body["currency"]) if unit is None else f"{Decimal(amount).normalize():,f} {unit}"
 
 
 def _one_line(text: str) -> str:
@@ -171,10 +188,11 @@ def _place(kind: str, body: Mapping[str, Any]) -> str:
         "period": "month-end",
         "correction": "month-end",
         "budget": "budgets",
+        "contract": "budgets",
         "shadow": "policies",
     }
     page = places.get(kind.partition(".")[0], "costs")
-    if page == "budgets":
+    if page == "budgets" and "period_id" in body:
         return f"{page}?{urlencode({'period': body['period_id']})}"
     if page == "anomalies":
         last = body.get("last_date", body["first_date"])

@@ -19,6 +19,7 @@ from chargeback.pipeline.anomalies import tell_anomalies
 from chargeback.pipeline.bills import open_others
 from chargeback.pipeline.budgets import tell_budgets
 from chargeback.pipeline.chargebacks import calculate
+from chargeback.pipeline.contracts import tell_contracts
 from chargeback.pipeline.digest import tell_week
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
@@ -45,6 +46,7 @@ _MAX_ERRORS = 1000
 _TELLS = {
     "budgets are looked at again": tell_budgets,
     "what stands out is looked at again": tell_anomalies,
+    "contracts are looked at again": tell_contracts,
     "the week is summed up": tell_week,
 }
 #: The counters that are columns of the table of runs.

@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn, Protocol, Self, cast
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.config import Tenant
 from chargeback.config.closing import ClosingProfile
+from chargeback.config.contracts import ContractSettings
 from chargeback.config.journal import JournalProfile
 from chargeback.config.notifications import SinkSettings
 from chargeback.config.shadows import Shadow
@@ -86,7 +87,8 @@ class TenantView:
     are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
     ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
     are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated beside its policies; ``sinks`` are
-    told what happens; ``currencies`` are the rates by which amounts can be shown in others than ``currency``."""
+    told what happens; ``contracts`` are those with the provider; ``currencies`` are the rates by which amounts can be
+    shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -108,6 +110,7 @@ class TenantView:
     issuer: str | None = None
     shadows: tuple[Shadow, ...] = ()
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict, repr=False)
+    contracts: tuple[ContractSettings, ...] = ()
 
     @classmethod
     def of(
@@ -144,6 +147,7 @@ class TenantView:
             issuer=settings.statements.issuer,
             shadows=tenant.shadows,
             sinks=settings.notifications,
+            contracts=settings.contracts,
         )
 
     def ruled(self, revision: int) -> Self:

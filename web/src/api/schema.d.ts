@@ -769,6 +769,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/contracts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Contracts
+         * @description List the contracts of the configuration, each with what is drawn from its commitments. Dates have no effect.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_contracts_api_v1_tenants__tenant_name__contracts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/contracts/{contract_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Contract
+         * @description Return what is drawn from the commitments of a contract, by interval: exactly, of the days that are calculated
+         *     from their present bill. What is applied to its commitments, to those of other contracts and to none adds up to what
+         *     was billed on its days. Dates have no effect; with `as_of`, it is what was known at an earlier instant.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["show_contract_api_v1_tenants__tenant_name__contracts__contract_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/notifications": {
         parameters: {
             query?: never;
@@ -4248,6 +4294,112 @@ export interface components {
             receipt_digest: string | null;
         };
         /**
+         * CommitmentInterval
+         * @description What was drawn in an interval: money of the currency, or a quantity in the unit of the commitment.
+         */
+        CommitmentInterval: {
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Committed
+             * @description With what was left of the interval before, if that is added.
+             * @example 1234.56
+             */
+            committed: string;
+            /**
+             * Drawn
+             * @example 1234.56
+             */
+            drawn: string;
+            /**
+             * Remaining
+             * @example 1234.56
+             */
+            remaining: string;
+            /**
+             * Applied
+             * @description The money that went to it.
+             * @example 1234.56
+             */
+            applied: string;
+            /**
+             * Overage
+             * @description The money of what it applies to, and that no commitment had room for.
+             * @example 1234.56
+             */
+            overage: string;
+            /**
+             * Pace
+             * @description What is drawn beside the part of it that is for the days that count: 1 is on track. Null without a day that counts.
+             */
+            pace: number | null;
+            /** @description Null if it is over, or too few days are known to tell. */
+            exhausted_on: components["schemas"]["ExhaustedOn"] | null;
+            /**
+             * Shortfall
+             * @description What is not drawn at its end: exactly when it is over, before that an estimate in cents, null if too few days are known to tell.
+             */
+            shortfall: string | null;
+            /** Is Over */
+            is_over: boolean;
+            /**
+             * Counted Days
+             * @description Days that are calculated from their present bill.
+             */
+            counted_days: number;
+            /**
+             * Pending Days
+             * @description Days of it until now that do not count yet.
+             */
+            pending_days: number;
+        };
+        /**
+         * CommitmentItem
+         * @description A commitment, and its intervals up to the present one.
+         */
+        CommitmentItem: {
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "spend" | "usage";
+            /**
+             * Unit
+             * @description Of usage: the unit of the bill.
+             */
+            unit: string | null;
+            /**
+             * Interval
+             * @enum {string}
+             */
+            interval: "monthly" | "quarterly" | "annual" | "term";
+            /**
+             * Counts
+             * @enum {string}
+             */
+            counts: "billed" | "before_credits";
+            /** Rollover */
+            rollover: boolean;
+            /** Priority */
+            priority: number;
+            /** Applies To */
+            applies_to: {
+                [key: string]: string[];
+            };
+            /** Intervals */
+            intervals: components["schemas"]["CommitmentInterval"][];
+        };
+        /**
          * ComparedAmounts
          * @description A sum on both sides.
          */
@@ -4399,6 +4551,59 @@ export interface components {
              * @example 0.27
              */
             ratio: string;
+        };
+        /**
+         * ContractItem
+         * @description A contract. What is billed on its days that count is applied to its commitments, to those of other contracts, or
+         *     to none.
+         */
+        ContractItem: {
+            /**
+             * Id
+             * @example confluent-2026
+             */
+            id: string;
+            /** Issuer */
+            issuer: string;
+            /** Currency */
+            currency: string;
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /**
+             * Data Through
+             * @description The last of its days that counts.
+             */
+            data_through: string | null;
+            /**
+             * Billed
+             * @example 1234.56
+             */
+            billed: string;
+            /**
+             * Applied
+             * @example 1234.56
+             */
+            applied: string;
+            /**
+             * Applied To Others
+             * @example 1234.56
+             */
+            applied_to_others: string;
+            /**
+             * Not Applied
+             * @example 1234.56
+             */
+            not_applied: string;
+            /** Commitments */
+            commitments: components["schemas"]["CommitmentItem"][];
         };
         /**
          * ConversionItem
@@ -5095,7 +5300,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead" | "digest.weekly";
+            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             /**
              * Subject
              * @description What it has happened to.
@@ -5122,6 +5327,25 @@ export interface components {
              * @description `after` of the next request: the `id` of the last item, or what was sent.
              */
             last: number;
+        };
+        /**
+         * ExhaustedOn
+         * @description The day on which an interval is used up, by how much was drawn in the weeks before: an estimate. Null: not before
+         *     its end.
+         */
+        ExhaustedOn: {
+            /**
+             * P10
+             * @description If all weeks are like the highest of ten.
+             */
+            p10: string | null;
+            /** P50 */
+            p50: string | null;
+            /**
+             * P90
+             * @description If all weeks are like the lowest of ten.
+             */
+            p90: string | null;
         };
         /**
          * ExplainAnswer
@@ -7283,6 +7507,35 @@ export interface components {
              */
             pages: number;
         };
+        /** PageOf[ContractItem] */
+        PageOf_ContractItem_: {
+            /** Items */
+            items: components["schemas"]["ContractItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
         /** PageOf[IdentityItem] */
         PageOf_IdentityItem_: {
             /** Items */
@@ -9266,7 +9519,7 @@ export interface components {
              * Kinds
              * @description The kinds of events that it is told; null for all.
              */
-            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead" | "digest.weekly")[] | null;
+            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
             /**
              * Pending
              * @description Messages that are on their way.
@@ -17028,6 +17281,242 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant or budget. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_contracts_api_v1_tenants__tenant_name__contracts_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_ContractItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_contract_api_v1_tenants__tenant_name__contracts__contract_id__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Its id in the configuration. */
+                contract_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContractItem"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or contract. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27449,7 +27938,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "sink.dead" | "digest.weekly";
+                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             };
             header?: never;
             path: {

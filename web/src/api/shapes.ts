@@ -21,6 +21,9 @@ export type DayState = DayFacts["state"];
 
 export type Changes = Schemas["ChangesAnswer"];
 
+export type Contract = Schemas["ContractItem"];
+export type Commitment = Schemas["CommitmentItem"];
+
 export type Budget = Schemas["BudgetListItem"];
 export type BudgetStatus = Schemas["BudgetStatus"];
 

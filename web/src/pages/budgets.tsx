@@ -19,6 +19,7 @@ import { Answered, Bone } from "../ui/states";
 import { Table } from "../ui/table";
 import { HOME } from "../url/link";
 import { filterKey, type View } from "../url/view";
+import { Contracts } from "./contracts";
 
 const MONTH = /^\d{4}-\d{2}$/;
 
@@ -67,6 +68,7 @@ export function BudgetsPage() {
           </Card>
         )}
       </Answered>
+      <Contracts />
       {edited !== null && (
         <Drawer title={edited === "new" ? "Add a budget" : `Change ${edited.name}`} onClose={() => setEdited(null)}>
           <BudgetForm tenant={tenant} of={edited === "new" ? null : edited} onDone={() => setEdited(null)} />

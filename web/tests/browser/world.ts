@@ -64,6 +64,7 @@ const ANSWERS: readonly [RegExp, string][] = [
   [/\/chargebacks\/changes$/, "changes"],
   [/\/policies$/, "policies"],
   [/\/budgets$/, "budgets"],
+  [/\/contracts$/, "contracts"],
   [/\/anomalies$/, "anomalies"],
   [/\/notifications$/, "notifications"],
   [/\/chargebacks\/diff$/, "difference"],

@@ -254,6 +254,16 @@ def read_published_revision(connection: Connection) -> tuple[int, int]:
     return (0, 0) if row is None else (row[0], row[1])
 
 
+def contracts_revision(connection: Connection) -> int:
+    """Return of which published revision the contracts were looked at last; 0 before the first look."""
+    return connection.execute(select(tenant.c.contracts_revision)).scalar() or 0
+
+
+def save_contracts_revision(connection: Connection, revision: int) -> None:
+    """Record of which published revision the contracts were looked at."""
+    connection.execute(update(tenant).values(contracts_revision=revision))
+
+
 def save_published_revision(connection: Connection, revision: int) -> None:
     """Record up to which change the catalogue is published."""
     connection.execute(update(tenant).values(published_revision=revision))

@@ -185,6 +185,7 @@ tenant = Table(
     _count("categories_revision"),
     _count("policies_revision"),
     _count("anomalies_revision"),
+    _count("contracts_revision"),
     _count("facts_revision"),
     Column("facts_changed_at", Instant),
     _flag("has_catalogue"),

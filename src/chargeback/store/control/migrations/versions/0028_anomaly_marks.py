@@ -26,10 +26,14 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("anomalies") as anomalies:
         anomalies.add_column(sa.Column("scope", sa.String(length=16), nullable=False, server_default=""))
+    with op.batch_alter_table("tenant") as tenant:
+        tenant.add_column(sa.Column("contracts_revision", sa.Integer(), nullable=False, server_default="0"))
 
 
 def downgrade() -> None:
     """Remove it."""
     with op.batch_alter_table("anomalies") as anomalies:
         anomalies.drop_column("scope")
+    with op.batch_alter_table("tenant") as tenant:
+        tenant.drop_column("contracts_revision")
     op.drop_table("anomaly_marks")

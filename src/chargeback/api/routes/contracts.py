@@ -1,0 +1,57 @@
+"""Contracts with the provider: what was committed, and what is drawn from it."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from chargeback.access.rights import Right
+from chargeback.api.parameters import FactsParameters
+from chargeback.api.problems import NotFound
+from chargeback.api.routing import Routes
+from chargeback.api.tenant_requests import Facts, FactsRequest
+from chargeback.reports.answers import PageOf
+from chargeback.reports.contracts import ContractItem, Standing
+from chargeback.reports.reconciliation import states_seen
+
+router = Routes(prefix="/tenants/{tenant_name}/contracts", tags=["Contracts"])
+
+
+@router.get("", needs=Right.READ, whole=True, also=lambda request, _: _configured(request))
+def list_contracts(request: Facts, params: Annotated[FactsParameters, Query()]) -> PageOf[ContractItem]:
+    """List the contracts of the configuration, each with what is drawn from its commitments. Dates have no effect."""
+    tenant, standing = request.tenant, _standing(request, params)
+    items = [standing.item(each, tenant.currency) for each in tenant.contracts]
+    return PageOf[ContractItem].cut(items, params.paging)
+
+
+@router.get(
+    "/{contract_id}",
+    needs=Right.READ,
+    whole=True,
+    problems={404: "There is no such tenant or contract."},
+    also=lambda request, _: _configured(request),
+)
+def show_contract(
+    request: Facts,
+    contract_id: Annotated[str, Path(description="Its id in the configuration.", examples=["confluent-2026"])],
+    params: Annotated[FactsParameters, Query()],
+) -> ContractItem:
+    """Return what is drawn from the commitments of a contract, by interval: exactly, of the days that are calculated
+    from their present bill. What is applied to its commitments, to those of other contracts and to none adds up to what
+    was billed on its days. Dates have no effect; with `as_of`, it is what was known at an earlier instant."""
+    contract = next((each for each in request.tenant.contracts if each.id == contract_id), None)
+    if contract is None:
+        raise NotFound(f"There is no contract {contract_id}; contracts of the configuration has the ids.")
+    return _standing(request, params).item(contract, request.tenant.currency)
+
+
+def _configured(request: FactsRequest) -> list[object]:
+    """Return what else decides how far contracts are: what they say, and the day."""
+    return [request.now.date(), request.tenant.contracts]
+
+
+def _standing(request: FactsRequest, params: FactsParameters) -> Standing:
+    with request.reading() as connection:
+        states = states_seen(request.reader, connection)
+    seen_on = (params.as_of or request.now).date()
+    return Standing.of(request.reader, states, request.tenant.contracts, seen_on)

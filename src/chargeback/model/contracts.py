@@ -1,0 +1,260 @@
+"""Contracts: what was committed to a provider, and what is drawn from it.
+
+Drawing is a pure function of commitments and costs, whatever the order in which these became known. The costs of a day
+with the same place are one amount. It goes to the commitments that it applies to, by their priority, the end of their
+interval, and their ids; what crosses a limit is split in units of 10⁻¹², so that what is applied and what is not add up
+to the bill. Credits give back what was drawn, where a commitment counts what is billed.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Final, Literal
+
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import from_units, to_units
+
+CommitmentKind = Literal["spend", "usage"]
+Interval = Literal["monthly", "quarterly", "annual", "term"]
+Counts = Literal["billed", "before_credits"]
+SPEND: Final = "spend"
+BILLED: Final = "billed"
+#: The columns of the bill by which costs are told apart.
+PLACES: Final = ("product_category", "product_type", "resource_id", "environment_id")
+_MONTHS: Final[Mapping[str, int]] = {"monthly": 1, "quarterly": 3, "annual": 12}
+_WEEK: Final = 7
+#: How many days a forecast looks at, and how few are enough.
+_RECENT: Final = 56
+_FEWEST: Final = 14
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """What a contract commits to in each interval of its days.
+
+    Attributes:
+        kind: ``spend``, an amount of money, or ``usage``, a quantity in a ``unit`` of the bill.
+        size: how much of that in each interval.
+        counts: whether credits give back what was drawn (``billed``) or not.
+        rollover: whether what is left of an interval is added to the next one.
+        priority: which of several comes first; the lowest number does.
+        applies_to: the conditions of the lines that count; empty for all.
+    """
+
+    contract: str
+    id: str
+    kind: CommitmentKind
+    size: Decimal
+    unit: str | None
+    interval: Interval
+    days: DayRange
+    counts: Counts = BILLED
+    rollover: bool = False
+    priority: int = 100
+    applies_to: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def intervals(self) -> tuple[DayRange, ...]:
+        """The days of the contract in intervals that begin on the day of the month on which it does."""
+        months = _MONTHS.get(self.interval)
+        if months is None:
+            return (self.days,)
+        bounds, count = [self.days.start], months
+        while (bound := _months_later(self.days.start, count)) < self.days.end:
+            bounds.append(bound)
+            count += months
+        return tuple(map(DayRange, bounds, (*bounds[1:], self.days.end)))
+
+    def applies(self, cost: DayCost) -> bool:
+        """Return whether the costs of a day count."""
+        if cost.day not in self.days or (self.kind != SPEND and cost.unit != self.unit):
+            return False
+        return all(cost.place.get(name) in values for name, values in self.applies_to.items())
+
+
+@dataclass(frozen=True)
+class DayCost:
+    """What lines of one place cost on a day: charges, credits (negative), and the quantity of the charges."""
+
+    day: date
+    place: Mapping[str, str]
+    unit: str | None
+    charges: Decimal
+    credits: Decimal
+    quantity: Decimal
+
+    @property
+    def order(self) -> tuple[date, list[tuple[str, str]], str]:
+        """What decides which of several comes first."""
+        return self.day, sorted(self.place.items()), self.unit or ""
+
+
+@dataclass
+class Drawn:
+    """What was drawn in an interval, in units of 10⁻¹² of money or of the quantity; ``applied`` and ``overage`` are
+    money: what went to it, and what found no room. ``wanted`` is what would be drawn of a day without a limit."""
+
+    days: DayRange
+    committed: int
+    drawn: int = 0
+    applied: int = 0
+    overage: int = 0
+    exhausted_on: date | None = None
+    wanted: dict[date, int] = field(default_factory=dict)
+
+    @property
+    def remaining(self) -> int:
+        """What is left of it."""
+        return self.committed - self.drawn
+
+
+@dataclass
+class Shares:
+    """Where the bill of a contract's days went, in units: to its commitments, to those of others, and nowhere."""
+
+    billed: int = 0
+    applied: int = 0
+    to_others: int = 0
+
+    @property
+    def not_applied(self) -> int:
+        """What no commitment covers."""
+        return self.billed - self.applied - self.to_others
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What an interval is expected to come to: the days on which it is used up if costs are as high as in one week of
+    ten, in half of them, or in nine of ten; None where that is not before its end; and what is left at the end."""
+
+    early: date | None
+    middle: date | None
+    late: date | None
+    shortfall: int
+
+
+class Drawing:
+    """Commitments that costs are drawn from. Costs are added in their order, see :func:`draw`."""
+
+    def __init__(self, commitments: Sequence[Commitment]) -> None:
+        self._commitments = commitments
+        self._drawn: dict[tuple[str, str], list[Drawn]] = {(each.contract, each.id): [] for each in commitments}
+        self._days = {each.contract: each.days for each in commitments}
+        self.shares: dict[str, Shares] = {each.contract: Shares() for each in commitments}
+
+    def of(self, commitment: Commitment, last: date) -> list[Drawn]:
+        """Return what was drawn from a commitment, by interval, up to the one of a day."""
+        self._at(commitment, min(last, commitment.days.end - ONE_DAY))
+        return self._drawn[commitment.contract, commitment.id]
+
+    def add(self, cost: DayCost) -> None:
+        """Draw the costs of a day."""
+        found = [(each, self._at(each, cost.day)) for each in self._commitments if each.applies(cost)]
+        found.sort(key=lambda each: (each[0].priority, each[1].days.end, each[0].contract, each[0].id))
+        charges, credit = to_units(cost.charges), to_units(cost.credits)
+        applied = dict.fromkeys(self.shares, 0)
+        _charge(found, cost.day, charges, to_units(cost.quantity), applied)
+        _give_back([each for each in found if each[0].kind == SPEND and each[0].counts == BILLED], credit, applied)
+        for contract, shares in self.shares.items():
+            if cost.day in self._days[contract]:
+                shares.billed += charges + credit
+                shares.applied += applied[contract]
+                shares.to_others += sum(applied.values()) - applied[contract]
+
+    def _at(self, commitment: Commitment, day: date) -> Drawn:
+        """Return what is drawn in the interval of a day; those before it are over."""
+        known, size = self._drawn[commitment.contract, commitment.id], to_units(commitment.size)
+        while not known or (day >= known[-1].days.end and len(known) < len(commitment.intervals)):
+            left = known[-1].remaining if known and commitment.rollover else 0
+            known.append(Drawn(commitment.intervals[len(known)], size + left))
+        return known[-1]
+
+
+def draw(commitments: Sequence[Commitment], costs: Iterable[DayCost]) -> Drawing:
+    """Return what is drawn from commitments by costs, in whatever order these come."""
+    drawing = Drawing(commitments)
+    for each in sorted(costs, key=lambda cost: cost.order):
+        drawing.add(each)
+    return drawing
+
+
+def outlook(commitment: Commitment, drawn: Sequence[Drawn], counted: Sequence[date]) -> Outlook | None:
+    """Return what the last interval is expected to come to, by the weeks before the last of the ``counted`` days; None
+    if there are too few of these, or the interval is over."""
+    now = drawn[-1]
+    recent = [day for day in counted if day in commitment.days][-_RECENT:]
+    if len(recent) < _FEWEST or recent[-1] not in now.days:
+        return None
+    wanted = {day: amount for each in drawn for day, amount in each.wanted.items()}
+    amounts = [wanted.get(day, 0) for day in recent]
+    weeks = sorted(sum(amounts[start : start + _WEEK]) for start in range(len(amounts) - _WEEK + 1))
+    low, middle, high = (weeks[round(part * (len(weeks) - 1))] / _WEEK for part in (0.1, 0.5, 0.9))
+    last, left = recent[-1], (now.days.end - ONE_DAY - recent[-1]).days
+
+    def used_up(daily: float) -> date | None:
+        days = -(-now.remaining // daily) if daily > 0 else left + 1
+        return last + timedelta(days=int(days)) if days <= left else None
+
+    if now.exhausted_on is not None:
+        return Outlook(now.exhausted_on, now.exhausted_on, now.exhausted_on, 0)
+    return Outlook(used_up(high), used_up(middle), used_up(low), max(0, round(now.remaining - middle * left)))
+
+
+def amount_of(units: int) -> Decimal:
+    """Return units of 10⁻¹² as a decimal."""
+    return from_units(units)
+
+
+_Found = tuple[Commitment, Drawn]
+
+
+def _charge(found: Sequence[_Found], day: date, money: int, quantity: int, applied: dict[str, int]) -> None:
+    for commitment, state in found:
+        if not money:
+            return
+        is_spend = commitment.kind == SPEND
+        wanted = money if is_spend else quantity
+        state.wanted[day] = state.wanted.get(day, 0) + wanted
+        drawn = min(max(0, state.remaining), wanted)
+        part = drawn if is_spend else money if drawn == quantity else money * drawn // quantity
+        quantity -= quantity * part // money if is_spend else drawn
+        money -= part
+        state.drawn += drawn
+        state.applied += part
+        applied[commitment.contract] += part
+        if drawn and not state.remaining:
+            state.exhausted_on = day
+    if found:
+        found[-1][1].overage += money
+
+
+def _give_back(found: Sequence[_Found], credit: int, applied: dict[str, int]) -> None:
+    for commitment, state in found:
+        back = min(state.drawn, -credit)
+        if back:
+            state.drawn -= back
+            state.applied -= back
+            applied[commitment.contract] -= back
+            state.exhausted_on = None
+            credit += back
+
+
+def _months_later(day: date, months: int) -> date:
+    """Return the same day some months later, or the last one of a shorter month.
+
+    >>> _months_later(date(2026, 1, 31), 1), _months_later(date(2026, 11, 30), 3)
+    (datetime.date(2026, 2, 28), datetime.date(2027, 2, 28))
+    """
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def places_of(commitments: Iterable[Commitment]) -> Iterator[str]:
+    """Yield the columns by which the commitments tell costs apart."""
+    used = {name for each in commitments for name in each.applies_to}
+    return (name for name in PLACES if name in used)

@@ -1,0 +1,206 @@
+"""How far the commitments of contracts are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Final, Self
+
+from pydantic import Field
+
+from chargeback.config.contracts import ContractSettings
+from chargeback.model.cents import rounded_cents
+from chargeback.model.contracts import (
+    SPEND,
+    Commitment,
+    CommitmentKind,
+    Counts,
+    DayCost,
+    Drawing,
+    Drawn,
+    Interval,
+    amount_of,
+    draw,
+    outlook,
+    places_of,
+)
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.reports.answers import Exact, ResponseModel, Sum
+from chargeback.store.control.days import DayState
+from chargeback.store.queries.datasets import BILLING_LINES
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.selection import Selection
+
+_CENT: Final = Decimal("0.01")
+
+
+class ExhaustedOn(ResponseModel):
+    """The day on which an interval is used up, by how much was drawn in the weeks before: an estimate. Null: not before
+    its end."""
+
+    p10: date | None = Field(description="If all weeks are like the highest of ten.")
+    p50: date | None
+    p90: date | None = Field(description="If all weeks are like the lowest of ten.")
+
+
+class CommitmentInterval(ResponseModel):
+    """What was drawn in an interval: money of the currency, or a quantity in the unit of the commitment."""
+
+    start_date: date
+    end_date: date
+    committed: Exact = Field(description="With what was left of the interval before, if that is added.")
+    drawn: Exact
+    remaining: Exact
+    applied: Sum = Field(description="The money that went to it.")
+    overage: Sum = Field(description="The money of what it applies to, and that no commitment had room for.")
+    pace: float | None = Field(
+        description="What is drawn beside the part of it that is for the days that count: 1 is on track. Null without "
+        "a day that counts."
+    )
+    exhausted_on: ExhaustedOn | None = Field(description="Null if it is over, or too few days are known to tell.")
+    shortfall: Exact | None = Field(
+        description="What is not drawn at its end: exactly when it is over, before that an estimate in cents, null if "
+        "too few days are known to tell."
+    )
+    is_over: bool
+    counted_days: int = Field(description="Days that are calculated from their present bill.")
+    pending_days: int = Field(description="Days of it until now that do not count yet.")
+
+
+class CommitmentItem(ResponseModel):
+    """A commitment, and its intervals up to the present one."""
+
+    id: str
+    kind: CommitmentKind
+    unit: str | None = Field(description="Of usage: the unit of the bill.")
+    interval: Interval
+    counts: Counts
+    rollover: bool
+    priority: int
+    applies_to: dict[str, list[str]]
+    intervals: list[CommitmentInterval]
+
+
+class ContractItem(ResponseModel):
+    """A contract. What is billed on its days that count is applied to its commitments, to those of other contracts, or
+    to none."""
+
+    id: str = Field(examples=["confluent-2026"])
+    issuer: str
+    currency: str
+    start_date: date
+    end_date: date
+    data_through: date | None = Field(description="The last of its days that counts.")
+    billed: Sum
+    applied: Sum
+    applied_to_others: Sum
+    not_applied: Sum
+    commitments: list[CommitmentItem]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far all contracts of a tenant are on a day: what was drawn, by the days that count."""
+
+    drawing: Drawing
+    counted: Sequence[date]
+    today: date
+
+    @classmethod
+    def of(
+        cls, reader: TenantReader, states: Mapping[date, DayState], contracts: Sequence[ContractSettings], today: date
+    ) -> Self:
+        """Return how far they are.
+
+        Raises:
+            QueryTimeout: the query was cancelled.
+            StorageError: the facts cannot be read.
+        """
+        counted = sorted(day for day, state in states.items() if state.chargebacks.is_current)
+        commitments = [each for contract in contracts for each in contract.committed]
+        return cls(draw(commitments, _costs(reader, commitments, counted)), counted, today)
+
+    def item(self, contract: ContractSettings, currency: str) -> ContractItem:
+        """Return how far a contract is."""
+        shares = self.drawing.shares[contract.id]
+        return ContractItem(
+            id=contract.id,
+            issuer=contract.issuer,
+            currency=currency,
+            start_date=contract.start_date,
+            end_date=contract.end_date,
+            data_through=max((day for day in self.counted if day in contract.days), default=None),
+            billed=amount_of(shares.billed),
+            applied=amount_of(shares.applied),
+            applied_to_others=amount_of(shares.to_others),
+            not_applied=amount_of(shares.not_applied),
+            commitments=[self._commitment(each, currency) for each in contract.committed],
+        )
+
+    def _commitment(self, commitment: Commitment, currency: str) -> CommitmentItem:
+        drawn = [] if self.today < commitment.days.start else self.drawing.of(commitment, self.today)
+        return CommitmentItem.like(
+            commitment,
+            applies_to={name: sorted(values) for name, values in sorted(commitment.applies_to.items())},
+            intervals=[self._interval(commitment, drawn[: number + 1], currency) for number in range(len(drawn))],
+        )
+
+    def _interval(self, commitment: Commitment, drawn: Sequence[Drawn], currency: str) -> CommitmentInterval:
+        now = drawn[-1]
+        counted = sum(day in now.days for day in self.counted)
+        due = [day for day in now.days if day < self.today]
+        is_over = self.today >= now.days.end and counted == len(now.days)
+        expected = None if is_over else outlook(commitment, drawn, self.counted)
+        shortfall = None
+        if is_over:
+            shortfall = amount_of(now.remaining)
+        elif expected is not None:
+            estimate = amount_of(expected.shortfall)
+            shortfall = rounded_cents(estimate, currency) if commitment.kind == SPEND else estimate.quantize(_CENT)
+        part = now.committed * counted / len(now.days)
+        return CommitmentInterval(
+            start_date=now.days.start,
+            end_date=now.days.end - ONE_DAY,
+            committed=amount_of(now.committed),
+            drawn=amount_of(now.drawn),
+            remaining=amount_of(now.remaining),
+            applied=amount_of(now.applied),
+            overage=amount_of(now.overage),
+            pace=round(now.drawn / part, 4) if part else None,
+            exhausted_on=None
+            if expected is None
+            else ExhaustedOn(p10=expected.early, p50=expected.middle, p90=expected.late),
+            shortfall=shortfall,
+            is_over=is_over,
+            counted_days=counted,
+            pending_days=len(due) - sum(day in now.days and day < self.today for day in self.counted),
+        )
+
+
+def _costs(reader: TenantReader, commitments: Sequence[Commitment], counted: Sequence[date]) -> list[DayCost]:
+    """Return what was billed on the days that count, by what the commitments tell apart."""
+    wanted = [day for day in counted if any(day in each.days for each in commitments)]
+    if not wanted:
+        return []
+    billed = reader.scan(BILLING_LINES, Selection.of_days(DayRange.spanning(wanted)))
+    if not billed.files:
+        return []
+    columns, condition = list(places_of(commitments)), billed.condition()
+    names = "".join(f"{name}, " for name in columns)
+    rows = reader.cursor.rows(
+        f"""SELECT date, unit, {names}
+                   coalesce(sum(total_cost) FILTER (total_cost > 0), 0)::DECIMAL(38, 12),
+                   coalesce(sum(total_cost) FILTER (total_cost < 0), 0)::DECIMAL(38, 12),
+                   coalesce(sum(quantity) FILTER (total_cost > 0), 0)::DECIMAL(38, 12)
+            FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL""",
+        condition.parameters,
+    )
+    days = set(wanted)
+    return [
+        DayCost(day, dict(zip(columns, places, strict=True)), unit, charges, credit, quantity)
+        for day, unit, *places, charges, credit, quantity in rows
+        if day in days
+    ]

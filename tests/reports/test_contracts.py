@@ -1,0 +1,147 @@
+"""How far contracts are, by the bill of a tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chargeback.config.contracts import ContractSettings
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.reports.contracts import ContractItem, Standing
+from chargeback.store.control.days import read_days
+from chargeback.store.control.events import read_events
+from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.reader import open_reader
+from tests.support.clock import NOW, FixedClock
+from tests.support.sources import DAY, Laboratory, line
+
+LENGTH = 20
+DAYS = DayRange(DAY - (LENGTH - 1) * ONE_DAY, DAY + ONE_DAY)
+TODAY = NOW.date()
+
+
+def contract(**more: Any) -> ContractSettings:
+    """A contract over the days, of 1,500 for everything, and whatever else is said."""
+    values: dict[str, Any] = {
+        **{"id": "main", "issuer": "Provider", "start_date": DAYS.start, "end_date": DAY + timedelta(days=30)},
+        "commitments": [{"id": "all", "amount": "1500", "interval": "term"}],
+    }
+    return ContractSettings.model_validate(values | more)
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """Twenty days of 50 for a cluster and 10 for a connector, and a credit."""
+    with Laboratory(tmp_path / "laboratory", days=LENGTH) as opened:
+        opened.share(DAYS)
+        opened.sources.lines = {
+            day: [line("50", day=day, quantity=Decimal(5), unit="GB"), line("10", day=day, product="CONNECT_CAPACITY")]
+            for day in DAYS
+        }
+        opened.sources.lines[DAY].append(line("-20", day=DAY, product="PROMO_CREDIT"))
+        yield opened
+
+
+def standing(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> list[ContractItem]:
+    """How far contracts are after a run."""
+    laboratory.configure(contracts=contracts)
+    laboratory.run()
+    with laboratory.store.control.read() as connection:
+        states = {each.tracking_date: each for each in read_days(connection)}
+    with (
+        closing(QueryEngine()) as engine,
+        open_reader(engine, laboratory.store, CancellationToken(), LookupCaches()) as reader,
+    ):
+        found = Standing.of(reader, states, contracts, today)
+        return [found.item(each, "USD") for each in contracts]
+
+
+def told(laboratory: Laboratory) -> list[tuple[str, str]]:
+    """The events of contracts, with the commitments that they are about."""
+    with laboratory.store.control.read() as connection:
+        found = read_events(connection, after=0, kind=None, limit=99)
+    return [
+        (each["kind"], each["body"].get("commitment", "")) for each in found if each["kind"].startswith("contract.")
+    ]
+
+
+def test_what_is_drawn_is_what_was_billed(laboratory: Laboratory) -> None:
+    """With its pace, the days that do not count yet, and when it will be used up."""
+    (item,) = standing(laboratory, contract())
+    (now,) = item.commitments[0].intervals
+    assert (item.billed, item.applied, item.not_applied) == (Decimal(1180), Decimal(1180), Decimal(0))
+    assert (now.drawn, now.remaining, now.is_over) == (Decimal(1180), Decimal(320), False)
+    assert (now.counted_days, now.pending_days) == (LENGTH, (TODAY - DAY).days - 1)
+    assert now.pace == pytest.approx(1180 / (1500 * LENGTH / (LENGTH + 30)), abs=1e-4)
+    assert now.exhausted_on is not None
+    assert now.exhausted_on.p50 == DAY + timedelta(days=6)
+    assert now.shortfall == 0
+
+
+def test_contracts_share_the_bill(laboratory: Laboratory) -> None:
+    """By priority, each for what it applies to; a commitment of usage in the unit of the bill."""
+    connect = contract(
+        id="connect",
+        commitments=[
+            {
+                **{"id": "capacity", "amount": "150", "interval": "term", "priority": 1},
+                "applies_to": {"product_type": ["CONNECT_CAPACITY"]},
+            },
+            {"id": "traffic", "kind": "usage", "quantity": "1000", "unit": "GB", "interval": "term", "priority": 200},
+        ],
+    )
+    main, other = standing(laboratory, contract(), connect)
+    assert (main.applied, main.applied_to_others, main.not_applied) == (Decimal(1030), Decimal(150), Decimal(0))
+    capacity, traffic = other.commitments
+    assert (capacity.intervals[0].drawn, capacity.intervals[0].overage) == (Decimal(150), Decimal(0))
+    assert (traffic.intervals[0].drawn, traffic.applies_to) == (Decimal(0), {})
+
+
+def test_an_interval_that_is_over(laboratory: Laboratory) -> None:
+    """What was not drawn is known exactly; one that has not begun is not listed."""
+    ended = contract(end_date=DAY)
+    later = contract(id="later", start_date=date(2030, 1, 1), end_date=date(2030, 12, 31))
+    first, second = standing(laboratory, ended, later)
+    (now,) = first.commitments[0].intervals
+    assert (now.is_over, now.shortfall, now.exhausted_on) == (True, Decimal(320), None)
+    assert (second.commitments[0].intervals, second.data_through, second.billed) == ([], None, Decimal(0))
+
+
+def test_a_tenant_without_a_bill(laboratory: Laboratory) -> None:
+    """Nothing is drawn of anything."""
+    laboratory.sources.lines = {}
+    (item,) = standing(laboratory, contract())
+    assert item.billed == 0
+
+
+def test_what_is_told_of_contracts(laboratory: Laboratory) -> None:
+    """Once for each interval: used up, too slow, and that the contract ends soon."""
+    commitments = [
+        {"id": "small", "amount": "100", "interval": "term", "priority": 1},
+        {"id": "much", "amount": "90000", "interval": "term"},
+    ]
+    contracts = contract(commitments=commitments, end_date=DAY + timedelta(days=15))
+    standing(laboratory, contracts)
+    laboratory.run()
+    assert sorted(told(laboratory)) == [
+        ("contract.ending", ""),
+        ("contract.exhausted", "small"),
+        ("contract.pace", "much"),
+    ]
+
+
+def test_the_end_is_told_without_news_of_the_bill(laboratory: Laboratory) -> None:
+    """Sixty days before it, whatever the facts are."""
+    standing(laboratory, contract(end_date=DAY + timedelta(days=80)))
+    assert told(laboratory) == []
+    laboratory.clock = FixedClock(NOW + timedelta(days=25))
+    laboratory.run()
+    assert [kind for kind, _ in told(laboratory)] == ["contract.ending"]

@@ -1,0 +1,101 @@
+import { useAccess } from "../api/me";
+import { useOf } from "../api/questions";
+import type { Commitment, Contract } from "../api/shapes";
+import { useHere } from "../app/router";
+import { full, range } from "../format/days";
+import { label } from "../format/names";
+import { read } from "../money/money";
+import { Amount, Card, share } from "../ui/card";
+import { Answered } from "../ui/states";
+import { Table } from "../ui/table";
+
+/** How much of what was committed to the provider is drawn; nothing without a contract, or for who sees a part. */
+export function Contracts() {
+  const tenant = useHere().tenant ?? "";
+  const { seesAll } = useAccess(tenant);
+  const found = useOf(tenant, "/contracts", { query: { page_size: 1000 } }, seesAll);
+  return seesAll ? (
+    <Answered answer={found} skeleton={null}>
+      {({ items }) => items.map((each) => <OfContract key={each.id} contract={each} />)}
+    </Answered>
+  ) : null;
+}
+
+function OfContract({ contract }: { contract: Contract }) {
+  const { id, issuer, currency, start_date: start, end_date: end, data_through: through, commitments } = contract;
+  const known = through ? `, known until ${full(through)}` : "";
+  return (
+    <Card title={`Contract with ${issuer}`} note={`${id}, ${range(start, end)}${known}`}>
+      <Table
+        label={`Table of the contract ${id}`}
+        heads={[
+          "Committed to",
+          { name: "Drawn", end: true },
+          { name: "Of", end: true },
+          { name: "Used", end: true },
+          { name: "Left", end: true },
+          "It goes on",
+        ]}
+      >
+        {commitments.map((each) => (
+          <Row key={each.id} of={each} currency={currency} />
+        ))}
+      </Table>
+    </Card>
+  );
+}
+
+function Row({ of, currency }: { of: Commitment; currency: string }) {
+  const now = of.intervals.at(-1);
+  const size = (text: string) =>
+    of.unit === null ? <Amount amount={read(text)} currency={currency} /> : `${short(text)} ${of.unit}`;
+  return (
+    <tr>
+      <th scope="row">
+        {of.id} <span className="quiet small">{placesOf(of)}</span>
+        {now && <div className="quiet small">{range(now.start_date, now.end_date)}</div>}
+      </th>
+      {now ? (
+        <>
+          <td className="end">{size(now.drawn)}</td>
+          <td className="end">{size(now.committed)}</td>
+          <td className="end num">{share(read(now.drawn), read(now.committed))}</td>
+          <td className="end">{size(now.remaining)}</td>
+          <td className="wordy">{outlook(of, currency)}</td>
+        </>
+      ) : (
+        <td className="quiet" colSpan={5}>
+          it has not begun
+        </td>
+      )}
+    </tr>
+  );
+}
+
+/** When it will be used up, or what will be left. */
+function outlook({ intervals, unit }: Commitment, currency: string) {
+  const now = intervals.at(-1);
+  if (!now) return null;
+  const { exhausted_on: days, shortfall, is_over: isOver } = now;
+  if (!isOver && days?.p50) {
+    const between = days.p10 && days.p90 && days.p10 !== days.p90 ? ` (${range(days.p10, days.p90)})` : "";
+    return `used up on ${full(days.p50)}${between}`;
+  }
+  if (shortfall === null) return "too few days are known to tell";
+  const left = unit === null ? <Amount amount={read(shortfall)} currency={currency} /> : `${short(shortfall)} ${unit}`;
+  return isOver ? <>{left} was not drawn</> : <>about {left} left at the end</>;
+}
+
+function placesOf({ applies_to: places }: Commitment): string {
+  const conditions = Object.entries(places).map(([column, values]) =>
+    values.map((each) => label(column, each, null).name).join(", "),
+  );
+  return conditions.join("; ");
+}
+
+/** A quantity without zeros at its end: `5,000` of `5000.00`. */
+export function short(quantity: string): string {
+  const [whole = "", places = ""] = quantity.split(".");
+  const rest = places.replace(/0+$/, "");
+  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${rest && `.${rest}`}`;
+}
