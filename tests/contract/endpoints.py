@@ -187,6 +187,7 @@ ENDPOINTS = (
     ),
     Endpoint("DELETE", f"{TENANT}/budgets/{{budget_id}}", query=frozenset({"reason"}), success=204, specified=False),
     _get(f"{TENANT}/contracts", "as_of", specified=False),
+    _get(f"{TENANT}/forecast", *_COSTS, "until", "group_by", "top", specified=False),
     _get(f"{TENANT}/contracts/{{contract_id}}", "as_of", specified=False),
     _get(f"{TENANT}/notifications", specified=False),
     Endpoint("POST", f"{TENANT}/notifications/{{sink_name}}/test", specified=False),

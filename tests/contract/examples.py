@@ -211,6 +211,7 @@ EXAMPLES = (
     Example(f"GET {TENANT}/budgets/{{budget_id}}/status", f"{PEOPLE}/budgets/kafka/status"),
     Example(f"DELETE {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka?reason=unused", None, "*"),
     Example(f"GET {TENANT}/contracts", f"{PEOPLE}/contracts"),
+    Example(f"GET {TENANT}/forecast", f"{PEOPLE}/forecast?group_by=product_category&top=1"),
     Example(f"GET {TENANT}/contracts/{{contract_id}}", f"{PEOPLE}/contracts/provider"),
     Example(f"GET {TENANT}/notifications", f"{PEOPLE}/notifications"),
     Example(f"POST {TENANT}/notifications/{{sink_name}}/test", f"{PEOPLE}/notifications/finance-desk/test"),

@@ -52,6 +52,7 @@ _RULES = (
     ("currency", "has no rate for"),
     ("start_date", "is needed with end_date"),
     ("end_date", "should be between start_date"),
+    ("until", "should be a day from"),
     ("csv", "line "),
     ("mapping", "should be YAML of a mapping"),
     ("mapping.date_format", "should tell day, month and year"),

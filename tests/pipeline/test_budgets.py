@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def test_a_forecast_is_told_on_its_second_day(laboratory: Laboratory, monkeypatc
     """One unusual day is none; what falls far enough below its limit is told as well."""
     expected = {"amount": Decimal(990)}
 
-    def _forecast(last: date, daily: object, currency: str) -> Any:
+    def _forecast(_known: object, _currency: str) -> Any:
         return type("Forecast", (), {"expected": expected["amount"]})
 
     monkeypatch.setattr(reports, "forecast", _forecast)

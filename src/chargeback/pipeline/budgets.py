@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import FORECAST, Budget, Threshold
 from chargeback.pipeline.look import Look
-from chargeback.reports.budgets import LookedAt, is_within, look_at
+from chargeback.reports.budgets import BudgetReport, LookedAt, is_within
 from chargeback.store.control.budgets import BudgetVersion, list_budgets, read_states, save_state
 from chargeback.store.control.events import (
     BUDGET_CLEARED,
@@ -21,7 +21,6 @@ from chargeback.store.control.events import (
     Event,
     add_events,
 )
-from chargeback.store.queries.reader import TenantReader
 
 #: On how many days in a row a forecast has to reach a threshold until that is told.
 _ENOUGH: Final = 2
@@ -50,7 +49,9 @@ def tell_budgets(look: Look) -> None:
     if not due:
         return
     with look.reader() as reader:
-        looks = [_OfBudget(look, reader, *each, is_past=each[1] != month) for each in due]
+        due_before = look.run.today - timedelta(days=look.run.tenant.settings.cutoff_days)
+        report = BudgetReport(reader, look.states, look.run.tenant.settings.currency, due_before)
+        looks = [_OfBudget(look, report, *each, is_past=each[1] != month) for each in due]
         found = [(each, *each.found()) for each in looks if each.budget is not None]
     with look.run.lease.write() as connection:
         for each, told, events in found:
@@ -85,7 +86,7 @@ class _OfBudget:
     """A budget and a month that are looked at; ``before`` is what was found last."""
 
     look: Look
-    reader: TenantReader
+    report: BudgetReport
     version: BudgetVersion
     period: AccountingPeriod
     before: _Told
@@ -99,9 +100,7 @@ class _OfBudget:
         """Return what is found now, and the events of it."""
         if self.budget is None:
             return self.before, []
-        settings = self.look.run.tenant.settings
-        due_before = self.look.run.today - timedelta(days=settings.cutoff_days)
-        looked = look_at(self.reader, self.look.states, self.budget, self.period, settings.currency, due_before)
+        looked = self.report.of(self.budget, self.period)
         forecasts: dict[str, Any] = {}
         events = [
             self._event(kind, looked, each)
@@ -161,6 +160,6 @@ class _OfBudget:
         """Return the sinks with a scope in which all rows of the budget lie."""
         if self.budget is None:
             return []
-        index = self.reader.categories.index
+        index = self.report.reader.categories.index
         owners = self.look.owners(kind).items()
         return [name for scope, names in owners if is_within(self.budget, scope, index) for name in names]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Final, Literal
 
 from pydantic import Field
@@ -16,7 +17,7 @@ from chargeback.model.budgets import FORECAST, Budget, Spending, ThresholdKind, 
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import difference, total
 from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
-from chargeback.reports.forecast import forecast, known_days
+from chargeback.reports.forecast import forecast, history, known_days, scheduled_types
 from chargeback.store.control.budgets import BudgetVersion
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.category_lookup import CategoryIndex, with_descendants
@@ -115,63 +116,79 @@ class LookedAt:
     spending: Spending | None
 
 
-def look_at(
-    reader: TenantReader,
-    states: Mapping[date, DayState],
-    budget: Budget,
-    period: AccountingPeriod,
-    currency: str,
-    due_before: date,
-) -> LookedAt:
-    """Return how far a budget is in a month. ``states`` are those of all days that are known; those ``due_before`` a
-    day should be calculated.
+@dataclass(frozen=True)
+class BudgetReport:
+    """How far budgets are, by the facts of a reader. ``states`` are those of all days that are known; those
+    ``due_before`` a day should be calculated."""
 
-    Raises:
-        QueryTimeout: the query was cancelled.
-        StorageError: the facts cannot be read.
-    """
-    counted = [day for day in period.days if day in states and states[day].chargebacks.is_current]
-    known = known_days(states)
-    last = None if known is None else known.end - ONE_DAY
-    days = period.days if known is None else DayRange.spanning([*period.days, *known])
-    amounts = daily_amounts(reader, CHARGEBACKS, _selected(budget, days, reader.categories.index))
-    to_date = total(amounts.get(day, _ZERO) for day in counted)
-    expected = None
-    if known is not None and last is not None and last in period.days:
-        found = forecast(last, [amounts.get(day, _ZERO) for day in known], currency)
-        expected = None if found is None else found.expected
-    amount = budget.amount_of(period)
-    for_days = None if amount is None else part_of_month(amount, len(counted), len(period.days))
-    spending = None if amount is None or for_days is None else Spending(amount, to_date, for_days, expected)
-    crossed = [each for each in budget.thresholds if spending is not None and spending.crosses(each)]
-    missing = [day for day in period.days if day < due_before and day not in counted]
-    return LookedAt(
-        BudgetStatus(
-            id=budget.id,
-            name=budget.name,
-            period_id=period.id,
-            currency=currency,
-            budget=amount,
-            to_date=to_date,
-            budget_to_date=for_days,
-            days=len(counted),
-            data_through=max(counted, default=None),
-            missing_days=missing,
-            forecast=expected,
-            projected_over=_over(amount, expected),
-            crossed=[BudgetThreshold.like(each) for each in crossed],
-            state=_state(
-                spending,
-                is_stale=_is_stale(period, counted, due_before),
-                is_crossed=bool(crossed),
-                lacks_forecast=expected is None
-                and last is not None
-                and period.start <= last < period.last_day
-                and any(each.on == FORECAST for each in budget.thresholds),
+    reader: TenantReader
+    states: Mapping[date, DayState]
+    currency: str
+    due_before: date
+
+    @cached_property
+    def _known(self) -> DayRange | None:
+        return known_days(self.states)
+
+    @cached_property
+    def _scheduled(self) -> Sequence[str]:
+        return () if self._known is None else scheduled_types(self.reader, self._known)
+
+    def of(self, budget: Budget, period: AccountingPeriod) -> LookedAt:
+        """Return how far a budget is in a month.
+
+        Raises:
+            QueryTimeout: the query was cancelled.
+            StorageError: the facts cannot be read.
+        """
+        states, known = self.states, self._known
+        counted = [day for day in period.days if day in states and states[day].chargebacks.is_current]
+        last = None if known is None else known.end - ONE_DAY
+        days = period.days if known is None else DayRange.spanning([*period.days, *known])
+        amounts = daily_amounts(self.reader, CHARGEBACKS, _selected(budget, days, self.reader.categories.index))
+        to_date = total(amounts.get(day, _ZERO) for day in counted)
+        expected = self.forecast(budget, amounts) if last is not None and last in period.days else None
+        amount = budget.amount_of(period)
+        for_days = None if amount is None else part_of_month(amount, len(counted), len(period.days))
+        spending = None if amount is None or for_days is None else Spending(amount, to_date, for_days, expected)
+        crossed = [each for each in budget.thresholds if spending is not None and spending.crosses(each)]
+        missing = [day for day in period.days if day < self.due_before and day not in counted]
+        return LookedAt(
+            BudgetStatus(
+                id=budget.id,
+                name=budget.name,
+                period_id=period.id,
+                currency=self.currency,
+                budget=amount,
+                to_date=to_date,
+                budget_to_date=for_days,
+                days=len(counted),
+                data_through=max(counted, default=None),
+                missing_days=missing,
+                forecast=expected,
+                projected_over=_over(amount, expected),
+                crossed=[BudgetThreshold.like(each) for each in crossed],
+                state=_state(
+                    spending,
+                    is_stale=_is_stale(period, counted, self.due_before),
+                    is_crossed=bool(crossed),
+                    lacks_forecast=expected is None
+                    and last is not None
+                    and period.start <= last < period.last_day
+                    and any(each.on == FORECAST for each in budget.thresholds),
+                ),
             ),
-        ),
-        spending,
-    )
+            spending,
+        )
+
+    def forecast(self, budget: Budget, amounts: Mapping[date, Decimal]) -> Decimal | None:
+        """Return what the month of the last calculated day is expected to cost, of the rows of a budget, whose amounts
+        by day are known."""
+        if self._known is None:
+            return None
+        selection = _selected(budget, self._known, self.reader.categories.index)
+        found = forecast(history(self.reader, selection, self._known, self._scheduled, amounts), self.currency)
+        return None if found is None else found.expected
 
 
 def _selected(budget: Budget, days: DayRange, categories: CategoryIndex) -> Selection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Final
@@ -23,7 +23,7 @@ from chargeback.reports.answers import (
     ResponseModel,
     currency_of,
 )
-from chargeback.reports.forecast import CostForecast, forecast, known_days
+from chargeback.reports.forecast import CostForecast, forecast, history, known_days, scheduled_types
 from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
 from chargeback.reports.periods import Period
 from chargeback.reports.reconciliation import ReconciledState, reconcile, states_seen
@@ -33,10 +33,8 @@ from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import RESOURCES
 from chargeback.store.control.names import Named
 from chargeback.store.queries.costs import Breakdown, CostQuery, Item, Totals, costs, days_with_rows
-from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sums import daily_amounts
 
 #: What an answer may have in addition to sums and breakdowns.
 PARTS: Final = ("issues", "days", "forecast", "topics")
@@ -382,7 +380,6 @@ def _forecast(
     last = None if days is None else days.end - ONE_DAY
     if days is None or last is None or not request.period.start <= last <= request.period.end:
         return None
-    selection = replace(request.selection, window=days.window)
-    amounts = daily_amounts(reader, CHARGEBACKS, selection)
-    found = forecast(last, [amounts.get(day, _ZERO) for day in days], tenant.currency)
+    known = history(reader, request.selection, days, scheduled_types(reader, days))
+    found = forecast(known, tenant.currency)
     return found if found is None or request.conversion is None else found.converted(request.conversion)

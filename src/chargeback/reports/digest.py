@@ -19,7 +19,7 @@ from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, total
 from chargeback.reports.anomalies import Asked, Remembered, anomalies
 from chargeback.reports.answers import Exact, ResponseModel, Sum
-from chargeback.reports.budgets import BudgetState, is_within, look_at
+from chargeback.reports.budgets import BudgetReport, BudgetState, is_within
 from chargeback.reports.findings import FindingItem, findings
 from chargeback.store.control.days import DayState
 from chargeback.store.control.snoozes import read_snoozes
@@ -164,7 +164,8 @@ def _budgets(reader: TenantReader, known: Known, week: DayRange, currency: str) 
     period = AccountingPeriod.of(week.end - ONE_DAY)
     index = reader.categories.index
     within = [each for each in known.budgets if is_within(each, reader.scope, index)]
-    looked = [look_at(reader, known.states, each, period, currency, week.end).status for each in within]
+    report = BudgetReport(reader, known.states, currency, week.end)
+    looked = [report.of(each, period).status for each in within]
     return [DigestBudget.like(each) for each in looked if each.state in _TELLING]
 
 

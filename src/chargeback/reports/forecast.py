@@ -1,18 +1,20 @@
 """What a month will have cost at its end, and how sure that is.
 
-Costs that follow their last week are told from those that only scatter by trying: of a few methods, the one counts that
-would have been clearly the least far off before. A day that stands out changes neither what is expected nor that a
-usual rest of the month is possible: what is usual is a median, and the interval is made of the method's own past
-errors, with and without the most unusual day of each.
+Nobody knows which costs go on growing and which only scatter, so a few methods say what the days to come will cost, and
+each counts the more the nearer it would have been before. A day that stands out changes neither what is expected nor
+that a usual rest of the month is possible: what is usual is a median, and the interval is made of the own past errors
+of all of it, with and without the most unusual day of each. What is billed on a few days of each month, such as fees,
+is expected on the same days again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from operator import mul
 from typing import Final, Self
 
 from pydantic import Field
@@ -23,6 +25,11 @@ from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import from_units, to_units, total
 from chargeback.reports.answers import Amount, ResponseModel
 from chargeback.store.control.days import DayState
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import daily_amounts, daily_sums_by
 
 WEEK: Final = 7
 #: The fewest days that a forecast is made of: every weekday twice.
@@ -34,31 +41,39 @@ FEWEST_STRETCHES: Final = 10
 HISTORY: Final = MOST_RECENT + 8 * WEEK + 31
 
 _TENTH: Final = Fraction(1, 10)
+_NOTHING: Final = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Method:
     """What a day to come is taken to cost: the median of its weekday in the last ``weeks``, and one ``part``-th of what
-    the last ``days`` cost more or less than that, by their median; nothing of it without days."""
+    the last ``days`` cost more or less than that, by their median; nothing of it without days. One that ``grows`` goes
+    on as the last four weeks have beside the four before."""
 
     weeks: int
     days: int = 0
     part: int = 1
+    grows: bool = False
 
     @property
     def words(self) -> str:
         """The method in words."""
-        usual = f"Every day to come is taken to cost the median of its weekday in the last {self.weeks} weeks"
+        usual = f"the median of its weekday in the last {self.weeks} weeks"
+        if self.grows:
+            return f"{usual}, growing or falling on as the last four weeks have beside the four before"
         if not self.days:
-            return f"{usual}."
+            return usual
         share = "" if self.part == 1 else "half "
-        return f"{usual}, and {share}as much more or less as the last {self.days} days did, by their median."
+        return f"{usual}, and {share}as much more or less as the last {self.days} days did, by their median"
 
 
-#: The first one follows what is new the soonest. It counts where none is clearly better: the best of several owes a
-#: part of that to chance.
-_METHODS: Final = (_Method(4, WEEK), _Method(8, 2 * WEEK, 2), _Method(8))
-_CLEARLY: Final = Fraction(4, 5)
+_METHODS: Final = (_Method(4, WEEK), _Method(8, 2 * WEEK, 2), _Method(8), _Method(4, grows=True))
+#: How many days the last four weeks are from the four before.
+_APART: Final = 4 * WEEK
+#: The weights of the methods are whole numbers of this size.
+_WEIGHT: Final = 10**6
+#: What is billed on so few days of a month, on the same ones as in the month before, comes again.
+_SCHEDULED_DAYS: Final = 3
 #: A day's units of 10⁻¹² have so many parts: a median of two is a whole number of them, and one of two such again.
 _PARTS: Final = 4
 
@@ -86,6 +101,29 @@ class CostForecast(ResponseModel):
         return self.model_copy(update={"actual": actual, "expected": expected, "low": low, "high": high})
 
 
+class ForecastPoint(ResponseModel):
+    """What a day is expected to cost: in five of ten cases less than ``p50``, in eight between ``p10`` and ``p90``."""
+
+    date: date
+    p10: Amount
+    p50: Amount
+    p90: Amount
+
+
+class DailyForecast(ResponseModel):
+    """What days to come are expected to cost, and how near such a forecast would have been before."""
+
+    method: str = Field(description="How it was found, in words.")
+    points: list[ForecastPoint]
+    wape: float | None = Field(
+        description="How far it would have been off, day by day, as a part of what was charged; null if nothing was."
+    )
+    bias: float | None = Field(description="By how much it would have been too high, the same way.")
+    coverage: float = Field(description="On which part of the days what came lay between `p10` and `p90`.")
+    origins: int = Field(description="How many earlier stretches of as many days that is known from.")
+    history_days: int = Field(description="How many days it is made of.")
+
+
 def known_days(states: Mapping[date, DayState]) -> DayRange | None:
     """Return the days up to the last calculated one without a gap, as many as a forecast looks at; None if there are
     none."""
@@ -98,25 +136,96 @@ def known_days(states: Mapping[date, DayState]) -> DayRange | None:
     return DayRange(first, last + ONE_DAY)
 
 
-def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecast | None:
-    """Return the forecast of the month of ``last``, the last calculated day; ``daily`` are the amounts of the days up
-    to it, without a gap, in ``currency``. None if the month is over, or if there are not enough days.
+@dataclass(frozen=True)
+class History:
+    """What some rows have cost on days without a gap, as many as a forecast looks at; ``scheduled`` is the part of it
+    that is billed on a few days of each month, which is expected on the same days again."""
+
+    days: DayRange
+    amounts: Sequence[Decimal]
+    scheduled: Mapping[date, Decimal] = field(default_factory=dict)
+
+    @property
+    def last(self) -> date:
+        """The last known day."""
+        return self.days.end - ONE_DAY
+
+    @property
+    def usual(self) -> list[int]:
+        """What is not scheduled, in parts of units."""
+        pairs = zip(self.days, self.amounts, strict=True)
+        return [(to_units(amount) - to_units(self.scheduled.get(day, _NOTHING))) * _PARTS for day, amount in pairs]
+
+    def expected_again(self, until: date) -> dict[date, int]:
+        """Return what is scheduled on the days after the last one, as it was a month before; in parts of units."""
+        coming = DayRange(self.last + ONE_DAY, until + ONE_DAY)
+        found = ((day, self.scheduled.get(_month_before(day, self.last))) for day in coming)
+        return {day: to_units(amount) * _PARTS for day, amount in found if amount is not None}
+
+
+def scheduled_types(reader: TenantReader, days: DayRange) -> tuple[str, ...]:
+    """Return the product types of the whole bill that are billed on three days of a month or less, in at least two
+    months: fees, support, minima.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
     """
+    billed = reader.unscoped().scan(BILLING_LINES, Selection.of_days(days))
+    if not billed.files:
+        return ()
+    condition = billed.condition()
+    rows = reader.cursor.rows(
+        f"""SELECT product_type FROM (
+                SELECT product_type, count(DISTINCT date) AS days FROM {SOURCE} WHERE {condition.sql}
+                GROUP BY product_type, date_trunc('month', date))
+            GROUP BY product_type HAVING count(*) > 1 AND max(days) <= {_SCHEDULED_DAYS} ORDER BY ALL""",
+        condition.parameters,
+    )
+    return tuple(name for (name,) in rows)
+
+
+def history(
+    reader: TenantReader,
+    selection: Selection,
+    days: DayRange,
+    scheduled: Sequence[str],
+    amounts: Mapping[date, Decimal] | None = None,
+) -> History:
+    """Return what selected rows have cost on some days; ``scheduled`` are the product types that come again, see
+    :func:`scheduled_types`, and ``amounts`` those of the days, where they are known already.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    within = replace(selection, window=days.window)
+    amounts = daily_amounts(reader, CHARGEBACKS, within) if amounts is None else amounts
+    fees: dict[date, list[Decimal]] = {}
+    if scheduled:
+        for (day, (kind,)), amount in daily_sums_by(reader, CHARGEBACKS, within, ["product_type"], list(days)).items():
+            if kind in scheduled:
+                fees.setdefault(day, []).append(amount)
+    return History(days, [amounts.get(day, _NOTHING) for day in days], {day: total(fees[day]) for day in fees})
+
+
+def forecast(known: History, currency: str) -> CostForecast | None:
+    """Return the forecast of the month of the last known day, in ``currency``. None if the month is over, or if there
+    are not enough days.
+    """
+    last = known.last
     until = month_of(last).end - ONE_DAY
     left = (until - last).days
-    actual = total(daily[-last.day :])
-    if left == 0 or len(daily) < last.day:
+    actual = total(known.amounts[-last.day :])
+    if left == 0 or len(known.amounts) < last.day:
         return None
-    parts = [to_units(amount) * _PARTS for amount in daily]
-    tried = [(method, _past_errors(parts, left, method)) for method in _METHODS]
-    best = min(tried, key=lambda each: _far_off(each[1]))
-    method, errors = best if _far_off(best[1]) < _far_off(tried[0][1]) * _CLEARLY else tried[0]
-    if len(errors) < FEWEST_STRETCHES:
+    blend = _Blend.of(known.usual, left)
+    if blend is None:
         return None
-    rest = sum(_expected(parts, left, method))
+    rest = sum(blend.expected) + sum(known.expected_again(until).values())
     # Stretches overlap: the fewer of them stand alone, the less they say of how far off the next one can be.
-    wider = 1 + Fraction(left, len(errors))
-    ordered = [sorted(each) for each in zip(*errors, strict=True)]
+    wider = 1 + Fraction(left, len(blend.errors))
+    ordered = [sorted(each) for each in zip(*map(_with_and_without, blend.errors), strict=True)]
     low = rest + min([Fraction(), *(_quantile(each, _TENTH) * wider for each in ordered)])
     high = rest + max([Fraction(), *(_quantile(each, 1 - _TENTH) * wider for each in ordered)])
     return CostForecast(
@@ -126,42 +235,169 @@ def forecast(last: date, daily: Sequence[Decimal], currency: str) -> CostForecas
         expected=_plus(actual, rest, currency),
         low=_plus(actual, low, currency),
         high=_plus(actual, high, currency),
-        method=f"{method.words} The interval is made of the errors of that same method over {len(errors)} earlier "
-        f"stretches of {left} days, with and without the most unusual day of each, and is wider because these overlap. "
-        f"Of {len(_METHODS)} methods, it is the one that counts by these errors.",
+        method=f"{blend.words} The interval is made of the errors of that same mean over {len(blend.errors)} earlier "
+        f"stretches of {left} days, with and without the most unusual day of each, and is wider because these overlap.",
     )
 
 
-def _expected(parts: Sequence[int], length: int, method: _Method) -> list[int]:
-    """Return what each of the ``length`` days after some days is taken to cost.
+def daily_forecast(known: History, until: date, currency: str) -> DailyForecast | None:
+    """Return what each day after the last known one up to ``until`` is expected to cost, and how near that would have
+    been before; None if there are not enough days."""
+    left = (until - known.last).days
+    blend = _Blend.of(known.usual, left)
+    if blend is None:
+        return None
+    again = known.expected_again(until)
+    by_day = [sorted(each) for each in zip(*blend.errors, strict=True)]
+    points = []
+    for number, (middle, errors) in enumerate(zip(blend.expected, by_day, strict=True)):
+        day = known.last + timedelta(days=number + 1)
+        expected = middle + again.get(day, 0)
+        low, high = _interval(errors)
+        p10, p50, p90 = (_plus(_NOTHING, expected + each, currency) for each in (low, 0, high))
+        points.append(ForecastPoint(date=day, p10=p10, p50=p50, p90=p90))
+    return DailyForecast(
+        method=blend.words,
+        points=points,
+        wape=blend.wape,
+        bias=blend.bias,
+        coverage=blend.coverage(by_day),
+        origins=len(blend.errors),
+        history_days=len(known.amounts),
+    )
 
-    >>> _expected([28, 28, 28, 28, 28, 8, 8] * 3 + [396, 28, 28, 28, 28, 8, 8], 7, _Method(4, 7))
+
+@dataclass(frozen=True)
+class _Blend:
+    """What some days to come are expected to cost, in parts of units: the mean of the methods, weighted by how near
+    they would have been before; and by how much it would have been off on each day of earlier stretches."""
+
+    weights: Sequence[int]
+    expected: Sequence[int]
+    errors: Sequence[Sequence[int]]
+    costs: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(cls, parts: Sequence[int], length: int) -> Self | None:
+        """Return what is expected of the ``length`` days after ``parts``; None if there are too few of them to say how
+        far off that would have been."""
+        first = max(FEWEST_DAYS, len(parts) - length - MOST_RECENT + 1)
+        starts = range(first, len(parts) - length + 1)
+        if len(starts) < FEWEST_STRETCHES:
+            return None
+        guesses = [_guesses(parts[:start], length) for start in starts]
+        costs = [parts[start : start + length] for start in starts]
+        weights = _weights(
+            [
+                sum(abs(sum(cost) - sum(guess[number])) for guess, cost in zip(guesses, costs, strict=True))
+                for number in range(len(_METHODS))
+            ]
+        )
+        errors = [
+            [cost - guess for cost, guess in zip(real, _mean(guess, weights), strict=True)]
+            for guess, real in zip(guesses, costs, strict=True)
+        ]
+        return cls(weights, _mean(_guesses(parts, length), weights), errors, costs)
+
+    @property
+    def words(self) -> str:
+        """How it was found."""
+        whole = sum(self.weights)
+        parts = sorted(zip(self.weights, _METHODS, strict=True), key=lambda each: -each[0])
+        said = "; ".join(f"{method.words} ({weight / whole:.0%})" for weight, method in parts if weight * 200 >= whole)
+        return f"A mean of methods, the nearer they would have been before the more. A day to come costs {said}."
+
+    @property
+    def wape(self) -> float | None:
+        """How far it would have been off on a day, as a part of what was charged."""
+        return self._part_of_costs(abs)
+
+    @property
+    def bias(self) -> float | None:
+        """By how much it would have been too high, as a part of what was charged; negative if too low."""
+        return self._part_of_costs(lambda error: -error)
+
+    def coverage(self, by_day: Sequence[Sequence[int]]) -> float:
+        """Return on which part of the days of earlier stretches the interval, made of all others, held what came."""
+        inside = []
+        for errors in by_day:
+            for number, error in enumerate(errors):
+                low, high = _interval([*errors[:number], *errors[number + 1 :]])
+                inside.append(low <= error <= high)
+        return round(sum(inside) / len(inside), 4)
+
+    def _part_of_costs(self, measure: Callable[[int], int]) -> float | None:
+        charged = sum(map(sum, self.costs))
+        return (
+            round(sum(measure(error) for errors in self.errors for error in errors) / charged, 4)
+            if charged > 0
+            else None
+        )
+
+
+def _guesses(parts: Sequence[int], length: int) -> list[list[int]]:
+    """Return what each method takes each of the ``length`` days after some days to cost.
+
+    >>> _guesses([28, 28, 28, 28, 28, 8, 8] * 3 + [396, 28, 28, 28, 28, 8, 8], 7)[0]
     [28, 28, 28, 28, 28, 8, 8]
     """
-    recent = parts[-method.weeks * WEEK :]
-    usual = [_median(recent[weekday - WEEK :: -WEEK]) for weekday in range(WEEK)]
+    usual = {
+        weeks: [_median(parts[-weeks * WEEK :][weekday - WEEK :: -WEEK]) for weekday in range(WEEK)]
+        for weeks in {each.weeks for each in _METHODS}
+    }
+    return [_expected(parts, length, method, usual[method.weeks]) for method in _METHODS]
+
+
+def _expected(parts: Sequence[int], length: int, method: _Method, usual: Sequence[int]) -> list[int]:
+    if method.grows:
+        step = _step(parts)
+        # The median of four weeks is that of their middle, ten and a half days before the last same weekday.
+        ahead = [2 * WEEK * (day // WEEK + 1) + 3 * WEEK for day in range(length)]
+        return [usual[day % WEEK] + step * ahead[day] // (2 * _APART) for day in range(length)]
     moved = 0
     if method.days:
-        last = zip(recent[-method.days :], usual * (method.days // WEEK), strict=True)
+        last = zip(parts[-method.days :], list(usual) * (method.days // WEEK), strict=True)
         moved = _median([cost - of_weekday for cost, of_weekday in last]) // method.part
     return [usual[day % WEEK] + moved for day in range(length)]
 
 
-def _past_errors(parts: Sequence[int], length: int, method: _Method) -> list[tuple[int, int]]:
-    """Return the past forecast errors of ``length``-day windows; each as it was, and as it would have been if the day
-    that was furthest off had been no further off than the others, by their median."""
-    errors = []
-    for start in range(max(FEWEST_DAYS, len(parts) - length - MOST_RECENT + 1), len(parts) - length + 1):
-        guesses = _expected(parts[:start], length, method)
-        off = [cost - guess for cost, guess in zip(parts[start : start + length], guesses, strict=True)]
-        middle = _median(off)
-        whole = sum(off)
-        errors.append((whole, whole - max(off, key=lambda each: abs(each - middle)) + middle))
-    return errors
+def _step(parts: Sequence[int]) -> int:
+    """Return what a day of the last four weeks cost more than four weeks before, by the median; 0 if that is not
+    known."""
+    last, before = parts[-_APART:], parts[-2 * _APART : -_APART]
+    return _median([now - then for now, then in zip(last[-len(before) :], before, strict=True)]) if before else 0
 
 
-def _far_off(errors: Sequence[tuple[int, int]]) -> int:
-    return sum(abs(whole) for whole, _ in errors)
+def _weights(far_off: Sequence[int]) -> list[int]:
+    """Return how much each method counts: the less, by the square, the further off it would have been.
+
+    >>> _weights([10, 20, 10]), _weights([0, 5])
+    ([1000000, 250000, 1000000], [1000000, 0])
+    """
+    nearest = min(far_off)
+    if not nearest:
+        return [0 if each else _WEIGHT for each in far_off]
+    return [_WEIGHT * nearest * nearest // (each * each) for each in far_off]
+
+
+def _mean(guesses: Sequence[Sequence[int]], weights: Sequence[int]) -> list[int]:
+    whole = sum(weights)
+    return [sum(map(mul, day, weights)) // whole for day in zip(*guesses, strict=True)]
+
+
+def _with_and_without(errors: Sequence[int]) -> tuple[int, int]:
+    """Return the error of a stretch, and as it would have been if the day that was furthest off had been no further off
+    than the others, by their median."""
+    whole, middle = sum(errors), _median(errors)
+    return whole, whole - max(errors, key=lambda each: abs(each - middle)) + middle
+
+
+def _month_before(day: date, last: date) -> date:
+    """Return the same day of the last month that is known; the last day of a shorter one."""
+    while day > last:
+        month = month_of(month_of(day).start - ONE_DAY)
+        day = min(month.start + timedelta(days=day.day - 1), month.end - ONE_DAY)
+    return day
 
 
 def _median(values: Sequence[int]) -> int:
@@ -175,6 +411,11 @@ def _quantile(ordered: Sequence[int], share: Fraction) -> Fraction:
     below = place.numerator // place.denominator
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _interval(ordered: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """Return by how much what comes is below or above what is expected in eight of ten cases."""
+    return min(Fraction(), _quantile(ordered, _TENTH)), max(Fraction(), _quantile(ordered, 1 - _TENTH))
 
 
 def _plus(actual: Decimal, parts: Fraction | int, currency: str) -> Decimal:

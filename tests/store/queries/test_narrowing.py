@@ -23,6 +23,7 @@ CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_cen
 WHOLE = {
     "reports/statements/compile.py": 2,
     "reports/anomalies.py": 1,
+    "reports/forecast.py": 1,
     "reports/changes.py": 2,
     "store/queries/costs.py": 2,
     "store/queries/daily_totals.py": 1,

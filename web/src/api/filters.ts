@@ -95,6 +95,18 @@ export const FILTERS: Readonly<Record<string, readonly string[]>> = {
     "ecosystem",
     "line_id"
   ],
+  "/forecast": [
+    "identity_id",
+    "product_type",
+    "resource_id",
+    "cost_type",
+    "product_category",
+    "environment_id",
+    "cluster_id",
+    "allocation_method",
+    "allocation_detail",
+    "ecosystem"
+  ],
   "/chargebacks/changes": [
     "identity_id",
     "product_type",

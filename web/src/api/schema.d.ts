@@ -815,6 +815,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Forecast
+         * @description Return what the days after the last known one are expected to cost, and how near such a forecast would have been
+         *     before. It is a mean of methods, of which those count more that would have been nearer; what is billed on a few days
+         *     of each month is expected on the same days again. The numbers are estimates.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["show_forecast_api_v1_tenants__tenant_name__forecast_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/notifications": {
         parameters: {
             query?: never;
@@ -5047,6 +5071,44 @@ export interface components {
             top_unassigned: components["schemas"]["UnassignedIdentity"][];
         };
         /**
+         * DailyForecast
+         * @description What days to come are expected to cost, and how near such a forecast would have been before.
+         */
+        DailyForecast: {
+            /**
+             * Method
+             * @description How it was found, in words.
+             */
+            method: string;
+            /** Points */
+            points: components["schemas"]["ForecastPoint"][];
+            /**
+             * Wape
+             * @description How far it would have been off, day by day, as a part of what was charged; null if nothing was.
+             */
+            wape: number | null;
+            /**
+             * Bias
+             * @description By how much it would have been too high, the same way.
+             */
+            bias: number | null;
+            /**
+             * Coverage
+             * @description On which part of the days what came lay between `p10` and `p90`.
+             */
+            coverage: number;
+            /**
+             * Origins
+             * @description How many earlier stretches of as many days that is known from.
+             */
+            origins: number;
+            /**
+             * History Days
+             * @description How many days it is made of.
+             */
+            history_days: number;
+        };
+        /**
          * DatesAnswer
          * @description Days that have data.
          */
@@ -6248,6 +6310,73 @@ export interface components {
             TimeSectorComplete: boolean;
             /** Timesectorlastupdated */
             TimeSectorLastUpdated: string;
+        };
+        /**
+         * ForecastAnswer
+         * @description What days to come are expected to cost: estimates, rounded to cents.
+         */
+        ForecastAnswer: {
+            /** Currency */
+            currency: string;
+            /**
+             * Actual To
+             * @description The last known day; null if none is calculated.
+             */
+            actual_to: string | null;
+            /** Until */
+            until: string | null;
+            total: components["schemas"]["ForecastItem"];
+            /**
+             * Items
+             * @description The values with the largest costs, those first. Each is forecast by itself: they need not add up.
+             */
+            items: components["schemas"]["ForecastItem"][];
+        };
+        /**
+         * ForecastItem
+         * @description What is expected of the rows of a value.
+         */
+        ForecastItem: {
+            /**
+             * Value
+             * @description Null for rows without a value, and for all rows together.
+             */
+            value: string | null;
+            /**
+             * Name
+             * @description The display name of an identity or a resource, where one is known.
+             */
+            name: string | null;
+            /** @description The month of the last known day at its end; null if it is over, or if there are too few days. */
+            month_end: components["schemas"]["CostForecast"] | null;
+            /** @description The days to come; null if there are too few days to tell. */
+            days: components["schemas"]["DailyForecast"] | null;
+        };
+        /**
+         * ForecastPoint
+         * @description What a day is expected to cost: in five of ten cases less than ``p50``, in eight between ``p10`` and ``p90``.
+         */
+        ForecastPoint: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * P10
+             * @example 1234.56
+             */
+            p10: string;
+            /**
+             * P50
+             * @example 1234.56
+             */
+            p50: string;
+            /**
+             * P90
+             * @example 1234.56
+             */
+            p90: string;
         };
         /**
          * FoundItem
@@ -17517,6 +17646,190 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant or contract. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_forecast_api_v1_tenants__tenant_name__forecast_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                period?: string;
+                /** @description Only costs charged to this identity. */
+                identity_id?: string[];
+                /** @description Only this product type. */
+                product_type?: string[];
+                /** @description Only costs of this resource. */
+                resource_id?: string[];
+                /** @description Only usage cost, or only shared cost. */
+                cost_type?: ("usage" | "shared")[];
+                /** @description Only this product category. */
+                product_category?: string[];
+                /** @description Only costs in this environment; empty: costs in none. */
+                environment_id?: string[];
+                /** @description Only costs of resources in this Kafka cluster, as the inventory has it now; empty: of those in none. */
+                cluster_id?: string[];
+                /** @description Only what was allocated by this method. */
+                allocation_method?: string[];
+                /** @description Only what was allocated for this reason. */
+                allocation_detail?: string[];
+                /** @description Only costs on the bill of this ecosystem. */
+                ecosystem?: string[];
+                /** @description The last UTC day; 92 days after the last known one at most. Default: the end of the month. */
+                until?: string;
+                /** @description Also for each value of this column: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>` or `category:<key>`. */
+                group_by?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
+                /** @description For how many values, the most expensive first. */
+                top?: number;
+                /**
+                 * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @example {
+                 *       "tag:team": "platform,UNTAGGED"
+                 *     }
+                 */
+                "tag:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @example {
+                 *       "category:cost_center": "payments,UNASSIGNED"
+                 *     }
+                 */
+                "category:<key>"?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Any filter with `not.` in front of its name leaves out the rows that it would select, as in `not.product_type=SUPPORT` or `not.tag:team=platform`.
+                 * @example {
+                 *       "not.product_type": "SUPPORT"
+                 *     }
+                 */
+                "not.<filter>"?: {
+                    "not.identity_id"?: string;
+                    "not.product_type"?: string;
+                    "not.resource_id"?: string;
+                    /** @enum {string} */
+                    "not.cost_type"?: "usage" | "shared";
+                    "not.product_category"?: string;
+                    "not.environment_id"?: string;
+                    "not.cluster_id"?: string;
+                    "not.allocation_method"?: string;
+                    "not.allocation_detail"?: string;
+                    "not.ecosystem"?: string;
+                } & {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastAnswer"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -27,7 +27,7 @@ from chargeback.config.notifications import SinkName
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold, ThresholdKind
 from chargeback.reports.answers import PageOf
-from chargeback.reports.budgets import BudgetItem, BudgetListItem, BudgetStatus, is_within, look_at
+from chargeback.reports.budgets import BudgetItem, BudgetListItem, BudgetReport, BudgetStatus, is_within
 from chargeback.store.control import budgets as store
 from chargeback.store.control.budgets import BudgetVersion
 from chargeback.store.control.catalogue import lock_tenant
@@ -263,7 +263,8 @@ def _status_in(request: FactsRequest, month: str | None) -> Callable[[Budget], B
     calculated = [day for day, state in states.items() if state.was_calculated]
     period = AccountingPeriod.of(max(calculated, default=today)) if month is None else AccountingPeriod.named(month)
     due_before = today - timedelta(days=tenant.closing.cutoff_days)
-    return lambda budget: look_at(request.reader, states, budget, period, tenant.currency, due_before).status
+    report = BudgetReport(request.reader, states, tenant.currency, due_before)
+    return lambda budget: report.of(budget, period).status
 
 
 def _item(version: BudgetVersion, budget: Budget, access: TenantAccess) -> BudgetItem:

@@ -1,0 +1,88 @@
+"""What days to come are expected to cost."""
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Annotated, ClassVar
+
+from fastapi import Query
+from pydantic import Field, field_validator
+
+from chargeback.access.rights import Right
+from chargeback.api.parameters import Day
+from chargeback.api.problems import InvalidParameter, InvalidRequest
+from chargeback.api.routing import Routes
+from chargeback.api.selecting import CostColumns, DatasetQuery, check_columns, column_or_tag
+from chargeback.api.tenant_requests import Facts
+from chargeback.reports.daily_forecasts import (
+    AskedForecast,
+    ForecastAnswer,
+    daily_forecasts,
+    nothing_known,
+    usual_until,
+)
+from chargeback.reports.forecast import known_days
+from chargeback.reports.names import display_names
+from chargeback.reports.reconciliation import states_seen
+from chargeback.store.queries.costs import COST_COLUMNS
+from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
+
+#: Further ahead than that, nothing is said.
+_FURTHEST = timedelta(days=92)
+
+
+class ForecastQuery(CostColumns, DatasetQuery):
+    """Which rows are meant, and until when. Periods have no effect: it begins with the first day that is not known."""
+
+    dataset: ClassVar[Dataset] = CHARGEBACKS
+
+    excluded: CostColumns = CostColumns()
+    until: Day | None = Field(
+        default=None,
+        description=f"The last UTC day; {_FURTHEST.days} days after the last known one at most. Default: the end of "
+        "the month.",
+        examples=[None],
+    )
+    group_by: str | None = Field(
+        default=None,
+        description=f"Also for each value of this column: {', '.join(COST_COLUMNS)}, `tag:<key>` or `category:<key>`.",
+        examples=["product_category"],
+        json_schema_extra=column_or_tag(COST_COLUMNS),
+    )
+    top: int = Field(default=10, ge=1, le=50, description="For how many values, the most expensive first.")
+
+    @field_validator("group_by")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None:
+            check_columns([value], COST_COLUMNS)
+        return value
+
+
+router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
+
+
+@router.get("/forecast", needs=Right.READ, keep=True)
+def show_forecast(request: Facts, params: Annotated[ForecastQuery, Query()]) -> ForecastAnswer:
+    """Return what the days after the last known one are expected to cost, and how near such a forecast would have been
+    before. It is a mean of methods, of which those count more that would have been nearer; what is billed on a few days
+    of each month is expected on the same days again. The numbers are estimates."""
+    tenant, reader = request.tenant, request.reader
+    with request.reading() as connection:
+        known = known_days(states_seen(reader, connection))
+    if known is None:
+        return nothing_known(tenant.currency)
+    until = params.until or usual_until(known)
+    if not known.end <= until < known.end + _FURTHEST:
+        last = known.end + _FURTHEST - timedelta(days=1)
+        raise InvalidRequest([InvalidParameter("until", f"should be a day from {known.end} to {last}")])
+
+    def _named(values: Collection[str | None]) -> Mapping[str, str]:
+        if params.group_by is None:
+            return {}
+        groups = [{params.group_by: value} for value in values]
+        with request.reading() as connection:
+            return display_names(connection, [params.group_by], groups).get(params.group_by, {})
+
+    selection = params.selection(tenant.lookback_days, request.version.control.last_calculated)
+    asked = AskedForecast(selection, known, until, params.group_by, params.top)
+    return daily_forecasts(reader, asked, tenant.currency, _named)
