@@ -132,6 +132,7 @@ _WITHOUT_SUMS = {
         "/policies",
         "/policies/history",
         "/budgets",
+        "/budgets.csv",
         "/budgets/{budget_id}",
         "/budgets/{budget_id}/status",
         "/notifications",

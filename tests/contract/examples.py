@@ -69,6 +69,7 @@ _RULES_CSV = "entity_type,entity_id,value,percent,valid_from,valid_to"
 _MONTH = f"period={SOME_MONTH}"
 _DAY = f"start_date={SOME_DAY}&end_date={SOME_DAY}"
 _TOPICS = f"{PEOPLE}/topic-attributions"
+_BUDGETS_CSV = "id,name,parent,scope,thresholds,notify,monthly"
 _SINCE: dict[str, Any] = {"start_date": SOME_DAY}
 _CSV = "timestamp,identity_id,product_type,amount,tags"
 _FOCUS_CSV = "ChargePeriodStart,ServiceName,ResourceId,SkuId,BilledCost,ListCost,PricingQuantity,PricingUnit"
@@ -207,6 +208,12 @@ EXAMPLES = (
     Example(f"GET {TENANT}/anomalies/marks", f"{PEOPLE}/anomalies/marks"),
     Example(f"DELETE {TENANT}/anomalies/marks/{{number}}", f"{PEOPLE}/anomalies/marks/1"),
     Example(f"GET {TENANT}/budgets", f"{PEOPLE}/budgets"),
+    Example(f"GET {TENANT}/budgets.csv", f"{PEOPLE}/budgets.csv", header=_BUDGETS_CSV),
+    Example(
+        f"POST {TENANT}/budgets/import",
+        f"{PEOPLE}/budgets/import",
+        {"csv": "id,name,monthly,2026-12\nkafka,Kafka,1200,1500\n", "dry_run": True},
+    ),
     Example(f"GET {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka"),
     Example(f"GET {TENANT}/budgets/{{budget_id}}/status", f"{PEOPLE}/budgets/kafka/status"),
     Example(f"DELETE {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka?reason=unused", None, "*"),

@@ -85,7 +85,7 @@ def read_entries(text: str) -> list[CategoryEntry]:
     text = text.removeprefix("\ufeff")
     stated = _SEPARATOR_LINE.match(text)
     body = text[stated.end() :] if stated else text
-    separator = stated[1] if stated else _separator_of(body)
+    separator = stated[1] if stated else separator_of(body)
     rows = csv.reader(io.StringIO(body, newline=""), delimiter=separator, strict=True)
     before = 1 if stated else 0
     problems: list[ConfigProblem] = []
@@ -107,10 +107,15 @@ def read_entries(text: str) -> list[CategoryEntry]:
     return entries
 
 
-def _separator_of(text: str) -> str:
+def separator_of(text: str) -> str:
     """Return what separates the names of the columns."""
     head = text.partition("\n")[0]
     return max(_SEPARATORS, key=head.count)
+
+
+def plain_cell(cell: str) -> str:
+    """Return a cell without what the service's own export guards it with against formulas."""
+    return _GUARD.sub(r"\1", cell)
 
 
 class _LineReader:
@@ -141,7 +146,7 @@ class _LineReader:
         if len(row) != len(self._names):
             problems.append(ConfigProblem(place, f"has {len(row)} fields, and the head has {len(self._names)}"))
             return
-        cells = {name: _GUARD.sub(r"\1", cell).strip() for name, cell in zip(self._names, row, strict=True)}
+        cells = {name: plain_cell(cell).strip() for name, cell in zip(self._names, row, strict=True)}
         known = len(problems)
         entity_type = self._cell(cells, "entity_type", _entity_type, place, problems)
         entity_id = self._cell(cells, "entity_id", lambda text: _text(text, "entity_id"), place, problems)

@@ -207,3 +207,61 @@ def test_only_who_sees_all_its_rows_sees_it(scoped: httpx.Client, name: str, see
     assert one.status_code == (200 if sees else 404)
     assert not sees or (one.json()["reason"], one.json()["parent"]) == (None, None)
     assert scoped.put(ONE, json={"name": "P"}, headers=headers).status_code == 403
+
+
+_FILE = "id,name,parent,scope,thresholds,notify,monthly,2026-12\n"
+
+
+def imported(client: httpx.Client, csv: str, **more: Any) -> httpx.Response:
+    """Send a file of budgets."""
+    return client.post(f"{BUDGETS}/import", json={"csv": csv, **more})
+
+
+def test_a_file_comes_back_as_it_was(own_client: httpx.Client) -> None:
+    """Names that begin formulas, several values, thresholds and months; what it does not name stays."""
+    put(own_client, f"{BUDGETS}/other", monthly="7")
+    csv = (
+        f"{_FILE}all,All,,,actual 80; forecast 100,,1000.5,1500\n"
+        'kafka,"=Kafka, mostly",all,"{""product_category"":[""KAFKA"",""CONNECT""]}",,,,200\n'
+    )
+    assert imported(own_client, csv, dry_run=True).json() == {
+        "created": ["all", "kafka"],
+        "changed": [],
+        "unchanged": 0,
+    }
+    assert own_client.get(f"{BUDGETS}/all").status_code == 404
+    assert imported(own_client, csv, reason="Plan of 2027").json()["created"] == ["all", "kafka"]
+    found = own_client.get(f"{BUDGETS}/kafka").json()
+    assert (found["name"], found["parent"], found["amounts"]) == ("=Kafka, mostly", "all", {"2026-12": "200.00"})
+    assert found["scope"] == {"product_category": ["CONNECT", "KAFKA"]}
+    assert (found["version"], found["reason"]) == (1, "Plan of 2027")
+    file = own_client.get(f"{BUDGETS}.csv")
+    assert file.headers["content-disposition"] == 'attachment; filename=budgets.csv'
+    assert imported(own_client, file.text).json() == {"created": [], "changed": [], "unchanged": 3}
+    german = "id;name;monthly\r\nall;All;12,5\r\n"
+    assert imported(own_client, german).json()["changed"] == ["all"]
+    assert own_client.get(f"{BUDGETS}/all").json()["monthly"] == "12.50"
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        ("name,2026-13\na,1\n", ["line 1: '2026-13' is not a column", "line 1: the column id is missing"]),
+        ("id,name,id\na,b,c\n", ["line 1: the column id is there twice"]),
+        (f"{_FILE}a,A\n", ["line 2: has 2 fields, and the head has 8"]),
+        (f'{_FILE}a,"A\n', ["line 2: is not CSV"]),
+        (f"{_FILE}a,A,,{{,,,,\n", ["line 2: scope: should be JSON"]),
+        (f"{_FILE}a,A,,,sometimes 80,,0,\n", ["line 2: monthly:", "line 2: thresholds.0.on:"]),
+        (f"{_FILE}a,A,,,,,1,\na,B,,,,,1,\n", ["line 3: id: a is there twice"]),
+        (f"{_FILE}a,A,b,,,,1,\nb,B,a,,,desk,1,\n", ["line 2: parent: the parents form a cycle", "line 3: parent"]),
+        (f"{_FILE}a,A,nobody,,,,1,\n", ["line 2: parent: there is no budget nobody"]),
+        (f"{_FILE}a,A,,,,chat,1,\n", ["line 2: notify: there is no sink chat"]),
+    ],
+)
+def test_a_file_with_mistakes_changes_nothing(own_client: httpx.Client, csv: str, said: list[str]) -> None:
+    """Each is told with its line."""
+    refused = imported(own_client, csv)
+    assert refused.status_code == 400, refused.text
+    messages = sorted(each["message"] for each in refused.json()["errors"])
+    assert [message for message, words in zip(messages, said, strict=True) if not message.startswith(words)] == []
+    assert own_client.get(BUDGETS).json()["total"] == 0

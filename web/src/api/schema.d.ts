@@ -698,9 +698,10 @@ export interface paths {
         /**
          * Show Budgets
          * @description List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
-         *     visible, without reasons, parents and sinks, which may name others.
+         *     visible, without reasons, parents and sinks, which may name others. The file has what they are, without a status:
+         *     `POST …/budgets/import` takes it.
          *
-         *     Needs the right `read`.
+         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["show_budgets_api_v1_tenants__tenant_name__budgets_get"];
         put?: never;
@@ -763,6 +764,28 @@ export interface paths {
         get: operations["show_budget_status_api_v1_tenants__tenant_name__budgets__budget_id__status_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/budgets/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Budgets
+         * @description Create and replace budgets from a CSV file: all of its lines, or none. Budgets that it does not name stay.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["import_budgets_api_v1_tenants__tenant_name__budgets_import_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6846,6 +6869,18 @@ export interface components {
             last_seen_at: string;
         };
         /**
+         * ImportedBudgets
+         * @description What a file of budgets has changed, or would. Budgets that it does not name stay as they are.
+         */
+        ImportedBudgets: {
+            /** Created */
+            created: string[];
+            /** Changed */
+            changed: string[];
+            /** Unchanged */
+            unchanged: number;
+        };
+        /**
          * IncompleteDay
          * @description A day that was calculated without something; it is calculated again once that can be had.
          */
@@ -11608,6 +11643,32 @@ export interface components {
              * @description The sinks of `notifications` that are told; by default all that are told events of budgets.
              */
             notify?: string[];
+            /**
+             * Reason
+             * @description Why; kept with the version.
+             * @default null
+             * @example CHG-42
+             */
+            reason: string | null;
+        };
+        /**
+         * BudgetsFile
+         * @description A CSV file of budgets.
+         */
+        BudgetsFile: {
+            /**
+             * Csv
+             * @description As `…/budgets.csv` is: `id,name`, and `parent,scope,thresholds,notify,monthly` and months such as `2026-12` where they are needed. Commas, semicolons and tabs may separate the columns.
+             * @example id,name,monthly,2026-12
+             *     payments,Payments,1000,1500
+             */
+            csv: string;
+            /**
+             * Dry Run
+             * @description Change nothing, and say what would be.
+             * @default false
+             */
+            dry_run: boolean;
             /**
              * Reason
              * @description Why; kept with the version.
@@ -16868,12 +16929,15 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
                     /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOf_BudgetListItem_"];
+                    "text/csv": string;
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -17420,6 +17484,114 @@ export interface operations {
             };
             /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_budgets_api_v1_tenants__tenant_name__budgets_import_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetsFile"];
+            };
+        };
+        responses: {
+            /** @description What has changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedBudgets"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There would be more than 1,000 budgets. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -48,6 +48,7 @@ export function BudgetsPage() {
   const query = { page_size: 1000, ...(month && { month }) };
   const found = useOf(tenant, "/budgets", { query });
   const edits = may("admin") && seesAll;
+  const file = { href: address(tenant, "/budgets.csv"), name: `${tenant}-budgets.csv` };
   const add = (
     <button type="button" className="button" onClick={() => setEdited("new")}>
       Add a budget
@@ -57,7 +58,7 @@ export function BudgetsPage() {
     <>
       <Answered answer={found} skeleton={<Bone height={16} />}>
         {({ items }) => (
-          <Card title="Budgets" note={noteOf(items)} action={edits && add}>
+          <Card title="Budgets" note={noteOf(items)} action={edits && add} file={items.length > 0 ? file : undefined}>
             {items.length === 0 ? (
               <p className="note">
                 None yet. A budget says what a month may cost: of all costs, or of a cost centre, a team or a product.

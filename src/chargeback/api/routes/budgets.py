@@ -1,12 +1,13 @@
 """Budgets: what the rows of a scope may cost in a month, and how far they are."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
 
 from fastapi import Body, Path, Query
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from sqlalchemy import Connection
 from starlette.responses import Response
 
@@ -18,15 +19,16 @@ from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import CommonParameters, Note, PeriodId, StrictModel, Text
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, sentence
-from chargeback.api.responses import json_response
+from chargeback.api.responses import csv_file, json_response
+from chargeback.api.routes.budget_files import budget_table, check_no_problems, problems_of, read_budgets
 from chargeback.api.routes.cost_categories import Reason
-from chargeback.api.routing import Routes
+from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, Facts, FactsRequest, Versioned
 from chargeback.categories.cycles import arrow_path, cycles
 from chargeback.config.notifications import SinkName
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold, ThresholdKind
-from chargeback.reports.answers import PageOf
+from chargeback.reports.answers import PageOf, ResponseModel
 from chargeback.reports.budgets import BudgetItem, BudgetListItem, BudgetReport, BudgetStatus, is_within
 from chargeback.store.control import budgets as store
 from chargeback.store.control.budgets import BudgetVersion
@@ -119,6 +121,26 @@ class BudgetBody(StrictModel):
         )
 
 
+class BudgetsFile(StrictModel):
+    """A CSV file of budgets."""
+
+    csv: Annotated[str, StringConstraints(min_length=1)] = Field(
+        description="As `…/budgets.csv` is: `id,name`, and `parent,scope,thresholds,notify,monthly` and months such as "
+        "`2026-12` where they are needed. Commas, semicolons and tabs may separate the columns.",
+        examples=["id,name,monthly,2026-12\npayments,Payments,1000,1500\n"],
+    )
+    dry_run: bool = Field(default=False, description="Change nothing, and say what would be.")
+    reason: Reason = None
+
+
+class ImportedBudgets(ResponseModel):
+    """What a file of budgets has changed, or would. Budgets that it does not name stay as they are."""
+
+    created: list[str]
+    changed: list[str]
+    unchanged: int
+
+
 class StatusQuery(CommonParameters):
     """Parameters of a status."""
 
@@ -144,16 +166,22 @@ def _versions(request: FactsRequest) -> list[object]:
     return [request.now.date(), [(each.id, each.etag) for each in request.extra]]
 
 
-@router.get("", needs=Right.READ, also=lambda request, _: _versions(request))
-def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem]:
+@router.get("", needs=Right.READ, files=CSV, also=lambda request, _: _versions(request))
+def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem] | Response:
     """List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
-    visible, without reasons, parents and sinks, which may name others."""
+    visible, without reasons, parents and sinks, which may name others. The file has what they are, without a status:
+    `POST …/budgets/import` takes it."""
     index, page, versions = request.reader.categories.index, params.paging, request.extra
     visible = [
         (each, each.budget)
         for each in versions
         if each.budget is not None and is_within(each.budget, request.access.scope, index)
     ]
+    if request.wants_csv:
+        budgets = [budget for _, budget in visible]
+        if not request.access.sees_everything:
+            budgets = [replace(each, parent=None, notify=()) for each in budgets]
+        return csv_file("budgets.csv", budget_table(budgets))
     status = _status_in(request, params.month)
     items = [
         BudgetListItem.like(_item(version, budget, request.access), status=status(budget))
@@ -224,6 +252,38 @@ def put_budget(
     return json_response(BudgetItem.of(done, budget), status=201 if present is None else 200, headers=headers)
 
 
+@router.post(
+    "/import",
+    needs=Right.ADMIN,
+    whole=True,
+    answer="What has changed.",
+    problems={409: f"There would be more than {MAX_BUDGETS:,} budgets."},
+)
+def import_budgets(request: Change, caller: CallerDep, new: Annotated[BudgetsFile, Body()]) -> ImportedBudgets:
+    """Create and replace budgets from a CSV file: all of its lines, or none. Budgets that it does not name stay."""
+    found = _read(new.csv)
+    with request.writing() as connection:
+        lock_tenant(connection)
+        present = {each.id: each for each in store.list_budgets(connection)}
+        before = {each.id: each.budget for each in present.values() if each.budget is not None}
+        after = before | {budget.id: budget for budget in found.values()}
+        if len(after) > MAX_BUDGETS:
+            raise Conflict(f"There would be {len(after):,} budgets; {MAX_BUDGETS:,} are the most.")
+        check_no_problems([*_wrong_places(found, after, request.tenant.sinks)])
+        moved = [each for each in found.values() if before.get(each.id) != each]
+        if not new.dry_run:
+            for each in moved:
+                expected = present[each.id].version if each.id in present else None
+                store.write_budget(
+                    connection, each.id, each, expected=expected, who=caller.name, reason=new.reason or None
+                )
+    return ImportedBudgets(
+        created=[each.id for each in moved if each.id not in before],
+        changed=[each.id for each in moved if each.id in before],
+        unchanged=len(found) - len(moved),
+    )
+
+
 @router.delete(
     "/{budget_id}",
     needs=Right.ADMIN,
@@ -253,6 +313,43 @@ def remove_budget(
             connection, budget_id, None, expected=present.version, who=caller.name, reason=params.reason or None
         )
     return Response(status_code=204)
+
+
+class _Line(BudgetBody):
+    """A line of a file."""
+
+    id: _Id
+
+
+def _read(text: str) -> dict[str, Budget]:
+    """Return the budgets of a file, by their lines.
+
+    Raises:
+        InvalidRequest: with every mistake, by its line.
+    """
+    found: dict[str, Budget] = {}
+    wrong: list[str] = []
+    for place, cells in read_budgets(text):
+        try:
+            line = _Line.model_validate(cells)
+        except ValidationError as error:
+            wrong += problems_of(place, error)
+            continue
+        if any(each.id == line.id for each in found.values()):
+            wrong.append(f"{place}: id: {line.id} is there twice")
+        found[place] = line.budget(line.id)
+    check_no_problems(wrong)
+    return found
+
+
+def _wrong_places(found: Mapping[str, Budget], after: Mapping[str, Budget], sinks: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with the parents and the sinks of the budgets of a file."""
+    for place, budget in found.items():
+        try:
+            _check_parent(budget, [each for each in after.values() if each.id != budget.id])
+            _check_sinks(budget, sinks)
+        except InvalidRequest as error:
+            yield from (f"{place}: {each.parameter}: {each.message}" for each in error.errors)
 
 
 def _status_in(request: FactsRequest, month: str | None) -> Callable[[Budget], BudgetStatus]:
