@@ -23,6 +23,7 @@ from benchmarks.categories import resolving, sums_by_category
 from benchmarks.closing import months, whole_month
 from benchmarks.copies import copies
 from benchmarks.dashboard import dashboard
+from benchmarks.estimates import estimates
 from benchmarks.fleet import fleet
 from benchmarks.floors import Floors
 from benchmarks.measure import Figure, yardstick
@@ -62,7 +63,7 @@ _FLEET: Final = "fleet"
 _TENANTS: Final = 1000
 #: What is asked of the tenant of ``--huge``.
 _OF_HUGE: Final = ("sums", "questions")
-_PARTS: Final = ("calculate", "topics", "bill", *_OF_TENANTS, "backfill")
+_PARTS: Final = ("calculate", "topics", "bill", *_OF_TENANTS, "estimates", "backfill")
 
 
 def main() -> int:
@@ -157,6 +158,8 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
                 yield from many_clients(service, tenants[0].shape, seconds=1 if given.quick else 4)
         if "limit" in wanted and not given.quick:
             yield from time_limit(tenants[-1], scratch)
+    if "estimates" in wanted:
+        yield from estimates()
     if "backfill" in wanted:
         for topics in (False,) if given.quick else (False, True):
             yield from backfill(scratch, days=20 if given.quick else 200, topics=topics)

@@ -132,6 +132,11 @@ _RULES: Final = (
     _at_reference(r"closing, .* / posted by .*, first asked", 3, margin=50),
     # A simulation is the calculation of its days, and a few sums.
     _at_reference(r"simulate, .* / .*", 1.3),
+    # A method is good if it is rarely wrong and finds what happens; a forecast, if it beats the last week by a third.
+    _at_size(r"stands out, .* / false alarms in 100 series-months", 5),
+    _at_size(r"stands out, .* / .* found", 95),
+    _at_time(r"stands out / [\d,]+ series of .*", 10),
+    _at_reference(r"forecast, .* / (scatters|has spikes): .*", 0.7),
     # What a client still has, and what was asked before, costs no query.
     _at_reference(r"dashboard, .*, (304|cached)", 0.1, margin=12),
     # A line is calculated again and compared in every revision of its day, where the floor only finds its rows.

@@ -304,7 +304,7 @@ WRITES: Final = {
     f"POST {TENANT}/notifications/{{sink_name}}/retry": Write({}, f"{_DESK}/retry", _given_up),
     f"PUT {TENANT}/budgets/{{budget_id}}": Write({"json": _BUDGETED | {"monthly": "2000"}}, _BUDGET, _budget),
     f"DELETE {TENANT}/budgets/{{budget_id}}": Write({}, _BUDGET, _budget),
-    f"POST {TENANT}/budgets/import": Write({"json": {"csv": "id,name,monthly\nnew,New,5\n"}}, f"{ACME}/budgets/import"),
+    f"POST {TENANT}/budgets": Write({"json": {"csv": "id,name,monthly\nnew,New,5\n"}}, f"{ACME}/budgets"),
     f"POST {TENANT}/export": Write({"json": DAY}, f"{ACME}/export", changes=False),
     f"POST {TENANT}/export/focus": Write({"json": DAY}, f"{ACME}/export/focus", changes=False),
     f"POST {TENANT}/topic-attributions/export": Write(

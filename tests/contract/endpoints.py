@@ -176,7 +176,7 @@ ENDPOINTS = (
     Endpoint("DELETE", f"{TENANT}/anomalies/marks/{{number}}", success=204, specified=False),
     _get(f"{TENANT}/budgets", "month", specified=False),
     _get(f"{TENANT}/budgets.csv", "month", specified=False),
-    Endpoint("POST", f"{TENANT}/budgets/import", body=frozenset({"csv", "dry_run", "reason"}), specified=False),
+    Endpoint("POST", f"{TENANT}/budgets", body=frozenset({"csv", "dry_run", "reason"}), specified=False),
     _get(f"{TENANT}/budgets/{{budget_id}}", specified=False),
     _get(f"{TENANT}/budgets/{{budget_id}}/status", "month", specified=False),
     Endpoint(

@@ -210,8 +210,8 @@ EXAMPLES = (
     Example(f"GET {TENANT}/budgets", f"{PEOPLE}/budgets"),
     Example(f"GET {TENANT}/budgets.csv", f"{PEOPLE}/budgets.csv", header=_BUDGETS_CSV),
     Example(
-        f"POST {TENANT}/budgets/import",
-        f"{PEOPLE}/budgets/import",
+        f"POST {TENANT}/budgets",
+        f"{PEOPLE}/budgets",
         {"csv": "id,name,monthly,2026-12\nkafka,Kafka,1200,1500\n", "dry_run": True},
     ),
     Example(f"GET {TENANT}/budgets/{{budget_id}}", f"{PEOPLE}/budgets/kafka"),

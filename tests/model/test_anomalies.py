@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from datetime import date, timedelta
-from math import exp
+from datetime import date
 
 import pytest
+from benchmarks.years import DAYS, change, years
 
 from chargeback.model.anomalies import FEWEST, SHIFTED, Floors, Story, stories
 
-START = date(2025, 1, 1)
-DAYS = [START + timedelta(number) for number in range(365)]
+START = DAYS[0]
 FLOORS = Floors()
 #: How many years are generated for each bar.
 YEARS = 40
-
-
-def year(chance: random.Random, noise: float) -> dict[date, float]:
-    """A year of costs with a week in it, and noise."""
-    level = chance.uniform(20, 500)
-    week = [1, 1, 1.02, 1, 0.98, chance.uniform(0.5, 1), chance.uniform(0.5, 1)]
-    return {day: level * week[day.weekday()] * exp(chance.gauss(0, noise)) for day in DAYS}
 
 
 def found(costs: dict[date, float], since: date = START) -> list[Story]:
@@ -30,17 +20,10 @@ def found(costs: dict[date, float], since: date = START) -> list[Story]:
     return stories(costs, DAYS, FLOORS, since)
 
 
-def years(noise: float) -> Iterator[tuple[random.Random, dict[date, float]]]:
-    """Some years, and the chance for what is done to them."""
-    chance = random.Random(f"years {noise}")
-    for _ in range(YEARS):
-        yield chance, year(chance, noise)
-
-
 @pytest.mark.parametrize("noise", [0.05, 0.1, 0.2])
 def test_false_alarms_are_rare(noise: float) -> None:
     """At most five in a hundred months of a series to which nothing happens."""
-    alarms = sum(len(found(costs)) for _, costs in years(noise))
+    alarms = sum(len(found(costs)) for _, costs in years(YEARS, noise))
     months = YEARS * (len(DAYS) - FEWEST) / 30.4
     assert alarms <= 0.05 * months
 
@@ -50,12 +33,8 @@ def test_false_alarms_are_rare(noise: float) -> None:
 def test_what_happens_is_found_on_its_day(noise: float, length: int) -> None:
     """Spikes and steps of five scales and more, up and down: nineteen of twenty, on the first of their days."""
     hits = 0
-    for chance, costs in years(noise):
-        day = DAYS[chance.randrange(100, 270)]
-        size = max(5 * noise * 1.17, 0.25) + chance.random() * 0.7
-        factor = exp(size if chance.random() < 0.7 else -size - 0.2)
-        for each in range(length):
-            costs[day + timedelta(each)] *= factor
+    for chance, costs in years(YEARS, noise):
+        day = change(chance, costs, noise, length)
         hits += any(story.days[0].day == day for story in found(costs))
     assert hits >= 0.95 * YEARS
 

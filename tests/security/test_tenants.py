@@ -111,7 +111,7 @@ def bodies() -> dict[str, Any]:
         "/tags/bulk-delete": {"items": [{name: tag[name] for name in ("entity_type", "entity_id", "tag_key")}]},
         "/views": {"name": "changed", "page": "costs", "query": ""},
         "/views/{view_id}": {"name": "changed too", "page": "costs", "query": ""},
-        "/budgets/import": {"csv": "id,name,monthly\nall,changed,1\n"},
+        "/budgets": {"csv": "id,name,monthly\nall,changed,1\n"},
         "/budgets/{budget_id}": {"name": "changed", "monthly": "1"},
         "/cost-categories/{category_key}": {"document": {}},
         "/cost-categories/{category_key}/rules.csv": {

@@ -9,11 +9,12 @@ estimates, and floats.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from math import log, sqrt
-from statistics import fmean, median
+from statistics import fmean
 from typing import Final, Literal
 
 #: How many days are looked back on, how many are needed, and how many of them of the same weekday.
@@ -97,14 +98,15 @@ def stories(
     are put ``aside`` are neither, however many there are: a story begins or ends where they do.
     """
     found: list[Story] = []
-    base: list[date] = []
+    base = _Base()
     current: Story | None = None
     was_aside = False
     begins = min(costs, default=date.max)
     for day in judged:
         if day < begins:
             continue
-        away, is_aside = _standing_out(costs, base, day, floors), day in aside
+        cost, is_aside = costs.get(day, 0.0), day in aside
+        away = base.standing_out(day, cost, floors)
         is_over = away is None or is_aside is not was_aside
         was_aside = is_aside
         if current is not None and (is_over or (away is not None and current.rises is not away.rises)):
@@ -112,7 +114,7 @@ def stories(
             current = None
         if away is None:
             if not is_aside:
-                base.append(day)
+                base.add(day, cost)
             continue
         if current is None:
             current = Story()
@@ -120,38 +122,56 @@ def stories(
         current.days.append(away)
         if len(current.days) == SHIFTED and not is_aside:
             current.state = "level_shift"
-            base = [each.day for each in current.days]
+            base = _Base()
+            for each in current.days:
+                base.add(each.day, each.actual)
             current = None
     return [each for each in found if each.days[-1].day >= since]
 
 
-def _standing_out(costs: Mapping[date, float], base: Sequence[date], day: date, floors: Floors) -> StandingOut | None:
-    """Return how far a day stands out of the days before; None if it does not, or too few of them are known."""
-    first = day - timedelta(days=WINDOW)
-    known = [each for each in base[-WINDOW:] if each >= first]
-    if len(known) < FEWEST:
-        return None
-    actual = costs.get(day, 0.0)
-    weekday = [costs.get(each, 0.0) for each in known if each.weekday() == day.weekday()]
-    if len(weekday) < _FEWEST_OF_WEEKDAY:
-        return None
-    expected = median(weekday)
-    # The cheap questions first: most days of most series end here.
-    if expected <= 0 or abs(actual - expected) < max(floors.amount, floors.part * expected):
-        return None
-    medians = {number: median(values) for number, values in _by_weekday(costs, known).items()}
-    residuals = sorted(
-        _away(costs.get(each, 0.0), medians[each.weekday()]) for each in known if medians[each.weekday()] > 0
-    )
-    days = len(weekday)
-    # A day is nearer to a median that it is a part of, and further from one that it is not.
-    usual = max(_NORMAL * median(residuals), _NORMAL_MEAN * fmean(residuals[: len(residuals) * 9 // 10]))
-    scale = max(_LEAST_SCALE, usual * sqrt(days / (days - 1) * (1 + _OF_A_MEDIAN / days)))
-    away = _away(actual, expected)
-    second = residuals[-2] if len(residuals) > 1 else 0.0
-    if away < _SCALES * scale or away <= _FURTHER * second:
-        return None
-    return StandingOut(day, actual, expected, away / scale)
+class _Base:
+    """What days are compared with: the cost of each known day of the eight weeks before, also by weekday."""
+
+    def __init__(self) -> None:
+        self._days: deque[int] = deque()
+        self._weekdays: list[deque[float]] = [deque() for _ in range(7)]
+
+    def add(self, day: date, cost: float) -> None:
+        """Add a day, which is later than all others."""
+        number = day.toordinal()
+        self._days.append(number)
+        self._weekdays[number % 7].append(cost)
+
+    def standing_out(self, day: date, actual: float, floors: Floors) -> StandingOut | None:
+        """Return how far a later day stands out; None if it does not, or too few days are known."""
+        number, known = day.toordinal(), self._days
+        while known and known[0] < number - WINDOW:
+            self._weekdays[known.popleft() % 7].popleft()
+        same = self._weekdays[number % 7]
+        if len(known) < FEWEST or len(same) < _FEWEST_OF_WEEKDAY:
+            return None
+        expected = _median(same)
+        # The cheap questions first: most days of most series end here.
+        if expected <= 0 or abs(actual - expected) < max(floors.amount, floors.part * expected):
+            return None
+        residuals = sorted(self._residuals())
+        days = len(same)
+        # A day is nearer to a median that it is a part of, and further from one that it is not.
+        usual = max(_NORMAL * _median(residuals), _NORMAL_MEAN * fmean(residuals[: len(residuals) * 9 // 10]))
+        scale = max(_LEAST_SCALE, usual * sqrt(days / (days - 1) * (1 + _OF_A_MEDIAN / days)))
+        away = _away(actual, expected)
+        second = residuals[-2] if len(residuals) > 1 else 0.0
+        if away < _SCALES * scale or away <= _FURTHER * second:
+            return None
+        return StandingOut(day, actual, expected, away / scale)
+
+    def _residuals(self) -> Iterator[float]:
+        """Yield how far each day is from the median of its weekday."""
+        for costs in self._weekdays:
+            middle = _median(costs) if costs else 0.0
+            least = middle * _LEAST_PART
+            if middle > 0:
+                yield from [abs(log((cost if cost > least else least) / middle)) for cost in costs]
 
 
 def _away(cost: float, expected: float) -> float:
@@ -159,8 +179,7 @@ def _away(cost: float, expected: float) -> float:
     return abs(log(max(cost, expected * _LEAST_PART) / expected))
 
 
-def _by_weekday(costs: Mapping[date, float], days: Sequence[date]) -> dict[int, list[float]]:
-    found: dict[int, list[float]] = {}
-    for day in days:
-        found.setdefault(day.weekday(), []).append(costs.get(day, 0.0))
-    return found
+def _median(values: Collection[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

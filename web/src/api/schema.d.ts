@@ -699,13 +699,19 @@ export interface paths {
          * Show Budgets
          * @description List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
          *     visible, without reasons, parents and sinks, which may name others. The file has what they are, without a status:
-         *     `POST …/budgets/import` takes it.
+         *     `POST …/budgets` takes it.
          *
          *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
          */
         get: operations["show_budgets_api_v1_tenants__tenant_name__budgets_get"];
         put?: never;
-        post?: never;
+        /**
+         * Import Budgets
+         * @description Create and replace budgets from a CSV file: all of its lines, or none. Budgets that it does not name stay.
+         *
+         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         */
+        post: operations["import_budgets_api_v1_tenants__tenant_name__budgets_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -764,28 +770,6 @@ export interface paths {
         get: operations["show_budget_status_api_v1_tenants__tenant_name__budgets__budget_id__status_get"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{tenant_name}/budgets/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Import Budgets
-         * @description Create and replace budgets from a CSV file: all of its lines, or none. Budgets that it does not name stay.
-         *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
-         */
-        post: operations["import_budgets_api_v1_tenants__tenant_name__budgets_import_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -17021,6 +17005,114 @@ export interface operations {
             };
         };
     };
+    import_budgets_api_v1_tenants__tenant_name__budgets_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetsFile"];
+            };
+        };
+        responses: {
+            /** @description What has changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedBudgets"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There would be more than 1,000 budgets. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_budget_api_v1_tenants__tenant_name__budgets__budget_id__get: {
         parameters: {
             query?: {
@@ -17484,114 +17576,6 @@ export interface operations {
             };
             /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unexpected error; the log has the details under the id in `detail`. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The tenant's storage is currently unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request ran longer than `api.request_timeout_seconds`. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    import_budgets_api_v1_tenants__tenant_name__budgets_import_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Name of the tenant in the configuration. */
-                tenant_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["BudgetsFile"];
-            };
-        };
-        responses: {
-            /** @description What has changed. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ImportedBudgets"];
-                };
-            };
-            /** @description The request is invalid; `errors` lists every mistake. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found; for example, no tenant has this name. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There would be more than 1,000 budgets. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -170,7 +170,7 @@ def _versions(request: FactsRequest) -> list[object]:
 def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem] | Response:
     """List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
     visible, without reasons, parents and sinks, which may name others. The file has what they are, without a status:
-    `POST …/budgets/import` takes it."""
+    `POST …/budgets` takes it."""
     index, page, versions = request.reader.categories.index, params.paging, request.extra
     visible = [
         (each, each.budget)
@@ -253,7 +253,7 @@ def put_budget(
 
 
 @router.post(
-    "/import",
+    "",
     needs=Right.ADMIN,
     whole=True,
     answer="What has changed.",
