@@ -10,6 +10,8 @@ interface Props {
   /** From the bottom to the top. */
   bands: readonly Band[];
   before: readonly (Units | null)[] | null;
+  /** The times on which something stands out. */
+  marked: (time: string) => boolean;
   currency: string;
   /** The band that is pointed at elsewhere. */
   lit: string | null;
@@ -20,7 +22,7 @@ interface Props {
 }
 
 /** Stacked areas over time, with the total of the period before as a dotted line. Straight between what is known. */
-export function Stacked({ times, bands, before, currency, lit, describe, tip, onZoom }: Props) {
+export function Stacked({ times, bands, before, marked, currency, lit, describe, tip, onZoom }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(160, 640);
   // Days, not places: while other days come, what was pointed at may be at another place, or gone.
   const [pointed, setPointed] = useState<string | null>(null);
@@ -74,6 +76,9 @@ export function Stacked({ times, bands, before, currency, lit, describe, tip, on
             />
           ))}
           {shape.before && <path className="before" d={shape.before} />}
+          {times.map((time, n) =>
+            marked(time) ? <path key={time} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
+          )}
           {shape.labels.map((n) => (
             <text
               key={n}

@@ -7,6 +7,7 @@ import { useAccess } from "../api/me";
 import { useOf, useTenant } from "../api/questions";
 import type { Budget, BudgetStatus } from "../api/shapes";
 import { useHere } from "../app/router";
+import { BUDGET_STATES } from "../format/budgets";
 import { addMonths, count, full, month as monthName } from "../format/days";
 import { dimension, isCategory } from "../format/names";
 import { read } from "../money/money";
@@ -22,15 +23,6 @@ import { filterKey, type View } from "../url/view";
 import { Contracts } from "./contracts";
 
 const MONTH = /^\d{4}-\d{2}$/;
-
-const STATES: Record<BudgetStatus["state"], [words: string, tone: string]> = {
-  ok: ["within the budget", "quiet"],
-  warning: ["a threshold is reached", "warn"],
-  exceeded: ["more than the budget", "bad"],
-  stale: ["no recent days", "warn"],
-  insufficient_history: ["too few days for a forecast", "quiet"],
-  no_budget: ["no amount for this month", "quiet"],
-};
 
 const KINDS: Record<BudgetStatus["crossed"][number]["on"], string> = {
   actual: "charged",
@@ -140,7 +132,7 @@ interface RowProps extends Omit<BudgetsProps, "items"> {
 function Row({ tenant, budget, depth, onEdit }: RowProps) {
   const here = useHere();
   const { status } = budget;
-  const [words, tone] = STATES[status.state];
+  const [words, tone] = BUDGET_STATES[status.state];
   const amount = (text: string | null) =>
     text === null ? <span className="quiet">–</span> : <Amount amount={read(text)} currency={status.currency} />;
   return (

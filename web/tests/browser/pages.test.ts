@@ -5,6 +5,7 @@ import { type Answers, as, close, findings, overflow, reader, WITH_CATEGORY, wor
 
 const PAGES: Record<string, string> = {
   costs: "acme/costs?period=7d",
+  anomalies: "acme/anomalies?period=7d",
   table: "acme/costs?period=7d&table=1.changed.days&by=product_type",
   item: "acme/item?period=7d&identity_id=sa-57i4nz",
   bill: "acme/bill?period=7d",

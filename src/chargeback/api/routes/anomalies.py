@@ -99,7 +99,7 @@ def _remembered(request: FactsRequest) -> list[Any]:
     return [[each.id for each in marks], [[number, at.isoformat()] for number, at in request.extra.told.items()]]
 
 
-@router.get("", needs=Right.READ, also=lambda request, _: _remembered(request))
+@router.get("", needs=Right.READ, keep=True, also=lambda request, _: _remembered(request))
 def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -> AnomaliesAnswer:
     """List the days of a period on which the costs of an identity for a product group stand out, the largest impact
     first. What has a quantity is compared at its latest price, so that prices stand out of nothing; credits and what is

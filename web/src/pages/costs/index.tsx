@@ -17,12 +17,13 @@ import { dimensionsOf, withNames } from "./facts";
 import { OverTime } from "./overtime";
 import { Skeleton } from "./skeleton";
 import { Tiles } from "./tiles";
+import { Yours } from "./yours";
 
 const CARDS = 3;
 
 /** How much, who, why, what changed, complete?, no owner, month's end, which topic: one look. */
 export function CostsPage() {
-  return <CostsView />;
+  return <CostsView head={<Yours />} />;
 }
 
 interface ViewProps {

@@ -19,8 +19,11 @@ import { during } from "../../url/view";
 import { depthOf } from "../categories/document";
 import { breakdownFile } from "./cards";
 import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
+import { useMarks } from "./marks";
 
 const MOST = 7;
+/** How much of what stands out on a day is said beside it. */
+const MOST_TOLD = 2;
 
 /** The costs of each day, stacked by one dimension, beside the same values as a ranked list. */
 export function OverTime({ costs, found, choices }: { costs: Costs; found: Breakdown; choices: readonly string[] }) {
@@ -46,6 +49,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
     colour: (_, index) => (index < 0 ? "k-others" : (classes[index] ?? "k-others")),
   });
   const compared = costs.compared_with;
+  const marks = useMarks(here.tenant ?? "", here.view);
 
   return (
     <Card
@@ -77,10 +81,25 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
               times={times}
               bands={bands}
               before={before}
+              marked={(time) => marks.has(time)}
               currency={currency}
               lit={lit}
-              describe={(index) => describe(index, costs, bands, totals)}
-              tip={(index) => <Tip index={index} costs={costs} bands={bands} totals={totals} before={before} />}
+              describe={(index) =>
+                describe(index, costs, bands, totals) + (marks.has(at(times, index)) ? ". Something stands out" : "")
+              }
+              tip={(index) => (
+                <>
+                  <Tip index={index} costs={costs} bands={bands} totals={totals} before={before} />
+                  {marks
+                    .get(at(times, index))
+                    ?.slice(0, MOST_TOLD)
+                    .map((each) => (
+                      <p key={each} className="small">
+                        ▼ {each}
+                      </p>
+                    ))}
+                </>
+              )}
               onZoom={(first, last) => go(here.to(during(here.view, first, last)))}
             />
             <p className="legend">
@@ -89,6 +108,11 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
                   <i className="dots" />
                   total of {range(compared.start_date, compared.end_date)}
                 </span>
+              )}
+              {marks.size > 0 && (
+                <a className="more" href={here.to({ ...here.view, extra: {} }, "anomalies")}>
+                  ▼ something stands out on {count(marks.size, "day")}
+                </a>
               )}
               <span className="wide-only quiet">drag across the chart to zoom</span>
             </p>

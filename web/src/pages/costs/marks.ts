@@ -1,0 +1,43 @@
+import { present } from "../../api/answer";
+import { useOf } from "../../api/questions";
+import type { Anomaly } from "../../api/shapes";
+import { apiQuery, type Filter, type View } from "../../url/view";
+
+const NOTHING: ReadonlyMap<string, readonly string[]> = new Map();
+/** What a story is about, as filters name it. */
+const KNOWN = ["identity_id", "product_category"] as const;
+
+/** What stands out on the days of a view, by day. It is asked for after the costs, and missing until it is there. */
+export function useMarks(tenant: string, view: View): ReadonlyMap<string, readonly string[]> {
+  const asked = { query: { ...apiQuery(view, { compare: false }), limit: 100 } };
+  const found = present(useOf(tenant, "/anomalies", asked, canTell(view.filters)));
+  return found ? marksOf(found.items, view.filters) : NOTHING;
+}
+
+/** Stories know who and which product; of other filters nobody can say whether they match. */
+function canTell(filters: readonly Filter[]): boolean {
+  return filters.every(({ key }) => KNOWN.some((each) => each === key));
+}
+
+/** The sentences of what stands out and nobody has put aside, by the days that the filters leave. */
+export function marksOf(items: readonly Anomaly[], filters: readonly Filter[]): Map<string, string[]> {
+  const marks = new Map<string, string[]>();
+  if (!canTell(filters)) return marks;
+  const told = items.filter(({ mark }) => !mark || mark.status === "confirmed");
+  for (const story of told.filter((each) => matches(each, filters)))
+    for (const { date } of story.days) {
+      const before = marks.get(date);
+      if (before) before.push(story.sentence);
+      else marks.set(date, [story.sentence]);
+    }
+  return marks;
+}
+
+function matches(story: Anomaly, filters: readonly Filter[]): boolean {
+  return KNOWN.every((key) => {
+    const its = filters.filter((each) => each.key === key);
+    const wanted = its.filter((each) => !each.not);
+    const isLeftOut = its.some((each) => each.not && each.value === story[key]);
+    return !isLeftOut && (wanted.length === 0 || wanted.some((each) => each.value === story[key]));
+  });
+}
