@@ -11,6 +11,7 @@ import pytest
 from chargeback.config.settings import AnomalySettings
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline import anomalies as stage
+from chargeback.store.control.anomalies import read_anomalies
 from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
 from chargeback.store.control.events import read_events
 from tests.support.clock import NOW, FixedClock
@@ -134,3 +135,21 @@ def test_nobody_is_told_who_does_not_want_to_be(laboratory: Laboratory, monkeypa
     monkeypatch.setattr(stage, "anomalies", refuse)
     laboratory.configure(anomalies=AnomalySettings(enabled=False))
     assert bill(laboratory, LAST + ONE_DAY, "300") == []
+
+
+def test_less_because_others_used_more_is_not_told(tmp_path: Path) -> None:
+    """The cluster costs what it did: who uses more of it is told, and nobody whose share has fallen; but where the cost
+    itself falls, that is told."""
+    with Laboratory(tmp_path / "laboratory", days=46) as laboratory:
+        laboratory.sources.totals = {"bytes_in": {("lkc-1", name): 1 for name in ("sa-a", "sa-b")}}
+        laboratory.sources.lines = {day: [line("100", day=day)] for day in DAYS}
+        run_until(laboratory, LAST)
+        laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 19, ("lkc-1", "sa-b"): 1}}
+        assert bill(laboratory, LAST + ONE_DAY, "100") == ["opened"]
+        with laboratory.store.control.read() as connection:
+            (event,) = read_events(connection, after=0, kind="anomaly.opened", limit=9)
+            assert len(read_anomalies(connection)) == 2
+        assert event["body"]["identity_id"] == "sa-a"
+        laboratory.sources.totals = {"bytes_in": {("lkc-1", name): 1 for name in ("sa-a", "sa-b")}}
+        assert bill(laboratory, LAST + 2 * ONE_DAY, "100") == ["opened", "resolved"]
+        assert bill(laboratory, LAST + 3 * ONE_DAY, "20") == ["opened", "resolved", "opened", "opened"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -167,3 +168,14 @@ def test_a_tenant_without_costs(laboratory: Laboratory) -> None:
     laboratory.sources.lines = {}
     answer = found(laboratory)
     assert (answer.items, answer.series) == ([], 0)
+
+
+def test_what_goes_with_a_larger_story(laboratory: Laboratory) -> None:
+    """Of the same identity and day: one of them is told for both."""
+    for day in DAYS:
+        times = 3 if day == WILD else 1
+        other = replace(bill(day, 20 * times, resource="lkc-1", product="KAFKA_STORAGE"), product_category="CONNECT")
+        laboratory.sources.lines[day] = [bill(day, 100 * times), other]
+    answer = found(laboratory)
+    mine = [each for each in answer.items if each.identity_id == "sa-a"]
+    assert [(each.product_category, each.goes_with) for each in mine] == [("KAFKA", None), ("CONNECT", mine[0].id)]

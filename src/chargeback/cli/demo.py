@@ -233,7 +233,7 @@ def _configuration(bill: Bill, info: ServerInfo, folder: Path, spec: DemoSpec, p
 
     organisation = Organisation.generate(spec)
     if bill is Bill.CONFLUENT:
-        end = spec.today - timedelta(days=CUTOFF_DAYS)
+        end = spec.today - timedelta(days=CUTOFF_DAYS + 1)
         billed = organisation.cost_total(spec.today - timedelta(days=spec.days), end)
         return demo_configuration(info, folder, port=port, shadow=True, billed=billed)
     write_bill(organisation, folder / "bill")

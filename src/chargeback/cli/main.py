@@ -19,6 +19,7 @@ from typer.core import TyperArgument
 from chargeback import __version__
 from chargeback.cli import (
     access,
+    anomalies,
     backup,
     categories,
     check,
@@ -83,6 +84,7 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(access.app, name="access")
+app.add_typer(anomalies.app, name="anomalies")
 app.add_typer(categories.app, name="categories")
 app.add_typer(db.app, name="db")
 app.add_typer(policies.app, name="policies")

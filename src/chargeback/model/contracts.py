@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
+from itertools import groupby
 from typing import Final, Literal
 
 from chargeback.model.days import ONE_DAY, DayRange
@@ -138,8 +139,11 @@ class Outlook:
     shortfall: int
 
 
+_Found = tuple[Commitment, Drawn]
+
+
 class Drawing:
-    """Commitments that costs are drawn from. Costs are added in their order, see :func:`draw`."""
+    """Commitments that costs are drawn from, in the order of these, see :func:`draw`."""
 
     def __init__(self, commitments: Sequence[Commitment]) -> None:
         self._commitments = commitments
@@ -152,17 +156,28 @@ class Drawing:
         self._at(commitment, min(last, commitment.days.end - ONE_DAY))
         return self._drawn[commitment.contract, commitment.id]
 
-    def add(self, cost: DayCost) -> None:
-        """Draw the costs of a day."""
+    def charge(self, cost: DayCost) -> None:
+        """Draw what a day costs."""
+        applied, charges = dict.fromkeys(self.shares, 0), to_units(cost.charges)
+        _charge(self._found(cost), cost.day, charges, to_units(cost.quantity), applied)
+        self._share(cost.day, charges, applied)
+
+    def give_back(self, cost: DayCost) -> None:
+        """Give back what the credits of a day are."""
+        applied, credit = dict.fromkeys(self.shares, 0), to_units(cost.credits)
+        counting = [each for each in self._found(cost) if each[0].kind == SPEND and each[0].counts == BILLED]
+        _give_back(counting, credit, applied)
+        self._share(cost.day, credit, applied)
+
+    def _found(self, cost: DayCost) -> list[_Found]:
+        """Return the commitments that a cost goes to, in their order."""
         found = [(each, self._at(each, cost.day)) for each in self._commitments if each.applies(cost)]
-        found.sort(key=lambda each: (each[0].priority, each[1].days.end, each[0].contract, each[0].id))
-        charges, credit = to_units(cost.charges), to_units(cost.credits)
-        applied = dict.fromkeys(self.shares, 0)
-        _charge(found, cost.day, charges, to_units(cost.quantity), applied)
-        _give_back([each for each in found if each[0].kind == SPEND and each[0].counts == BILLED], credit, applied)
+        return sorted(found, key=lambda each: (each[0].priority, each[1].days.end, each[0].contract, each[0].id))
+
+    def _share(self, day: date, units: int, applied: Mapping[str, int]) -> None:
         for contract, shares in self.shares.items():
-            if cost.day in self._days[contract]:
-                shares.billed += charges + credit
+            if day in self._days[contract]:
+                shares.billed += units
                 shares.applied += applied[contract]
                 shares.to_others += sum(applied.values()) - applied[contract]
 
@@ -176,10 +191,14 @@ class Drawing:
 
 
 def draw(commitments: Sequence[Commitment], costs: Iterable[DayCost]) -> Drawing:
-    """Return what is drawn from commitments by costs, in whatever order these come."""
+    """Return what is drawn from commitments by costs, in whatever order these come: by day, its charges first."""
     drawing = Drawing(commitments)
-    for each in sorted(costs, key=lambda cost: cost.order):
-        drawing.add(each)
+    for _, of_day in groupby(sorted(costs, key=lambda cost: cost.order), key=lambda cost: cost.day):
+        day = list(of_day)
+        for each in day:
+            drawing.charge(each)
+        for each in day:
+            drawing.give_back(each)
     return drawing
 
 
@@ -210,9 +229,6 @@ def amount_of(units: int) -> Decimal:
     return from_units(units)
 
 
-_Found = tuple[Commitment, Drawn]
-
-
 def _charge(found: Sequence[_Found], day: date, money: int, quantity: int, applied: dict[str, int]) -> None:
     for commitment, state in found:
         if not money:
@@ -234,7 +250,7 @@ def _charge(found: Sequence[_Found], day: date, money: int, quantity: int, appli
 
 
 def _give_back(found: Sequence[_Found], credit: int, applied: dict[str, int]) -> None:
-    for commitment, state in found:
+    for commitment, state in reversed(found):  # what was drawn last comes back first
         back = min(state.drawn, -credit)
         if back:
             state.drawn -= back

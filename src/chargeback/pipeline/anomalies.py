@@ -110,7 +110,7 @@ class _Stories:
         new = [
             item
             for item in self.found.items
-            if not self._was_told(item) and not _is_aside(item) and self._is_news(item)
+            if not self._was_told(item) and not _is_aside(item) and not _is_consequence(item) and self._is_news(item)
         ]
         chosen, rest = new[: self._left], len(new[self._left :])
         for item in self.found.items:
@@ -185,6 +185,11 @@ class _Stories:
 
 def _is_aside(item: AnomalyItem) -> bool:
     return item.mark is not None and item.mark.status != CONFIRMED
+
+
+def _is_consequence(item: AnomalyItem) -> bool:
+    """Return whether another story tells it: that of the same identity, or of those whose share has grown."""
+    return item.goes_with is not None or item.others_used_more
 
 
 def _has_ended(before: KnownAnomaly, item: AnomalyItem) -> bool:

@@ -97,6 +97,14 @@ class AnomalyItem(ResponseModel):
     days: list[AnomalyDay]
     mark: MarkItem | None = Field(description="What somebody knows of its first day.")
     told_at: Instant | None = Field(description="When it was told first; null if it was not.")
+    goes_with: str | None = Field(
+        description="The larger story of the same identity that begins on the same day in the same direction, which is "
+        "told for both; null if there is none."
+    )
+    others_used_more: bool = Field(
+        description="Of less, with `include=contributors`: what it mostly comes from cost as much as before in all, so "
+        "that not the cost fell, but the share of it. It is not told."
+    )
     contributors: list[AnomalyContributor] = Field(
         description=f"The {_CONTRIBUTORS} largest, with `include=contributors`; empty without."
     )
@@ -186,6 +194,7 @@ def anomalies(
     listed = found[: asked.limit]
     names = named({each.series[0] for each in listed})
     parts = charged.of_parts({each.series for each in listed}) if asked.contributors else {}
+    totals = charged.of_everybody() if parts and reader.sees_everything else {}
     marks = [remembered.mark(each.series, each.first) for each in found]
     told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
     known = [day for day in asked.days if day in states]
@@ -198,9 +207,14 @@ def anomalies(
         series=len(costs),
         items=[
             _item(each, currency, names, _contributors(each, parts.get(each.series, {}), judged)).model_copy(
-                update={"mark": mark, "told_at": remembered.told.get(each.id)}
+                update={
+                    "mark": mark,
+                    "told_at": remembered.told.get(each.id),
+                    "goes_with": _larger(each, listed[:number]),
+                    "others_used_more": _is_share(each, parts.get(each.series, {}), totals, judged),
+                }
             )
-            for each, mark in zip(listed, marks, strict=False)
+            for number, (each, mark) in enumerate(zip(listed, marks, strict=False))
         ],
         more=len(found) - len(listed),
         marked=dict(Counter(each.status for each in marks if each is not None)),
@@ -297,6 +311,15 @@ class _Charged:
                 parts.setdefault((product_type, resource), {})[day] = _Cost(cost, line)
         return found
 
+    def of_everybody(self) -> dict[_Part, dict[date, _Cost]]:
+        """Return what everybody together was charged for each part, by day."""
+        found: dict[_Part, dict[date, _Cost]] = {}
+        for product_type, resource, day, cost in self._rows(
+            "product_type, resource_id, date, sum(cost)", "GROUP BY ALL"
+        ):
+            found.setdefault((product_type, resource), {})[day] = _Cost(cost, "")
+        return found
+
     def _rows(self, columns: str, which: str, asked: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
         if self._source is None:
             return []
@@ -307,10 +330,36 @@ def _contributors(
     found: _Found, parts: Mapping[_Part, Mapping[date, _Cost]], judged: Sequence[date]
 ) -> list[AnomalyContributor]:
     """Return the parts of a series that its story comes from, the largest first."""
-    before = [day for day in judged if found.first - timedelta(days=WINDOW) <= day < found.first]
+    before = _before(found, judged)
     made = [_contributor(found, part, costs, before) for part, costs in sorted(parts.items())]
     made = [each for each in made if each.impact * found.story.impact > 0]
     return sorted(made, key=lambda each: -abs(each.impact))[:_CONTRIBUTORS]
+
+
+def _before(found: _Found, judged: Sequence[date]) -> list[date]:
+    return [day for day in judged if found.first - timedelta(days=WINDOW) <= day < found.first]
+
+
+def _larger(found: _Found, larger: Sequence[_Found]) -> str | None:
+    """Return the first of the larger stories that a story goes with."""
+    mine = (found.series[0], found.first, found.direction)
+    return next((each.id for each in larger if (each.series[0], each.first, each.direction) == mine), None)
+
+
+def _is_share(
+    found: _Found,
+    parts: Mapping[_Part, Mapping[date, _Cost]],
+    totals: Mapping[_Part, Mapping[date, _Cost]],
+    judged: Sequence[date],
+) -> bool:
+    """Return whether less is charged only because others have a larger share: what it mostly comes from has cost all of
+    them together no less, or by less than half of that."""
+    if found.story.rises or not totals or not parts:
+        return False
+    before = _before(found, judged)
+    part = min(parts, key=lambda each: _contributor(found, each, parts[each], before).impact)
+    less = _contributor(found, part, parts[part], before).impact
+    return _contributor(found, part, totals[part], before).impact > less / 2
 
 
 def _contributor(found: _Found, part: _Part, costs: Mapping[date, _Cost], before: Sequence[date]) -> AnomalyContributor:
@@ -386,6 +435,8 @@ def _item(
         ],
         mark=None,
         told_at=None,
+        goes_with=None,
+        others_used_more=False,
         contributors=contributors,
     )
 

@@ -3038,6 +3038,16 @@ export interface components {
              */
             told_at: string | null;
             /**
+             * Goes With
+             * @description The larger story of the same identity that begins on the same day in the same direction, which is told for both; null if there is none.
+             */
+            goes_with: string | null;
+            /**
+             * Others Used More
+             * @description Of less, with `include=contributors`: what it mostly comes from cost as much as before in all, so that not the cost fell, but the share of it. It is not told.
+             */
+            others_used_more: boolean;
+            /**
              * Contributors
              * @description The 3 largest, with `include=contributors`; empty without.
              */

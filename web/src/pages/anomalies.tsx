@@ -128,7 +128,7 @@ function Story({ of, name, currency, onMark }: StoryProps) {
         {of.sentence}.
         <Contributors of={of} currency={currency} />
       </td>
-      <td className={tone}>{words}</td>
+      <td className={tone}>{of.others_used_more ? "others used more" : words}</td>
       <td>
         {of.mark && <Mark of={of.mark} onRemove={onMark !== null} />}
         {!of.mark && onMark && (

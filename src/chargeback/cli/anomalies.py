@@ -1,0 +1,78 @@
+"""``chargeback anomalies``: what would have been told of what stands out, with other settings, on past days."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import datetime
+from statistics import median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, one_tenant
+from chargeback.cli.storage import TenantName, opened_storage
+
+if TYPE_CHECKING:
+    from chargeback.reports.backtest import BackTest
+
+app = typer.Typer(help="What stands out.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _anomalies() -> None:
+    """What stands out."""
+
+
+@app.command()
+def backtest(
+    tenant: TenantName,
+    start: Annotated[
+        datetime,
+        typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day that is gone through."),
+    ],
+    through: Annotated[datetime, typer.Option(metavar=DAY, formats=DAY_FORMATS, help="The last one.")],
+    min_amount: Annotated[
+        float | None,
+        typer.Option(metavar="AMOUNT", min=0, help="By how much a day has to differ at least, instead of the setting."),
+    ] = None,
+    min_percent: Annotated[
+        float | None, typer.Option(metavar="PERCENT", min=0, help="And in percent of what is usual.")
+    ] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+) -> None:
+    """Say what would have been told on past days. On the evening of each day, with the data as it was known then, and
+    whether it still stands out by what is known now."""
+    from chargeback.model.anomalies import Floors
+    from chargeback.model.days import ONE_DAY, DayRange
+    from chargeback.reports.backtest import back_test
+    from chargeback.store.queries.engine import QueryEngine
+
+    if start > through:
+        raise typer.BadParameter("--from is after --through")
+    settings = one_tenant(config, tenant).settings
+    usual = settings.anomalies
+    floors = Floors(
+        float(usual.min_amount) if min_amount is None else min_amount,
+        (float(usual.min_percent) if min_percent is None else min_percent) / 100,
+    )
+    days = DayRange(start.date(), through.date() + ONE_DAY)
+    with opened_storage(tenant, config) as store, closing(QueryEngine()) as engine:
+        found = back_test(store, engine, days, floors, settings.currency)
+    _show(found)
+
+
+def _show(found: BackTest) -> None:
+    if len(found.unknown) == len(found.days):
+        typer.echo("Of none of these days is it known what was known: too few days were calculated by then.")
+        return
+    for each in found.alarms:
+        gone = "" if each.outcome == "stands" else " (withdrawn: by what is known now it does not stand out)"
+        typer.echo(f"{each.raised}  {each.story.impact:>12,.2f}  {each.story.sentence}{gone}")
+    known = len(found.days) - len(found.unknown)
+    withdrawn = sum(each.outcome == "withdrawn" for each in found.alarms)
+    count = len(found.alarms)
+    typer.echo(f"{count} {'story' if count == 1 else 'stories'} on {known} days, {withdrawn} of them withdrawn since;")
+    if found.alarms:
+        typer.echo(f"told {median(each.days_late for each in found.alarms):g} days after the first day, by the median.")
+    if found.unknown:
+        typer.echo(f"Of {len(found.unknown)} days it is not known what was known.")
