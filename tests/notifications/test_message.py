@@ -48,6 +48,22 @@ SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "shadow.ready": ("shadow/next", {"days": 30}, "the shadow next has 30 complete days."),
     "shadow.ended": ("shadow/next", {"end": "2026-12-01"}, "the shadow next has ended"),
     "sink.dead": ("sink/chat", {"error": "the receiver answered 410"}, "chat any more: the receiver answered 410."),
+    "period.ready": ("period/2026-10", {"days": 31}, "all 31 days of 2026-10 are calculated; it can be closed."),
+    "statement.disputed": (
+        "statement/S-2026-10-payments",
+        {"note": "Not ours.", "by": "ann", "period_id": "2026-10", "value": "payments"},
+        "ann disputes the statement S-2026-10-payments: Not ours.",
+    ),
+    "run.failed": (
+        "run/7",
+        {"error": "the bill is not there", "errors": 2},
+        "a run has failed: the bill is not there.",
+    ),
+    "tenant.suspended": (
+        "tenant/acme",
+        {"reason": "gathering failed 5 times in a row."},
+        "its bill is no longer gathered: gathering failed 5 times in a row.",
+    ),
     "contract.pace": (
         "contract/main",
         COMMITTED | {"unit": None, "pace": 0.4567, "shortfall": "123.40"},

@@ -16,6 +16,7 @@ from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run_messages import Progress, RunOutcome, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import verify
 from chargeback.store.control import schema
+from chargeback.store.control.events import read_events
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.runs import suspended_because
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, read_day
@@ -164,6 +165,12 @@ def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment
     assert not is_suspended()
     deployment.run()
     assert is_suspended()
+    with deployment.store.control.read() as connection:
+        told = [(each["kind"], each["body"]) for each in read_events(connection, after=0, kind=None, limit=99)]
+    kinds = [kind for kind, _ in told if kind in {"run.failed", "tenant.suspended"}]
+    assert kinds == ["run.failed", "tenant.suspended"], "once a day, and when it is suspended"
+    assert "gathering failed 2 times in a row" in dict(told)["tenant.suspended"]["reason"]
+    assert "401" in dict(told)["run.failed"]["error"]
 
 
 def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deployment: Deployment) -> None:

@@ -12,6 +12,7 @@ from chargeback.access.scope import RowScope
 from chargeback.settings import Settings, Url
 
 EventKind = Literal[
+    "period.ready",
     "period.closed",
     "period.reopened",
     "period.sealed",
@@ -25,6 +26,9 @@ EventKind = Literal[
     "anomaly.withdrawn",
     "shadow.ready",
     "shadow.ended",
+    "statement.disputed",
+    "run.failed",
+    "tenant.suspended",
     "contract.pace",
     "contract.exhausted",
     "contract.ending",

@@ -91,6 +91,7 @@ def _reached(body: Mapping[str, Any]) -> str:
 
 
 _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
+    "period.ready": lambda name, body: f"all {body['days']} days of {name} are calculated; it can be closed.",
     "period.closed": lambda name, body: (
         f"{name} was closed; {_money(body.get('posted'), body.get('currency', ''))} was booked."
     ),
@@ -114,6 +115,9 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
     "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
     "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",
     "sink.dead": lambda name, body: f"messages do not reach {name} any more: {body['error']}.",
+    "statement.disputed": lambda name, body: f"{body['by']} disputes the statement {name}: {_ended(body['note'])}",
+    "run.failed": lambda _, body: f"a run has failed: {_ended(body['error'])}",
+    "tenant.suspended": lambda _, body: f"its bill is no longer gathered: {_ended(body['reason'])}",
     "contract.pace": lambda name, body: (
         f"{_commitment(name, body)}: {_size(body['drawn'], body)} drawn, {body['pace']:.0%} of what is for these days; "
         f"{_size(body['shortfall'], body)} may be left at the end."
@@ -126,6 +130,11 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
     ),
     TEST: lambda name, _: f"this message says that {name} can be reached.",
 }
+
+
+def _ended(text: str) -> str:
+    """Return a text with one full stop at its end."""
+    return f"{text.rstrip(' .')}."
 
 
 def _commitment(name: str, body: Mapping[str, Any]) -> str:
@@ -187,6 +196,9 @@ def _place(kind: str, body: Mapping[str, Any]) -> str:
         "anomaly": "anomalies",
         "period": "month-end",
         "correction": "month-end",
+        "statement": "statement",
+        "run": "days",
+        "tenant": "days",
         "budget": "budgets",
         "contract": "budgets",
         "shadow": "policies",

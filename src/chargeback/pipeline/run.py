@@ -24,6 +24,7 @@ from chargeback.pipeline.digest import tell_week
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.look import look_and_tell
+from chargeback.pipeline.months import tell_months
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.publish import publish_run
 from chargeback.pipeline.repair import repair
@@ -35,6 +36,7 @@ from chargeback.pipeline.topics import overlay, queue_topics
 from chargeback.recompute.rules import with_stored
 from chargeback.store.control import runs
 from chargeback.store.control.audit import RUN_REQUESTED, AuditEntry, record
+from chargeback.store.control.events import RUN_FAILED, TENANT_SUSPENDED, Event, add_events
 from chargeback.store.control.lease import Lease
 from chargeback.store.control.policies import record_shipped
 from chargeback.store.tenant import TenantStore
@@ -47,6 +49,7 @@ _TELLS = {
     "budgets are looked at again": tell_budgets,
     "what stands out is looked at again": tell_anomalies,
     "contracts are looked at again": tell_contracts,
+    "months are looked at again": tell_months,
     "the week is summed up": tell_week,
 }
 #: The counters that are columns of the table of runs.
@@ -116,6 +119,10 @@ def _record(run: RunContext, run_id: int, result: RunResult) -> None:
     with run.lease.write() as connection:
         if run.record.gathering_error is not None:
             _count_failure(run, connection)
+        if result.outcome is RunOutcome.FAILED:
+            body = {"error": result.errors[0] if result.errors else "", "errors": len(result.errors)}
+            once = f"run failed {run.today}"  # once a day, however often it is tried again
+            add_events(connection, [Event(RUN_FAILED, f"run/{run_id}", body, once)], run.now())
         runs.finish_run(
             connection,
             run_id,
@@ -186,6 +193,8 @@ def _count_failure(run: RunContext, connection: Connection) -> None:
             "fix the cause, then restart the worker"
         )
         runs.suspend(connection, reason)
+        event = Event(TENANT_SUSPENDED, f"tenant/{run.tenant.name}", {"reason": reason}, f"suspended {run.run_id}")
+        add_events(connection, [event], run.now())
 
 
 def _result(run: RunContext, outcome: RunOutcome) -> RunResult:

@@ -6,6 +6,7 @@ from datetime import date
 
 from chargeback.store.control.audit import AuditFilter, audit_entries
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.events import read_events
 from chargeback.store.control.statement_replies import (
     ACKNOWLEDGED,
     DISPUTED,
@@ -32,6 +33,9 @@ def test_replies_are_kept_in_order(database: ControlDatabase) -> None:
         assert read_replies(connection, *OCTOBER) == {"payments": [first, second]}
         assert read_replies(connection, "2026-09", OCTOBER[1]) == {}
         entries, _ = audit_entries(connection, AuditFilter(who="ann@example.com"), offset=0, limit=10)
+        (event,) = read_events(connection, after=0, kind=None, limit=9)
+    assert (event["kind"], event["subject"]) == ("statement.disputed", f"statement/{FIRST.number}")
+    assert event["body"] == {"note": "Too much?", "by": "ann", "period_id": "2026-10", "value": "payments"}
     (entry,) = entries
     assert (entry["what"], entry["target"]) == ("statement.disputed", f"statement/{FIRST.number}")
     assert (entry["before"], entry["after"]) == (None, first.as_json())

@@ -5379,7 +5379,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
+            kind: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.disputed" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             /**
              * Subject
              * @description What it has happened to.
@@ -9677,7 +9677,7 @@ export interface components {
              * Kinds
              * @description The kinds of events that it is told; null for all.
              */
-            kinds: ("period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
+            kinds: ("period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.disputed" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
             /**
              * Pending
              * @description Messages that are on their way.
@@ -28417,7 +28417,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
+                kind?: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.disputed" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             };
             header?: never;
             path: {

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, RowMapping, delete, exists, insert, select
 from chargeback.store.control.audit import KEPT
 from chargeback.store.control.schema import deliveries, events
 
+PERIOD_READY: Final = "period.ready"
 PERIOD_CLOSED: Final = "period.closed"
 PERIOD_REOPENED: Final = "period.reopened"
 PERIOD_SEALED: Final = "period.sealed"
@@ -30,6 +31,9 @@ ANOMALY_GREW: Final = "anomaly.grew"
 ANOMALY_RESOLVED: Final = "anomaly.resolved"
 ANOMALY_WITHDRAWN: Final = "anomaly.withdrawn"
 SINK_DEAD: Final = "sink.dead"
+STATEMENT_DISPUTED: Final = "statement.disputed"
+RUN_FAILED: Final = "run.failed"
+TENANT_SUSPENDED: Final = "tenant.suspended"
 CONTRACT_PACE: Final = "contract.pace"
 CONTRACT_EXHAUSTED: Final = "contract.exhausted"
 CONTRACT_ENDING: Final = "contract.ending"

@@ -15,6 +15,8 @@ from sqlalchemy import Connection, func, insert, select
 
 from chargeback.model.days import render_instant, utc_now
 from chargeback.store.control.audit import API, STATEMENT_ACKNOWLEDGED, STATEMENT_DISPUTED, AuditEntry, record
+from chargeback.store.control.events import STATEMENT_DISPUTED as TOLD
+from chargeback.store.control.events import Event, add_events
 from chargeback.store.control.schema import statement_replies
 
 ACKNOWLEDGED: Final = "acknowledged"
@@ -119,4 +121,9 @@ def add_reply(
     }
     connection.execute(insert(statement_replies).values(**values))
     record(connection, who, [AuditEntry(_RECORDED[verdict], f"statement/{key.number}", None, reply.as_json())])
+    if verdict == DISPUTED:
+        body = {"note": note, "by": author, "period_id": key.period, "value": key.value}
+        once = f"disputed {key.number} {render_instant(reply.created_at)}"
+        event = Event(TOLD, f"statement/{key.number}", body, once)
+        add_events(connection, [event], reply.created_at)
     return reply
