@@ -192,9 +192,15 @@ def anomalies(
     if asked.ids:
         found = [each for each in found if each.id in asked.ids]
     listed = found[: asked.limit]
-    names = named({each.series[0] for each in listed})
     parts = charged.of_parts({each.series for each in listed}) if asked.contributors else {}
-    totals = charged.of_everybody() if parts and reader.sees_everything else {}
+    about = _About(
+        judged,
+        parts,
+        charged.of_everybody() if parts and reader.sees_everything else {},
+        remembered,
+        named({each.series[0] for each in listed}),
+        currency,
+    )
     marks = [remembered.mark(each.series, each.first) for each in found]
     told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
     known = [day for day in asked.days if day in states]
@@ -205,21 +211,11 @@ def anomalies(
         judged_through=max((day for day in judged if day in asked.days), default=None),
         not_judged=[NotJudged(date=day, reason=reason) for day in known if (reason := _why_not(states[day]))],
         series=len(costs),
-        items=[
-            _item(each, currency, names, _contributors(each, parts.get(each.series, {}), judged)).model_copy(
-                update={
-                    "mark": mark,
-                    "told_at": remembered.told.get(each.id),
-                    "goes_with": _larger(each, listed[:number]),
-                    "others_used_more": _is_share(each, parts.get(each.series, {}), totals, judged),
-                }
-            )
-            for number, (each, mark) in enumerate(zip(listed, marks, strict=False))
-        ],
+        items=[about.item(each, larger=listed[:number]) for number, each in enumerate(listed)],
         more=len(found) - len(listed),
         marked=dict(Counter(each.status for each in marks if each is not None)),
         days_to_detection=median(told) if told else None,
-        names=dict(sorted(names.items())),
+        names=dict(sorted(about.names.items())),
     )
 
 
@@ -326,40 +322,76 @@ class _Charged:
         return self._cursor.rows(f"SELECT {columns} FROM {self._source} {which}", asked)
 
 
-def _contributors(
-    found: _Found, parts: Mapping[_Part, Mapping[date, _Cost]], judged: Sequence[date]
-) -> list[AnomalyContributor]:
-    """Return the parts of a series that its story comes from, the largest first."""
-    before = _before(found, judged)
-    made = [_contributor(found, part, costs, before) for part, costs in sorted(parts.items())]
-    made = [each for each in made if each.impact * found.story.impact > 0]
-    return sorted(made, key=lambda each: -abs(each.impact))[:_CONTRIBUTORS]
+@dataclass(frozen=True)
+class _About:
+    """What there is to say of stories: the ``parts`` of their series, if they are asked for, and of everybody together,
+    if the reader sees that."""
+
+    judged: Sequence[date]
+    parts: Mapping[_Series, Mapping[_Part, Mapping[date, _Cost]]]
+    totals: Mapping[_Part, Mapping[date, _Cost]]
+    remembered: Remembered
+    names: Mapping[str, str]
+    currency: str
+
+    def item(self, found: _Found, larger: Sequence[_Found]) -> AnomalyItem:
+        """Return a story; the ``larger`` ones have been told before it."""
+        (identity, category), story = found.series, found.story
+        contributors = self._contributors(found)
+        return AnomalyItem(
+            id=found.id,
+            identity_id=identity,
+            product_category=category,
+            direction=found.direction,
+            state=story.state,
+            first_date=found.first,
+            last_date=story.days[-1].day,
+            impact=round(story.impact, 2),
+            sentence="".join(
+                _sentence(self.names.get(identity, identity), category, story, self.currency, contributors)
+            ),
+            days=[
+                AnomalyDay(
+                    date=each.day,
+                    actual=round(each.actual, 2),
+                    expected=round(each.expected, 2),
+                    scales=round(each.scales, 1),
+                )
+                for each in story.days
+            ],
+            mark=self.remembered.mark(found.series, found.first),
+            told_at=self.remembered.told.get(found.id),
+            goes_with=_goes_with(found, larger),
+            others_used_more=self._is_share(found, contributors),
+            contributors=contributors,
+        )
+
+    def _contributors(self, found: _Found) -> list[AnomalyContributor]:
+        """Return the parts of a series that its story comes from, the largest first."""
+        before = self._before(found)
+        parts = sorted(self.parts.get(found.series, {}).items())
+        made = [_contributor(found, part, costs, before) for part, costs in parts]
+        made = [each for each in made if each.impact * found.story.impact > 0]
+        return sorted(made, key=lambda each: -abs(each.impact))[:_CONTRIBUTORS]
+
+    def _is_share(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> bool:
+        """Return whether less is charged only because others have a larger share: what it mostly comes from has cost
+        all of them together no less, or less by no more than half of that."""
+        if found.story.rises or not contributors or not self.totals:
+            return False
+        largest = contributors[0]
+        part = (largest.product_type, largest.resource_id)
+        together = _contributor(found, part, self.totals[part], self._before(found))
+        return together.impact > largest.impact / 2
+
+    def _before(self, found: _Found) -> list[date]:
+        return [day for day in self.judged if found.first - timedelta(days=WINDOW) <= day < found.first]
 
 
-def _before(found: _Found, judged: Sequence[date]) -> list[date]:
-    return [day for day in judged if found.first - timedelta(days=WINDOW) <= day < found.first]
-
-
-def _larger(found: _Found, larger: Sequence[_Found]) -> str | None:
+def _goes_with(found: _Found, larger: Sequence[_Found]) -> str | None:
     """Return the first of the larger stories that a story goes with."""
     mine = (found.series[0], found.first, found.direction)
     return next((each.id for each in larger if (each.series[0], each.first, each.direction) == mine), None)
-
-
-def _is_share(
-    found: _Found,
-    parts: Mapping[_Part, Mapping[date, _Cost]],
-    totals: Mapping[_Part, Mapping[date, _Cost]],
-    judged: Sequence[date],
-) -> bool:
-    """Return whether less is charged only because others have a larger share: what it mostly comes from has cost all of
-    them together no less, or by less than half of that."""
-    if found.story.rises or not totals or not parts:
-        return False
-    before = _before(found, judged)
-    part = min(parts, key=lambda each: _contributor(found, each, parts[each], before).impact)
-    less = _contributor(found, part, parts[part], before).impact
-    return _contributor(found, part, totals[part], before).impact > less / 2
 
 
 def _contributor(found: _Found, part: _Part, costs: Mapping[date, _Cost], before: Sequence[date]) -> AnomalyContributor:
@@ -407,38 +439,6 @@ def _prices(reader: TenantReader, days: DayRange) -> str:
         condition.parameters,
     )
     return table
-
-
-def _item(
-    found: _Found, currency: str, names: Mapping[str, str], contributors: list[AnomalyContributor]
-) -> AnomalyItem:
-    (identity, category), story = found.series, found.story
-    who = names.get(identity, identity)
-    return AnomalyItem(
-        id=found.id,
-        identity_id=identity,
-        product_category=category,
-        direction=found.direction,
-        state=story.state,
-        first_date=story.days[0].day,
-        last_date=story.days[-1].day,
-        impact=round(story.impact, 2),
-        sentence="".join(_sentence(who, category, story, currency, contributors)),
-        days=[
-            AnomalyDay(
-                date=each.day,
-                actual=round(each.actual, 2),
-                expected=round(each.expected, 2),
-                scales=round(each.scales, 1),
-            )
-            for each in story.days
-        ],
-        mark=None,
-        told_at=None,
-        goes_with=None,
-        others_used_more=False,
-        contributors=contributors,
-    )
 
 
 def _sentence(
