@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from benchmarks.years import DAYS, change, years
 
-from chargeback.model.anomalies import FEWEST, SHIFTED, Floors, Story, stories
+from chargeback.model.anomalies import FEWEST, SHIFTED, Floors, Story, drift, stories
 
 START = DAYS[0]
 FLOORS = Floors()
@@ -105,6 +105,20 @@ def test_days_put_aside_are_no_level() -> None:
     first, second = stories(costs, DAYS, FLOORS, START, frozenset(raised[:3]))[:2]
     assert ([each.day for each in first.days], first.state) == (raised[:3], "resolved")
     assert (second.days[0].day, second.state) == (raised[3], "level_shift")
+
+
+def test_what_moves_slowly_is_a_drift() -> None:
+    """By the medians of the last week and the four weeks before: without single days, if it matters, and is known."""
+    grows = {day: 10.0 + number * 0.1 for number, day in enumerate(DAYS[:60])}
+    assert stories(grows, DAYS[:60], FLOORS, START) == []
+    found = drift(grows, DAYS[:60], Floors(part=0.1))
+    assert found is not None
+    assert (found.before, found.now) == (pytest.approx(13.85), pytest.approx(15.6))
+    assert drift(grows, DAYS[:60], Floors(amount=2, part=0.1)) is None
+    assert drift(grows, DAYS[:60], FLOORS) is None, "less than twenty percent"
+    assert drift(flat(d0401=90.0), DAYS[:95], FLOORS) is None, "a spike is none"
+    assert drift(grows, DAYS[:27], Floors(part=0)) is None, "too few days"
+    assert drift({}, DAYS[:60], FLOORS) is None
 
 
 def test_a_series_begins_with_its_first_cost() -> None:

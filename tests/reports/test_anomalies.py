@@ -145,6 +145,19 @@ def test_what_is_confirmed_stays_what_it_is(laboratory: Laboratory) -> None:
     assert found(laboratory).marked == {"dismissed": 1}
 
 
+def test_what_moves_slowly_is_listed(laboratory: Laboratory) -> None:
+    """The largest change first, with names; a price moves nothing."""
+    for number, day in enumerate(DAYS):
+        laboratory.sources.lines[day] = [bill(day, 100 + 3 * number, price="2" if number > 20 else "1")]
+    answer = found(laboratory)
+    assert answer.items == []
+    assert [(each.identity_id, each.now > each.before * 1.2) for each in answer.drifts] == [
+        ("sa-a", True),
+        ("sa-b", True),
+    ]
+    assert answer.names == {each: f"Name of {each}" for each in ("sa-a", "sa-b")}
+
+
 def test_a_price_stands_out_of_nothing(laboratory: Laboratory) -> None:
     """Nor do credits, nor a fee on the first of each month."""
     for day in DayRange(WILD, DAY + ONE_DAY):

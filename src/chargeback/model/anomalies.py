@@ -35,6 +35,10 @@ _OF_A_MEDIAN: Final = 1.57
 #: After how many days in a row what stands out is the new level.
 SHIFTED: Final = 3
 
+#: The days of a drift: the last ones, and those before that they are compared with.
+_LAST: Final = 7
+_BEFORE: Final = 28
+
 State = Literal["open", "resolved", "level_shift"]
 
 
@@ -127,6 +131,27 @@ def stories(
                 base.add(each.day, each.actual)
             current = None
     return [each for each in found if each.days[-1].day >= since]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What a day of the last week costs, and of the four weeks before, by their medians."""
+
+    before: float
+    now: float
+
+
+def drift(
+    costs: Mapping[date, float], judged: Sequence[date], floors: Floors, aside: Collection[date] = ()
+) -> Drift | None:
+    """Return how a series has moved without any day of it standing out; None if it has not by as much as matters, or
+    too few days of it are known."""
+    begins = min(costs, default=date.max)
+    known = [costs.get(day, 0.0) for day in judged if day >= begins and day not in aside]
+    if len(known) < _LAST + FEWEST:
+        return None
+    found = Drift(_median(known[-_LAST - _BEFORE : -_LAST]), _median(known[-_LAST:]))
+    return found if abs(found.now - found.before) >= max(floors.amount, floors.part * found.before) else None
 
 
 class _Base:

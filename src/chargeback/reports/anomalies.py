@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from chargeback.model.anomalies import WINDOW, Floors, Story, stories
+from chargeback.model.anomalies import WINDOW, Floors, Story, drift, stories
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.wording import money_text
@@ -30,6 +30,8 @@ from chargeback.store.queries.selection import Selection
 _FEE_DAYS: Final = 3
 #: How many contributors are named.
 _CONTRIBUTORS: Final = 3
+#: How much of what has moved slowly is listed.
+_DRIFTS: Final = 20
 #: From which part of a story on one of them is most of it.
 _MOSTLY: Final = 0.6
 _Series = tuple[str, str]
@@ -110,6 +112,15 @@ class AnomalyItem(ResponseModel):
     )
 
 
+class DriftItem(ResponseModel):
+    """Costs of an identity for a product group that have moved without any day that stands out, at constant prices."""
+
+    identity_id: str
+    product_category: str
+    before: float = Field(description="What a day of the four weeks before cost, by the median.")
+    now: float = Field(description="What a day of the last week costs, by the median.")
+
+
 class NotJudged(ResponseModel):
     """A day that is not judged, and why."""
 
@@ -129,6 +140,9 @@ class AnomaliesAnswer(ResponseModel):
     series: int = Field(description="How many series there are.")
     items: list[AnomalyItem] = Field(description="The largest impact first.")
     more: int = Field(description="How many more there are beyond `limit`.")
+    drifts: list[DriftItem] = Field(
+        description=f"What has moved slowly by the last judged day, the {_DRIFTS} largest first; nobody is told of it."
+    )
     marked: dict[MarkStatus, int] = Field(description="How many of all of them have which mark.")
     days_to_detection: float | None = Field(
         description="How many days after their first one those that were told were told, by the median."
@@ -191,6 +205,9 @@ def anomalies(
     found.sort(key=lambda each: (-abs(each.story.impact), each.series))
     if asked.ids:
         found = [each for each in found if each.id in asked.ids]
+    drifts = _drifts(
+        {series: costs[series] for series in costs.keys() - {each.series for each in found}}, judged, asked, remembered
+    )
     listed = found[: asked.limit]
     parts = charged.of_parts({each.series for each in listed}) if asked.contributors else {}
     about = _About(
@@ -198,7 +215,7 @@ def anomalies(
         parts,
         charged.of_everybody() if parts and reader.sees_everything else {},
         remembered,
-        named({each.series[0] for each in listed}),
+        named({each.series[0] for each in listed} | {each.identity_id for each in drifts}),
         currency,
     )
     marks = [remembered.mark(each.series, each.first) for each in found]
@@ -213,10 +230,24 @@ def anomalies(
         series=len(costs),
         items=[about.item(each, larger=listed[:number]) for number, each in enumerate(listed)],
         more=len(found) - len(listed),
+        drifts=drifts,
         marked=dict(Counter(each.status for each in marks if each is not None)),
         days_to_detection=median(told) if told else None,
         names=dict(sorted(about.names.items())),
     )
+
+
+def _drifts(
+    costs: Mapping[_Series, Mapping[date, float]], judged: Sequence[date], asked: Asked, remembered: Remembered
+) -> list[DriftItem]:
+    """Return which of some series have moved slowly, the largest change first."""
+    moved = {series: drift(costs[series], judged, asked.floors, remembered.aside(series)) for series in sorted(costs)}
+    known = [(series, how) for series, how in moved.items() if how is not None]
+    known.sort(key=lambda each: -abs(each[1].now - each[1].before))
+    return [
+        DriftItem(identity_id=identity, product_category=category, before=round(how.before, 2), now=round(how.now, 2))
+        for (identity, category), how in known[:_DRIFTS]
+    ]
 
 
 def _why_not(state: DayState) -> Literal["not calculated", "the bill has changed", "measurements are missing"] | None:

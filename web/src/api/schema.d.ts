@@ -2918,6 +2918,11 @@ export interface components {
              */
             more: number;
             /**
+             * Drifts
+             * @description What has moved slowly by the last judged day, the 20 largest first; nobody is told of it.
+             */
+            drifts: components["schemas"]["DriftItem"][];
+            /**
              * Marked
              * @description How many of all of them have which mark.
              */
@@ -5276,6 +5281,26 @@ export interface components {
              * @example USAGE_RATIO_ALLOCATION
              */
             allocation_detail: string;
+        };
+        /**
+         * DriftItem
+         * @description Costs of an identity for a product group that have moved without any day that stands out, at constant prices.
+         */
+        DriftItem: {
+            /** Identity Id */
+            identity_id: string;
+            /** Product Category */
+            product_category: string;
+            /**
+             * Before
+             * @description What a day of the four weeks before cost, by the median.
+             */
+            before: number;
+            /**
+             * Now
+             * @description What a day of the last week costs, by the median.
+             */
+            now: number;
         };
         /**
          * DryRunAnswer

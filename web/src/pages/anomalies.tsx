@@ -58,7 +58,7 @@ export function AnomaliesPage() {
 }
 
 function Stories({ answer }: { answer: Anomalies }) {
-  const { items, more, currency, series, start_date: start, end_date: end } = answer;
+  const { items, more, drifts, currency, series, start_date: start, end_date: end } = answer;
   const [marking, setMarking] = useState<Anomaly | null>(null);
   const can = useCanTag(useHere().tenant ?? "");
   return (
@@ -84,6 +84,30 @@ function Stories({ answer }: { answer: Anomalies }) {
         </Table>
       )}
       {more > 0 && <p className="note">and {count(more, "other")}, with a smaller impact.</p>}
+      {drifts.length > 0 && (
+        <>
+          <h3>Has moved slowly</h3>
+          <Table
+            label="Table of what has moved slowly"
+            heads={["Who", "Product", { name: "A day before", end: true }, { name: "A day now", end: true }]}
+          >
+            {drifts.map((each) => (
+              <tr key={`${each.identity_id} ${each.product_category}`}>
+                <th scope="row">
+                  {label("identity_id", each.identity_id, answer.names[each.identity_id] ?? null).name}
+                </th>
+                <td>{label("product_category", each.product_category, null).name}</td>
+                <td className="end">
+                  <Amount amount={each.before.toFixed(2)} currency={currency} />
+                </td>
+                <td className="end">
+                  <Amount amount={each.now.toFixed(2)} currency={currency} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </>
+      )}
       {marking && <MarkDialog of={marking} onClose={() => setMarking(null)} />}
     </Card>
   );
