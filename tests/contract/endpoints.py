@@ -182,7 +182,7 @@ ENDPOINTS = (
     Endpoint(
         "PUT",
         f"{TENANT}/budgets/{{budget_id}}",
-        body=frozenset({"name", "scope", "parent", "amounts", "monthly", "thresholds", "notify", "reason"}),
+        body=frozenset({"name", "scope", "parent", "amounts", "monthly", "thresholds", "notify", "expected", "reason"}),
         success=201,
         other_success=200,
         specified=False,

@@ -43,6 +43,7 @@ class Budget:
         amounts: what single months may cost, by their ids.
         monthly: what every other month may cost.
         notify: the sinks that are told; empty for all that are told events of budgets.
+        expected: what somebody expects single months to cost, instead of the forecast.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Budget:
     monthly: Decimal | None = None
     thresholds: tuple[Threshold, ...] = ()
     notify: tuple[str, ...] = ()
+    expected: Mapping[str, Decimal] = field(default_factory=dict)
 
     def amount_of(self, period: AccountingPeriod) -> Decimal | None:
         """Return what a month may cost; None where nothing is said."""
@@ -64,10 +66,11 @@ class Budget:
             "name": self.name,
             "scope": {name: list(values) for name, values in self.scope.items()},
             "parent": self.parent,
-            "amounts": {month: f"{amount:f}" for month, amount in sorted(self.amounts.items())},
+            "amounts": _as_texts(self.amounts),
             "monthly": None if self.monthly is None else f"{self.monthly:f}",
             "thresholds": [{"on": each.on, "percent": f"{each.percent:f}"} for each in self.thresholds],
             "notify": list(self.notify),
+            "expected": _as_texts(self.expected),
         }
 
     @classmethod
@@ -83,7 +86,12 @@ class Budget:
             None if monthly is None else Decimal(monthly),
             tuple(Threshold(each["on"], Decimal(each["percent"])) for each in stored["thresholds"]),
             tuple(stored.get("notify", ())),
+            {month: Decimal(amount) for month, amount in stored.get("expected", {}).items()},
         )
+
+
+def _as_texts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
+    return {month: f"{amount:f}" for month, amount in sorted(amounts.items())}
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class BudgetItem(ResponseModel):
     monthly: Exact | None = Field(description="What every other month may cost.")
     thresholds: list[BudgetThreshold]
     notify: list[str] = Field(description="The sinks that are told; empty for all that are told events of budgets.")
+    expected: dict[str, Exact] = Field(description="What somebody expects single months to cost.")
     version: int = Field(description="From 1, one more with each change.")
     who: str
     at: Instant
@@ -68,6 +69,7 @@ class BudgetItem(ResponseModel):
             monthly=budget.monthly,
             thresholds=[BudgetThreshold.like(each) for each in budget.thresholds],
             notify=list(budget.notify),
+            expected=dict(sorted(budget.expected.items())),
             version=version.version,
             who=version.who,
             at=version.at,
@@ -90,8 +92,12 @@ class BudgetStatus(ResponseModel):
     data_through: date | None = Field(description="The last day that counts.")
     missing_days: list[date] = Field(description="Days that should be calculated by now, and do not count.")
     forecast: Exact | None = Field(
-        description="What the month is expected to cost; an estimate, and null for other months than that of the last "
-        "calculated day, or where there are too few days to tell."
+        description="What the month is expected to cost: what the budget says that somebody expects, else what is "
+        "calculated."
+    )
+    calculated_forecast: Exact | None = Field(
+        description="The calculated forecast; an estimate, and null for other months than that of the last calculated "
+        "day, or where there are too few days to tell."
     )
     projected_over: Exact | None = Field(description="By how much the forecast is above the budget.")
     crossed: list[BudgetThreshold] = Field(description="The thresholds that are reached.")
@@ -147,7 +153,8 @@ class BudgetReport:
         days = period.days if known is None else DayRange.spanning([*period.days, *known])
         amounts = daily_amounts(self.reader, CHARGEBACKS, _selected(budget, days, self.reader.categories.index))
         to_date = total(amounts.get(day, _ZERO) for day in counted)
-        expected = self.forecast(budget, amounts) if last is not None and last in period.days else None
+        calculated = self.forecast(budget, amounts) if last is not None and last in period.days else None
+        expected = budget.expected.get(period.id, calculated)
         amount = budget.amount_of(period)
         for_days = None if amount is None else part_of_month(amount, len(counted), len(period.days))
         spending = None if amount is None or for_days is None else Spending(amount, to_date, for_days, expected)
@@ -166,6 +173,7 @@ class BudgetReport:
                 data_through=max(counted, default=None),
                 missing_days=missing,
                 forecast=expected,
+                calculated_forecast=calculated,
                 projected_over=_over(amount, expected),
                 crossed=[BudgetThreshold.like(each) for each in crossed],
                 state=_state(

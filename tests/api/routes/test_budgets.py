@@ -265,3 +265,16 @@ def test_a_file_with_mistakes_changes_nothing(own_client: httpx.Client, csv: str
     messages = sorted(each["message"] for each in refused.json()["errors"])
     assert [message for message, words in zip(messages, said, strict=True) if not message.startswith(words)] == []
     assert own_client.get(BUDGETS).json()["total"] == 0
+
+
+def test_what_somebody_expects_counts_instead_of_the_forecast(own_client: httpx.Client, month: str) -> None:
+    """For thresholds and the state; the calculated one is shown beside it, and a file of budgets leaves it."""
+    thresholds = [{"on": "forecast", "percent": "100"}]
+    put(own_client, monthly="1000", thresholds=thresholds, expected={month: "1200.5"}, reason="Migration")
+    found = status(own_client)
+    assert (found["forecast"], found["calculated_forecast"], found["projected_over"]) == ("1200.50", None, "200.50")
+    assert (found["state"], found["crossed"]) == ("warning", [{"on": "forecast", "percent": "100.00"}])
+    assert imported(own_client, own_client.get(f"{BUDGETS}.csv").text).json()["unchanged"] == 1
+    assert own_client.get(ONE).json()["expected"] == {month: "1200.50"}
+    put(own_client, monthly="1000", thresholds=thresholds)
+    assert status(own_client)["forecast"] is None

@@ -3412,6 +3412,13 @@ export interface components {
              */
             notify: string[];
             /**
+             * Expected
+             * @description What somebody expects single months to cost.
+             */
+            expected: {
+                [key: string]: string;
+            };
+            /**
              * Version
              * @description From 1, one more with each change.
              */
@@ -3467,6 +3474,13 @@ export interface components {
              * @description The sinks that are told; empty for all that are told events of budgets.
              */
             notify: string[];
+            /**
+             * Expected
+             * @description What somebody expects single months to cost.
+             */
+            expected: {
+                [key: string]: string;
+            };
             /**
              * Version
              * @description From 1, one more with each change.
@@ -3537,9 +3551,14 @@ export interface components {
             missing_days: string[];
             /**
              * Forecast
-             * @description What the month is expected to cost; an estimate, and null for other months than that of the last calculated day, or where there are too few days to tell.
+             * @description What the month is expected to cost: what the budget says that somebody expects, else what is calculated.
              */
             forecast: string | null;
+            /**
+             * Calculated Forecast
+             * @description The calculated forecast; an estimate, and null for other months than that of the last calculated day, or where there are too few days to tell.
+             */
+            calculated_forecast: string | null;
             /**
              * Projected Over
              * @description By how much the forecast is above the budget.
@@ -11662,6 +11681,14 @@ export interface components {
              * @description The sinks of `notifications` that are told; by default all that are told events of budgets.
              */
             notify?: string[];
+            /**
+             * Expected
+             * @description What you expect single months to cost, instead of the forecast; `reason` says why.
+             * @example {}
+             */
+            expected?: {
+                [key: string]: string;
+            };
             /**
              * Reason
              * @description Why; kept with the version.

@@ -147,7 +147,14 @@ function Row({ tenant, budget, depth, onEdit }: RowProps) {
       <td className="end">{amount(status.budget)}</td>
       <td className="end num">{status.budget === null ? null : share(read(status.to_date), read(status.budget))}</td>
       <td className="end">{amount(status.budget_to_date)}</td>
-      <td className="end">{amount(status.forecast)}</td>
+      <td className="end">
+        {amount(status.forecast)}
+        {budget.expected[status.period_id] !== undefined && (
+          <div className="quiet small">
+            expected by {budget.who}; calculated {amount(status.calculated_forecast)}
+          </div>
+        )}
+      </td>
       <td className="why">
         <span className={tone}>{words}</span>
         {status.crossed.length > 0 && (
@@ -254,6 +261,7 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
           monthly: said.monthly || null,
           thresholds,
           notify: of ? of.notify : [],
+          expected: of?.expected ?? {},
           reason: said.reason || null,
         },
       });

@@ -104,6 +104,13 @@ class BudgetBody(StrictModel):
         max_length=20,
         description="The sinks of `notifications` that are told; by default all that are told events of budgets.",
     )
+    expected: dict[PeriodId, _Positive] = Field(
+        default_factory=dict,
+        max_length=1200,
+        description="What you expect single months to cost, instead of the forecast; `reason` says why.",
+        examples=[{}],
+        json_schema_extra={"additionalProperties": False},
+    )
     reason: Reason = None
 
     def budget(self, budget_id: str) -> Budget:
@@ -118,6 +125,7 @@ class BudgetBody(StrictModel):
             None if self.monthly is None else Decimal(self.monthly),
             tuple(thresholds.values()),
             tuple(dict.fromkeys(self.notify)),
+            {month: Decimal(amount) for month, amount in self.expected.items()},
         )
 
 
@@ -266,6 +274,11 @@ def import_budgets(request: Change, caller: CallerDep, new: Annotated[BudgetsFil
         lock_tenant(connection)
         present = {each.id: each for each in store.list_budgets(connection)}
         before = {each.id: each.budget for each in present.values() if each.budget is not None}
+        # A file says what months may cost; what somebody expects stays.
+        found = {
+            place: replace(each, expected=before[each.id].expected) if each.id in before else each
+            for place, each in found.items()
+        }
         after = before | {budget.id: budget for budget in found.values()}
         if len(after) > MAX_BUDGETS:
             raise Conflict(f"There would be {len(after):,} budgets; {MAX_BUDGETS:,} are the most.")
