@@ -27,6 +27,7 @@ SUNDAY = DAY - timedelta(days=(DAY.weekday() + 1) % 7)
 MONDAY = SUNDAY - 6 * ONE_DAY
 DAYS = DayRange(SUNDAY - timedelta(days=42), SUNDAY + ONE_DAY)
 OWN = {"identity_id": ["sa-a"]}
+REACHED = Threshold("actual", Decimal(10))
 
 
 def sink(scope: dict[str, list[str]] | None = None, **more: Any) -> WebhookSettings:
@@ -155,7 +156,7 @@ def test_an_owner_is_told_of_budgets_within_the_scope(laboratory: Laboratory) ->
     """Not of one whose rows lie in part outside, also where it names the owner."""
     for name in ("all", "own"):
         told(laboratory, name)
-    reached = (Threshold("actual", Decimal(10)),)
+    reached = (REACHED,)
     with laboratory.store.control.write() as connection:
         for number, (scope, notify) in enumerate(
             [(OWN, ()), ({"identity_id": ["sa-b"]}, ("own",)), ({}, ("own", "all")), (OWN, ("all",))]
@@ -166,3 +167,36 @@ def test_an_owner_is_told_of_budgets_within_the_scope(laboratory: Laboratory) ->
     run_until(laboratory)
     crossed = {name: [each["subject"] for each in told(laboratory, name, "budget.crossed")] for name in ("all", "own")}
     assert crossed == {"all": ["budget/b0", "budget/b2", "budget/b3"], "own": ["budget/b0"]}
+
+
+def test_what_an_owner_is_told_is_the_same_whatever_happens_elsewhere(tmp_path: Path) -> None:
+    """Twins that differ outside the scope alone: the same events, to the last letter, and never a word of others."""
+    worlds = []
+    for number, elsewhere in enumerate(("100", "777")):
+        with Laboratory(tmp_path / f"{number}", days=60) as laboratory:
+            laboratory.sources.totals = {"bytes_in": {(f"lkc-{name}", f"sa-{name}"): 1 for name in "ab"}}
+            laboratory.sources.lines = {day: [bill(day, "a"), bill(day, "b", elsewhere)] for day in DAYS}
+            laboratory.configure(notifications={"own": sink(OWN)})
+            told(laboratory, "own")
+            found = Budget("own", "Own", {"identity_id": ("sa-a",)}, None, {}, Decimal(100), (REACHED,))
+            other = Budget("other", "Other", {"identity_id": ("sa-b",)}, None, {}, Decimal(100), (REACHED,))
+            with laboratory.store.control.write() as connection:
+                for each in (found, other):
+                    write_budget(connection, each.id, each, expected=None, who="test")
+            run_until(laboratory)
+            day = SUNDAY + ONE_DAY
+            surge = "4000" if number else elsewhere
+            laboratory.sources.lines[day] = [bill(day, "a", "400"), bill(day, "b", surge)]
+            run_until(laboratory, day)
+            with laboratory.store.control.read() as connection:
+                events = read_events(connection, after=0, kind=None, limit=99)
+            worlds.append([(each["kind"], each["subject"], each["body"]) for each in events if "own" in _owners(each)])
+    first, second = worlds
+    assert first == second
+    assert sorted(kind for kind, _, _ in first) == ["anomaly.opened", "budget.crossed", "digest.weekly"]
+    assert "sa-b" not in str(first)
+
+
+def _owners(event: Any) -> list[str]:
+    found: list[str] = event["body"].get("owners", [])
+    return found
