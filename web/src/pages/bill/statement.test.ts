@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Aggregate } from "../../api/shapes";
+import type { Aggregate, Budget } from "../../api/shapes";
 import { read, sum, write } from "../../money/money";
+import { budgetsOf } from "./budgets";
 import { statement } from "./statement";
 
 const MONTHS = ["2026-10-01", "2026-11-01"];
@@ -59,4 +60,20 @@ test("the largest comes first, and what has no owner last", () => {
 test("sums that the service left out are noticed", () => {
   const asked = { ...answer([]), total_amount: "1.00" };
   expect(statement(asked, ["tag:team"], MONTHS).isWhole).toBe(false);
+});
+
+test("a budget belongs to a line if it is about its value and nothing else", () => {
+  const budget = (scope: Record<string, string[]>, amount: string | null = "10.00") =>
+    ({ scope, status: { budget: amount } }) as unknown as Budget;
+  const found = budgetsOf(
+    [
+      budget({ "tag:team": ["payments"] }),
+      budget({ "tag:team": ["search", "orders"] }),
+      budget({ "tag:team": ["billing"], product_category: ["KAFKA"] }),
+      budget({ "tag:team": ["risk"] }, null),
+      budget({}),
+    ],
+    "tag:team",
+  );
+  expect([...found.keys()]).toEqual(["payments"]);
 });

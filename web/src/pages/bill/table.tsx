@@ -9,6 +9,7 @@ import { Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { during, readView } from "../../url/view";
 import { filterValue, keyOf } from "../costs/facts";
+import { Budgeted, useBudgets } from "./budgets";
 import type { Line, Statement } from "./statement";
 
 interface Props {
@@ -28,6 +29,8 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
     cents ? <Amount amount={units} currency={tenant.currency} /> : <Exact amount={units} currency={tenant.currency} />;
   const heads = months.map((each) => ({ name: month(each), note: partOf(each, tenant), end: true as const }));
   const several = months.length > 1;
+  const only = months.length === 1 && view.filters.length === 0 ? months[0] : undefined;
+  const budgets = useBudgets(tenant.tenant_name, by, only?.slice(0, 7) ?? null);
   return (
     <>
       {!found.isWhole && (
@@ -37,12 +40,19 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
       )}
       <Table
         label="The bill"
-        heads={[dimension(by), ...heads, several && { name: "Total", end: true }, { name: "Share", end: true }]}
+        heads={[
+          dimension(by),
+          ...heads,
+          several && { name: "Total", end: true },
+          { name: "Share", end: true },
+          budgets.size > 0 && { name: "Budget", end: true },
+        ]}
         foot={
           <tr>
             <th scope="row">Total</th>
             <Amounts of={found} several={several} write={amount} />
             <td className="end num">{share(found.total, found.total)}</td>
+            {budgets.size > 0 && <td />}
           </tr>
         }
       >
@@ -52,6 +62,11 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
               <>
                 <Amounts of={each} several={several} write={amount} />
                 <td className="end num quiet">{share(each.total, found.total)}</td>
+                {budgets.size > 0 && (
+                  <td className="end">
+                    <Budgeted total={each.total} budget={each === line ? budgets.get(keyOf(line.value)) : undefined} />
+                  </td>
+                )}
               </>
             )}
           </Lines>

@@ -12,7 +12,9 @@ import { CsvLink } from "../../ui/csv";
 import { Fact } from "../../ui/fact";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
+import { Budgeted, useBudgets } from "../bill/budgets";
 import { StatementsAgainstTheBill } from "../bill/tieout";
+import { keyOf } from "../costs/facts";
 import { statements } from "./address";
 import { Cents, nameOf } from "./amount";
 import { Replies } from "./replies";
@@ -61,6 +63,8 @@ export function StatementView({ found }: { found: Statement }) {
 
 function Head({ found }: { found: Statement }) {
   const { recipient, previous, currency } = found;
+  const tenant = useHere().tenant ?? "";
+  const budget = useBudgets(tenant, found.by, found.start_date.slice(0, 7)).get(keyOf(recipient.value));
   const above = recipient.path.slice(1).map((each) => each.name ?? each.value);
   return (
     <Card
@@ -86,6 +90,11 @@ function Head({ found }: { found: Statement }) {
         </Fact>
         {found.issued_at && <Fact name="Issued">{instant(found.issued_at)}</Fact>}
         {found.supersedes && <Fact name="Supersedes">{found.supersedes}</Fact>}
+        {budget && (
+          <Fact name="Budget">
+            <Budgeted total={read(found.amount)} budget={budget} />
+          </Fact>
+        )}
         {Object.entries(recipient.gl).map(([name, id]) => (
           <Fact key={name} name={dimension(name)}>
             {id}
