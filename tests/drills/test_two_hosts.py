@@ -60,13 +60,15 @@ OF_RUNS: Final = frozenset(
         f"GET {TENANT}/pipeline/status",
     }
 )
-#: Only mode `both` starts runs, no emitter publishes rows as metrics, and nothing was simulated, has a shadow or a
-#: budget.
+#: Only mode `both` starts runs, no emitter publishes rows as metrics, nothing was simulated, has a shadow or a budget,
+#: and nobody is told anything or has a contract.
 REFUSED: Final = frozenset(
     {
         "POST /api/v1/tenants/acme/pipeline/run",
         "GET /metrics/chargebacks",
         "GET /api/v1/tenants/acme/shadows/next?limit=1",
+        "GET /api/v1/tenants/acme/contracts/provider",
+        *(f"POST /api/v1/tenants/acme/notifications/finance-desk/{what}" for what in ("test", "retry")),
         f"GET {TENANT}/simulations/{{simulation_id}}",
         f"GET {TENANT}/simulations/{{simulation_id}}/items.csv",
         f"GET {TENANT}/shadows/{{shadow_name}}",
