@@ -253,6 +253,15 @@ def test_a_file_comes_back_as_it_was(own_client: httpx.Client) -> None:
         (f"{_FILE}a,A,,{{,,,,\n", ["line 2: scope: should be JSON"]),
         (f"{_FILE}a,A,,,sometimes 80,,0,\n", ["line 2: monthly:", "line 2: thresholds.0.on:"]),
         (f"{_FILE}a,A,,,,,1,\na,B,,,,,1,\n", ["line 3: id: a is there twice"]),
+        (
+            f"{_FILE}A b,A,,,actual x,,abc,-1\n",
+            [
+                "line 2: 2026-12: should be an amount such as 1000",
+                "line 2: id: should have small letters",
+                "line 2: monthly: should be an amount such as 1000",
+                "line 2: thresholds: should be such as actual 80",
+            ],
+        ),
         (f"{_FILE}a,A,b,,,,1,\nb,B,a,,,desk,1,\n", ["line 2: parent: the parents form a cycle", "line 3: parent"]),
         (f"{_FILE}a,A,nobody,,,,1,\n", ["line 2: parent: there is no budget nobody"]),
         (f"{_FILE}a,A,,,,chat,1,\n", ["line 2: notify: there is no sink chat"]),

@@ -17,6 +17,15 @@ from chargeback.reports.csv_text import csv_text
 
 COLUMNS: Final = ("id", "name", "parent", "scope", "thresholds", "notify", "monthly")
 _REQUIRED: Final = COLUMNS[:2]
+_AMOUNT: Final = "should be an amount such as 1000 or 1000.50"
+#: What cells should be, where a pattern would say it less well.
+_WORDS: Final[Mapping[str, str]] = {
+    "id": "should have small letters, digits, - and _ alone, 64 at most",
+    "parent": "should be the id of a budget",
+    "monthly": _AMOUNT,
+    "amounts": _AMOUNT,
+    "thresholds": "should be such as actual 80; forecast 100",
+}
 #: How many mistakes of a file are told.
 _MOST: Final = 100
 
@@ -69,8 +78,12 @@ def read_budgets(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def problems_of(place: str, error: ValidationError) -> Iterator[str]:
     """Yield what is wrong on a line."""
     for each in error.errors(include_url=False):
-        where = ".".join(map(str, each["loc"]))
-        yield f"{place}: {where}: {each['msg'].removeprefix('Value error, ')}"
+        column = each["loc"][0]
+        if each["type"] == "string_pattern_mismatch" and column in _WORDS:
+            where, said = (str(each["loc"][-1]) if column == "amounts" else column), _WORDS[str(column)]
+        else:
+            where, said = ".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, ")
+        yield f"{place}: {where}: {said}"
 
 
 def check_no_problems(found: list[str]) -> None:
