@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
 from chargeback.api.parameters import (
     CATEGORY_COLUMN,
@@ -26,6 +26,7 @@ from chargeback.model.chargeback import CostType
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
 from chargeback.reports.periods import COMPARISON, PERIOD, Comparison, Period, compared_period, named_period
+from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import TAG_PREFIX
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
@@ -251,6 +252,15 @@ def check_columns(names: Iterable[str], columns: Collection[str]) -> None:
     for name in names:
         if name not in columns and not is_tag(name) and not re.fullmatch(CATEGORY_COLUMN, name):
             raise ValueError(f"{name[:80]!r} should be one of {', '.join(columns)}, tag:<key> or category:<key>")
+
+
+def _cost_column(name: str) -> str:
+    check_columns([name], COST_COLUMNS)
+    return name
+
+
+#: What costs can be grouped by.
+CostColumn = Annotated[str, AfterValidator(_cost_column)]
 
 
 def is_tag(name: str) -> bool:

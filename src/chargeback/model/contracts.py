@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.money import from_units, to_units
+from chargeback.model.money import to_units
 
 CommitmentKind = Literal["spend", "usage"]
 Interval = Literal["monthly", "quarterly", "annual", "term"]
@@ -222,11 +222,6 @@ def outlook(commitment: Commitment, drawn: Sequence[Drawn], counted: Sequence[da
     if now.exhausted_on is not None:
         return Outlook(now.exhausted_on, now.exhausted_on, now.exhausted_on, 0)
     return Outlook(used_up(high), used_up(middle), used_up(low), max(0, round(now.remaining - middle * left)))
-
-
-def amount_of(units: int) -> Decimal:
-    """Return units of 10⁻¹² as a decimal."""
-    return from_units(units)
 
 
 def _charge(found: Sequence[_Found], day: date, money: int, quantity: int, applied: dict[str, int]) -> None:

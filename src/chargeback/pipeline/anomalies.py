@@ -21,7 +21,7 @@ from chargeback.store.control.anomalies import (
     read_anomalies,
     save_anomalies,
 )
-from chargeback.store.control.anomaly_marks import CONFIRMED, read_marks
+from chargeback.store.control.anomaly_marks import read_marks
 from chargeback.store.control.events import (
     ANOMALY_GREW,
     ANOMALY_OPENED,
@@ -53,12 +53,14 @@ def tell_anomalies(look: Look) -> None:
         StorageError: the facts cannot be read.
     """
     run, settings = look.run, look.run.tenant.settings.anomalies
-    if not settings.enabled or len(look.calculated) < FEWEST:
+    if not settings.enabled:
         return
     with run.store.control.read() as connection:
         if look.revision == anomalies_revision(connection):
             return
         known, remembered = read_anomalies(connection), Remembered(read_marks(connection))
+    if len(look.calculated) < FEWEST:
+        return
     last = look.calculated[-1]
     days = DayRange(last - _LOOKED_AT + ONE_DAY, last + ONE_DAY)
     floors = Floors(float(settings.min_amount), float(settings.min_percent) / 100)
@@ -110,7 +112,7 @@ class _Stories:
         new = [
             item
             for item in self.found.items
-            if not self._was_told(item) and not _is_aside(item) and not _is_consequence(item) and self._is_news(item)
+            if not self._was_told(item) and not item.is_aside and not item.is_consequence and self._is_news(item)
         ]
         chosen, rest = new[: self._left], len(new[self._left :])
         for item in self.found.items:
@@ -118,7 +120,7 @@ class _Stories:
             now = KnownAnomaly(self._id(item), item.first_date, item.state, item.impact, scope=self.scope)
             if before is not None:
                 now = replace(now, told=before.told, told_at=before.told_at)
-            if _is_aside(item):
+            if item.is_aside:
                 yield now
             elif item in chosen:
                 yield self._tell(now, ANOMALY_OPENED, item, more=rest)
@@ -181,15 +183,6 @@ class _Stories:
         once = f"{kind} {number} {self.now.isoformat()}"
         whose = only_for(self.owners) if self.scope else {}
         self.events.append(Event(kind, f"anomaly/{number}", body | whose | {"currency": self.found.currency}, once))
-
-
-def _is_aside(item: AnomalyItem) -> bool:
-    return item.mark is not None and item.mark.status != CONFIRMED
-
-
-def _is_consequence(item: AnomalyItem) -> bool:
-    """Return whether another story tells it: that of the same identity, or of those whose share has grown."""
-    return item.goes_with is not None or item.others_used_more
 
 
 def _has_ended(before: KnownAnomaly, item: AnomalyItem) -> bool:

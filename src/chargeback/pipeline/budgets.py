@@ -37,6 +37,8 @@ def tell_budgets(look: Look) -> None:
     with look.run.store.control.read() as connection:
         budgets = list_budgets(connection)
         known = read_states(connection)
+    if not budgets or not look.calculated:
+        return
     month = AccountingPeriod.of(look.calculated[-1])
     due = [
         (version, period, before)

@@ -11,7 +11,7 @@ from chargeback.config.contracts import ContractSettings
 from chargeback.pipeline.look import Look
 from chargeback.reports.contracts import CommitmentInterval, CommitmentItem, Standing
 from chargeback.store.control.catalogue import contracts_revision, save_contracts_revision
-from chargeback.store.control.events import CONTRACT_ENDING, CONTRACT_EXHAUSTED, CONTRACT_PACE, Event, add_events
+from chargeback.store.control.events import CONTRACT_ENDING, CONTRACT_EXHAUSTED, CONTRACT_PACE, Event
 
 #: How long before its end it is told that a contract ends.
 _SOON: Final = timedelta(days=60)
@@ -28,7 +28,7 @@ def tell_contracts(look: Look) -> None:
         StorageError: the facts cannot be read.
     """
     run, settings = look.run, look.run.tenant.settings
-    if not settings.contracts:
+    if not settings.contracts or not look.calculated:
         return
     events = [each for contract in settings.contracts for each in _ending(look, contract)]
     with run.store.control.read() as connection:
@@ -39,9 +39,10 @@ def tell_contracts(look: Look) -> None:
         for contract in settings.contracts:
             item = standing.item(contract, settings.currency)
             events += [each for commitment in item.commitments for each in _of(contract, commitment, item.currency)]
-    with run.lease.write() as connection:
-        add_events(connection, events, run.now())
-        save_contracts_revision(connection, look.revision)
+    look.tell(events)
+    if not is_known:
+        with run.lease.write() as connection:
+            save_contracts_revision(connection, look.revision)
 
 
 def _ending(look: Look, contract: ContractSettings) -> Iterator[Event]:

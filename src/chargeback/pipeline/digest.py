@@ -15,7 +15,7 @@ from chargeback.reports.anomalies import Remembered
 from chargeback.reports.digest import Known, digest
 from chargeback.store.control.anomaly_marks import read_marks
 from chargeback.store.control.budgets import list_budgets
-from chargeback.store.control.events import DIGEST_WEEKLY, Event, add_events, are_recorded
+from chargeback.store.control.events import DIGEST_WEEKLY, Event, are_recorded
 
 #: A week that was over longer ago is no news.
 _NEWS: Final = timedelta(days=14)
@@ -29,10 +29,11 @@ def tell_week(look: Look) -> None:
         LeaseLost: another process has taken over.
         StorageError: the facts cannot be read.
     """
-    week = _last_whole_week(look)
-    due = {f"digest {week.start} {scope_key(scope)}": (scope, names) for scope, names in _readers(look) if week}
-    if not due or not week:
+    readers = _readers(look)
+    week = _last_whole_week(look) if readers else None
+    if week is None:
         return
+    due = {f"digest {week.start} {scope_key(scope)}": (scope, names) for scope, names in readers}
     run = look.run
     with run.store.control.read() as connection:
         done = are_recorded(connection, due)
@@ -49,9 +50,7 @@ def tell_week(look: Look) -> None:
             found = digest(reader, connection, week, known, settings.currency, look.named)
         body = found.model_dump(mode="json") | only_for(names)
         events.append(Event(DIGEST_WEEKLY, f"digest/{week.start}", body, key))
-    if events:
-        with run.lease.write() as connection:
-            add_events(connection, events, run.now())
+    look.tell(events)
 
 
 def _readers(look: Look) -> list[tuple[RowScope | None, list[str]]]:
@@ -66,6 +65,8 @@ def _readers(look: Look) -> list[tuple[RowScope | None, list[str]]]:
 
 def _last_whole_week(look: Look) -> DayRange | None:
     """Return the last week from Monday to Sunday of which each day is calculated from its present bill."""
+    if not look.calculated:
+        return None
     last = look.calculated[-1]
     sunday = last - timedelta(days=(last.weekday() + 1) % 7)
     week = DayRange(sunday - _WEEK + ONE_DAY, sunday + ONE_DAY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,7 +15,7 @@ from chargeback.pipeline.run_context import RunContext
 from chargeback.reports.names import names_of_identities
 from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import DayState, read_days
-from chargeback.store.control.events import NOTIFY, OWNERS
+from chargeback.store.control.events import NOTIFY, OWNERS, Event, add_events, are_recorded
 from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
@@ -24,13 +24,19 @@ from chargeback.store.queries.reader import TenantReader, open_reader
 
 @dataclass
 class Look:
-    """The published facts of a run: their ``revision``, the ``states`` of all days that are known, and who is told."""
+    """The published facts of a run: their ``revision``, the states of days, and who is told. It reads what is asked of
+    it when that is first asked, so that a run without news reads nothing."""
 
     run: RunContext
     revision: int
-    states: Mapping[date, DayState]
     _opened: ExitStack = field(default_factory=ExitStack)
     _caches: LookupCaches = field(default_factory=LookupCaches)
+
+    @cached_property
+    def states(self) -> Mapping[date, DayState]:
+        """The states of all days that are known."""
+        with self.run.store.control.read() as connection:
+            return {each.tracking_date: each for each in read_days(connection)}
 
     @cached_property
     def calculated(self) -> list[date]:
@@ -49,6 +55,19 @@ class Look:
             if sink.scope is not None and sink.tells(kind):
                 found.setdefault(RowScope.of(sink.scope), []).append(name)
         return found
+
+    def tell(self, found: Sequence[Event]) -> None:
+        """Record those of the events that are new.
+
+        Raises:
+            LeaseLost: another process has taken over.
+        """
+        with self.run.store.control.read() as connection:
+            known = are_recorded(connection, [each.dedupe_key for each in found])
+        new = [each for each in found if each.dedupe_key not in known]
+        if new:
+            with self.run.lease.write() as connection:
+                add_events(connection, new, self.run.now())
 
     def named(self, identities: Collection[str]) -> Mapping[str, str]:
         """Return the display names of some identities."""
@@ -80,7 +99,7 @@ def only_for(owners: list[str]) -> dict[str, list[str]]:
 
 
 def look_and_tell(run: RunContext, tells: Mapping[str, Callable[[Look], None]]) -> None:
-    """Let some tell what they find in the facts, if there are any; their names say what they do in the words of an
+    """Let some tell what they find in the facts; their names say what they do in the words of an
     error. What cannot be read is recorded, and looked at again by the next run.
 
     Raises:
@@ -88,11 +107,7 @@ def look_and_tell(run: RunContext, tells: Mapping[str, Callable[[Look], None]]) 
     """
     with run.store.control.read() as connection:
         revision, _ = read_published_revision(connection)
-        states = {each.tracking_date: each for each in read_days(connection)}
-    look = Look(run, revision, states)
-    if not look.calculated:
-        return
-    with closing(look):
+    with closing(Look(run, revision)) as look:
         for words, tell in tells.items():
             try:
                 tell(look)

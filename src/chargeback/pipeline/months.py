@@ -5,7 +5,7 @@ from __future__ import annotations
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.pipeline.look import Look
 from chargeback.store.control.closings import read_books
-from chargeback.store.control.events import PERIOD_READY, Event, add_events
+from chargeback.store.control.events import PERIOD_READY, Event
 
 
 def tell_months(look: Look) -> None:
@@ -22,6 +22,4 @@ def tell_months(look: Look) -> None:
         return
     if all(day in look.states and look.states[day].chargebacks.is_current for day in period.days):
         body = {"days": len(period.days)}
-        event = Event(PERIOD_READY, f"period/{period.id}", body, f"period ready {period.id}")
-        with run.lease.write() as connection:
-            add_events(connection, [event], run.now())
+        look.tell([Event(PERIOD_READY, f"period/{period.id}", body, f"period ready {period.id}")])

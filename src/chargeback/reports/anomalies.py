@@ -19,7 +19,7 @@ from chargeback.model.anomalies import WINDOW, Floors, Story, drift, stories
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.wording import money_text
-from chargeback.store.control.anomaly_marks import AnomalyMark, MarkStatus, newest_mark
+from chargeback.store.control.anomaly_marks import CONFIRMED, AnomalyMark, MarkStatus, newest_mark
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -110,6 +110,16 @@ class AnomalyItem(ResponseModel):
     contributors: list[AnomalyContributor] = Field(
         description=f"The {_CONTRIBUTORS} largest, with `include=contributors`; empty without."
     )
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether somebody has put it aside."""
+        return self.mark is not None and self.mark.status != CONFIRMED
+
+    @property
+    def is_consequence(self) -> bool:
+        """Whether another story tells it: that of the same identity, or of those whose share has grown."""
+        return self.goes_with is not None or self.others_used_more
 
 
 class DriftItem(ResponseModel):

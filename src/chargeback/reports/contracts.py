@@ -21,12 +21,12 @@ from chargeback.model.contracts import (
     Drawing,
     Drawn,
     Interval,
-    amount_of,
     draw,
     outlook,
     places_of,
 )
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import from_units
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES
@@ -133,10 +133,10 @@ class Standing:
             start_date=contract.start_date,
             end_date=contract.end_date,
             data_through=max((day for day in self.counted if day in contract.days), default=None),
-            billed=amount_of(shares.billed),
-            applied=amount_of(shares.applied),
-            applied_to_others=amount_of(shares.to_others),
-            not_applied=amount_of(shares.not_applied),
+            billed=from_units(shares.billed),
+            applied=from_units(shares.applied),
+            applied_to_others=from_units(shares.to_others),
+            not_applied=from_units(shares.not_applied),
             commitments=[self._commitment(each, currency) for each in contract.committed],
         )
 
@@ -156,19 +156,19 @@ class Standing:
         expected = None if is_over else outlook(commitment, drawn, self.counted)
         shortfall = None
         if is_over:
-            shortfall = amount_of(now.remaining)
+            shortfall = from_units(now.remaining)
         elif expected is not None:
-            estimate = amount_of(expected.shortfall)
+            estimate = from_units(expected.shortfall)
             shortfall = rounded_cents(estimate, currency) if commitment.kind == SPEND else estimate.quantize(_CENT)
         part = now.committed * counted / len(now.days)
         return CommitmentInterval(
             start_date=now.days.start,
             end_date=now.days.end - ONE_DAY,
-            committed=amount_of(now.committed),
-            drawn=amount_of(now.drawn),
-            remaining=amount_of(now.remaining),
-            applied=amount_of(now.applied),
-            overage=amount_of(now.overage),
+            committed=from_units(now.committed),
+            drawn=from_units(now.drawn),
+            remaining=from_units(now.remaining),
+            applied=from_units(now.applied),
+            overage=from_units(now.overage),
             pace=round(now.drawn / part, 4) if part else None,
             exhausted_on=None
             if expected is None

@@ -130,9 +130,7 @@ def digest(
         amount=total(now.values()),
         before=total(before.values()) if is_comparable else None,
         changes=_changes(now, before, named) if is_comparable else [],
-        stands_out=[each.sentence for each in stories.items if each.mark is None or each.mark.status == "confirmed"][
-            :NAMED
-        ],
+        stands_out=[each.sentence for each in stories.items if not each.is_aside][:NAMED],
         budgets=_budgets(reader, known, week, currency),
         unused=[_finding(each) for each in unused[:NAMED]],
         unused_more=max(0, len(unused) - NAMED),

@@ -22,7 +22,7 @@ import { Refusal } from "../ui/refusal";
 import { RemoveButton } from "../ui/remove";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
-import { type Filter, has, toggle } from "../url/view";
+import { type Filter, has, passes, toggle } from "../url/view";
 
 const STATES = [
   ["open", "Open"],
@@ -92,16 +92,7 @@ function carried({ subject, kind, tags }: Finding, key: string): string | null |
 
 /** The findings that match the filters of the address: of each key one of its values, and none that is left out. */
 export function matching(items: readonly Finding[], filters: readonly Filter[]): Finding[] {
-  const keys = Map.groupBy(filters, (each) => each.key);
-  return items.filter((item) =>
-    [...keys].every(([key, all]) => {
-      const value = carried(item, key);
-      if (value === null) return true;
-      const wanted = all.filter((each) => !each.not);
-      const isLeftOut = all.some((each) => each.not && each.value === value);
-      return !isLeftOut && (wanted.length === 0 || wanted.some((each) => each.value === value));
-    }),
-  );
+  return items.filter((item) => passes(filters, (key) => carried(item, key)));
 }
 
 const KNOWN = /^(tag:.*|identity_id|resource_id|cluster_id)$/;

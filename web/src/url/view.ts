@@ -194,6 +194,18 @@ export function filterPairs(list: string, filters: readonly Filter[]): [string, 
     .map(({ key, value, not }) => [not ? `not.${key}` : key, writeValue(key, value)]);
 }
 
+/** Whether something passes filters: of each key it has one of the values, and none that is left out. `carries` says
+ * what it has of a key; null where that is not known, which passes. */
+export function passes(filters: readonly Filter[], carries: (key: string) => string | null | undefined): boolean {
+  return [...Map.groupBy(filters, (each) => each.key)].every(([key, all]) => {
+    const value = carries(key);
+    if (value === null) return true;
+    const wanted = all.filter((each) => !each.not);
+    const isLeftOut = all.some((each) => each.not && each.value === value);
+    return !isLeftOut && (wanted.length === 0 || wanted.some((each) => each.value === value));
+  });
+}
+
 function same(a: Filter, b: Filter): boolean {
   return a.key === b.key && a.value === b.value && a.not === b.not;
 }

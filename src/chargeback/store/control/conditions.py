@@ -63,8 +63,8 @@ def read_conditions(connection: Connection, now: datetime) -> list[Condition]:
             if before is not None and before.ended_at is None:
                 found[key] = Condition(before.event, before.since, each["at"])
         else:
-            is_new = before is None or before.ended_at is not None
-            found[key] = Condition(each, each["at"] if before is None or is_new else before.since)
+            since = each["at"] if before is None or before.ended_at is not None else before.since
+            found[key] = Condition(each, since)
     holds = _Holding.read(connection)
     return [
         each

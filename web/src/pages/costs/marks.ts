@@ -1,7 +1,8 @@
 import { present } from "../../api/answer";
 import { useOf } from "../../api/questions";
 import type { Anomaly } from "../../api/shapes";
-import { apiQuery, type Filter, type View } from "../../url/view";
+import { isTold } from "../../format/stories";
+import { apiQuery, type Filter, passes, type View } from "../../url/view";
 
 const NOTHING: ReadonlyMap<string, readonly string[]> = new Map();
 /** What a story is about, as filters name it. */
@@ -23,8 +24,7 @@ function canTell(filters: readonly Filter[]): boolean {
 export function marksOf(items: readonly Anomaly[], filters: readonly Filter[]): Map<string, string[]> {
   const marks = new Map<string, string[]>();
   if (!canTell(filters)) return marks;
-  const told = items.filter(({ mark }) => !mark || mark.status === "confirmed");
-  for (const story of told.filter((each) => matches(each, filters)))
+  for (const story of items.filter((each) => isTold(each) && passes(filters, (key) => carries(each, key))))
     for (const { date } of story.days) {
       const before = marks.get(date);
       if (before) before.push(story.sentence);
@@ -33,11 +33,7 @@ export function marksOf(items: readonly Anomaly[], filters: readonly Filter[]): 
   return marks;
 }
 
-function matches(story: Anomaly, filters: readonly Filter[]): boolean {
-  return KNOWN.every((key) => {
-    const its = filters.filter((each) => each.key === key);
-    const wanted = its.filter((each) => !each.not);
-    const isLeftOut = its.some((each) => each.not && each.value === story[key]);
-    return !isLeftOut && (wanted.length === 0 || wanted.some((each) => each.value === story[key]));
-  });
+function carries(story: Anomaly, key: string): string | null {
+  const known = KNOWN.find((each) => each === key);
+  return known ? story[known] : null;
 }

@@ -4,6 +4,7 @@ import type { Budget } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { BUDGET_STATES } from "../../format/budgets";
 import { count } from "../../format/days";
+import { isTold } from "../../format/stories";
 import { read } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Answered } from "../../ui/states";
@@ -36,7 +37,7 @@ export function Yours() {
         </Answered>
         <Answered answer={found} skeleton={null}>
           {({ items, more }) => {
-            const told = items.filter(({ mark }) => !mark || mark.status === "confirmed");
+            const told = items.filter(isTold);
             return (
               <>
                 {told.map((each) => (
