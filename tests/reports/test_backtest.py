@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -66,3 +67,15 @@ def test_other_floors_tell_less(laboratory: Laboratory) -> None:
     """That is what it is for."""
     assert [each.story.impact for each in backtested(laboratory, Floors(amount=250)).alarms] == [300.0]
     assert backtested(laboratory, Floors(amount=1000)).alarms == []
+
+
+def test_what_another_story_tells_is_told_once(laboratory: Laboratory) -> None:
+    """As in a run: of two product groups of an identity on the same day, the larger one."""
+    for day, lines in laboratory.sources.lines.items():
+        other = replace(lines[0], product_category="CONNECT", product_type="KAFKA_STORAGE")
+        laboratory.sources.lines[day] = [*lines, replace(other, total_cost=lines[0].total_cost / 5)]
+    laboratory.run()
+    with closing(QueryEngine()) as engine:
+        last = DayRange(NOW.date() - ONE_DAY, NOW.date())
+        found = back_test(laboratory.store, engine, last, FLOORS, "USD")
+    assert [(each.story.product_category, each.outcome) for each in found.alarms] == [("KAFKA", "stands")]

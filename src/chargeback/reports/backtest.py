@@ -71,7 +71,8 @@ def back_test(store: TenantStore, engine: QueryEngine, days: DayRange, floors: F
                 continue
             asked = Asked(DayRange(last - _NEWS + ONE_DAY, last + ONE_DAY), floors, _MOST, contributors=True)
             for each in anomalies(reader, states, asked, currency, Remembered(), _no_names).items:
-                raised.setdefault(each.id, (day, each))
+                if not each.is_consequence:
+                    raised.setdefault(each.id, (day, each))
     return BackTest(days, _judged(store, engine, raised, floors, currency), unknown)
 
 
