@@ -350,3 +350,12 @@ def test_a_configuration_travels(load: Load, tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path / "sent")], capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == "top-secret-1"
+
+
+def test_what_drives_costs_is_measured(load: Load, problems: Problems) -> None:
+    """A measure that no policy uses is a mistake, which names those that there are."""
+    drivers = "{drivers: {KAFKA: bytes_in}}"
+    assert load(tenant(anomalies=drivers)).tenants["acme"].settings.anomalies.criteria.drivers == {"KAFKA": "bytes_in"}
+    (problem,) = problems(tenant(anomalies="{drivers: {KAFKA: byts_in}}"))
+    assert problem.startswith("tenants.acme.anomalies.drivers.KAFKA: no policy uses the measure byts_in; there are ")
+    assert "bytes_in" in problem

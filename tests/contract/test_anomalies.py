@@ -6,6 +6,8 @@ from chargeback.reports.anomalies import AnomaliesAnswer
 from tests.contract.records import Client
 
 BASE = "/api/v1/tenants/acme/anomalies"
+OF_SCRATCH = "/api/v1/tenants/scratch/anomalies"
+CATEGORY = "/api/v1/tenants/scratch/cost-categories/team"
 
 
 def test_the_answer_is_documented(client: Client) -> None:
@@ -46,3 +48,25 @@ def test_marks_that_cannot_be(client: Client) -> None:
     for wrong in ({"end_date": "2027-01-01"}, {"end_date": "2028-02-01"}, {"note": ""}, {"status": "fine"}):
         refused = client.post(f"{BASE}/marks", json=body | wrong)
         assert (refused.status_code, refused.json()["errors"][0]["parameter"]) == (400, next(iter(wrong)))
+
+
+def test_marks_of_values(scratch: Client) -> None:
+    """Of a value of a cost category that there is, and of nothing else beside it."""
+    body = {"status": "expected", "note": "Why", "start_date": "2027-01-02", "end_date": "2027-01-02"}
+    value = {"category": "team", "value": "payments"}
+    category = scratch.put(
+        CATEGORY,
+        json={"document": {"rules": []}, "reason": "CHG-42"},
+        headers={"If-None-Match": "*"},
+    )
+    assert category.status_code == 201
+    made = scratch.post(f"{OF_SCRATCH}/marks", json=body | value)
+    assert (made.status_code, made.json()["identity_id"]) == (201, None)
+    assert value.items() <= made.json().items()
+    assert scratch.delete(f"{OF_SCRATCH}/marks/{made.json()['id']}").status_code == 204
+    assert scratch.post(f"{OF_SCRATCH}/marks", json=body | value | {"category": "gone"}).status_code == 404
+    for wrong in ({}, value | {"identity_id": "UNALLOCATED"}, {"category": "team"}, {"value": "payments"}):
+        assert scratch.post(f"{OF_SCRATCH}/marks", json=body | wrong).status_code == 400
+    assert scratch.answer(OF_SCRATCH, period="7d", category="team")["items"] == []
+    assert scratch.get(OF_SCRATCH, params={"category": "gone"}).status_code == 404
+    assert scratch.delete(CATEGORY, headers={"If-Match": category.headers["etag"]}).status_code == 204

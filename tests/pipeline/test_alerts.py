@@ -131,7 +131,7 @@ def test_what_holds_no_more_is_told_no_more(laboratory: Laboratory) -> None:
     laboratory.run()
     assert [each.event["subject"] for each in conditions(laboratory, now)] == [f"anomaly/{STORY}"]
     with laboratory.store.control.write() as connection:
-        add_mark(connection, MarkedDays("sa-a", None, "planned", DAY, DAY, "Load test", "ann"))
+        add_mark(connection, MarkedDays("", "sa-a", None, "planned", DAY, DAY, "Load test", "ann"))
     assert conditions(laboratory, now) == []
 
 

@@ -55,7 +55,7 @@ def test_what_was_planned_is_not_told(laboratory: Laboratory) -> None:
     """Neither its beginning nor its end; what goes on for longer is."""
     day = LAST + ONE_DAY
     with laboratory.store.control.write() as connection:
-        add_mark(connection, MarkedDays("sa-a", None, "planned", day, day, "Load test", "ann"))
+        add_mark(connection, MarkedDays("", "sa-a", None, "planned", day, day, "Load test", "ann"))
     assert bill(laboratory, day, "300") == []
     assert bill(laboratory, LAST + 2 * ONE_DAY, "300") == ["opened"]
 
@@ -65,7 +65,7 @@ def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> 
     assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
     with laboratory.store.control.write() as connection:
         days = (LAST + ONE_DAY, LAST + 9 * ONE_DAY)
-        add_mark(connection, MarkedDays("sa-a", None, "dismissed", *days, "Known", "ann"))
+        add_mark(connection, MarkedDays("", "sa-a", None, "dismissed", *days, "Known", "ann"))
     assert bill(laboratory, LAST + 2 * ONE_DAY, "900") == ["opened"]
     assert bill(laboratory, LAST + 3 * ONE_DAY, "100") == ["opened"]
 

@@ -108,7 +108,7 @@ def test_what_else_a_digest_says(laboratory: Laboratory) -> None:
     found = Budget("all", "All", {}, None, {}, Decimal(700), (Threshold("actual", Decimal(80)),))
     with laboratory.store.control.write() as connection:
         write_budget(connection, "all", found, expected=None, who="test")
-        add_mark(connection, MarkedDays("sa-a", None, "planned", SUNDAY, SUNDAY, "Load test", "ann"))
+        add_mark(connection, MarkedDays("", "sa-a", None, "planned", SUNDAY, SUNDAY, "Load test", "ann"))
     laboratory.sources.lines[SUNDAY] = [
         bill(SUNDAY, "a", "350"),
         bill(SUNDAY, "b"),

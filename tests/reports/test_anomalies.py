@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from chargeback.access.scope import RowScope
-from chargeback.model.anomalies import Floors
+from chargeback.categories.parsing import parse_category
+from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.anomalies import AnomaliesAnswer, Asked, Remembered, anomalies
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.anomaly_marks import MarkedDays, MarkStatus, add_mark, read_marks
 from chargeback.store.control.days import read_days
 from chargeback.store.queries.cancellation import CancellationToken
@@ -27,6 +29,9 @@ from tests.support.sources import DAY, Laboratory, line
 LENGTH = 30
 DAYS = DayRange(DAY - (LENGTH - 1) * ONE_DAY, DAY + ONE_DAY)
 WILD = DAY - 5 * ONE_DAY
+CRITERIA = Criteria()
+#: By how much neither of the two differs, but both together.
+OF_BOTH = Criteria(Floors(amount=70))
 
 
 def bill(day: date, quantity: int = 100, price: str = "1", **more: Any) -> Any:
@@ -44,7 +49,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
         yield opened
 
 
-def found(laboratory: Laboratory, scope: RowScope | None = None) -> AnomaliesAnswer:
+def found(laboratory: Laboratory, scope: RowScope | None = None, by: Criteria = CRITERIA) -> AnomaliesAnswer:
     """What stands out after a run."""
     laboratory.run()
     store = laboratory.store
@@ -55,13 +60,13 @@ def found(laboratory: Laboratory, scope: RowScope | None = None) -> AnomaliesAns
         closing(QueryEngine()) as engine,
         open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope) as reader,
     ):
-        asked = Asked(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), Floors(), 10, contributors=True)
+        asked = Asked(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), by, 10, contributors=True)
         return anomalies(
             reader, states, asked, "USD", remembered, lambda ids: {each: f"Name of {each}" for each in ids}
         )
 
 
-def stories(answer: AnomaliesAnswer) -> list[tuple[str, date, float]]:
+def stories(answer: AnomaliesAnswer) -> list[tuple[str | None, date, float]]:
     """Who, when, and how much."""
     return [(each.identity_id, each.first_date, each.impact) for each in answer.items]
 
@@ -101,7 +106,7 @@ def test_what_a_story_comes_from(laboratory: Laboratory) -> None:
 def mark(laboratory: Laboratory, status: MarkStatus, first: date, last: date, category: str | None = None) -> None:
     """Say what is known of days of the first identity."""
     with laboratory.store.control.write() as connection:
-        add_mark(connection, MarkedDays("sa-a", category, status, first, last, "Load test", "ann"))
+        add_mark(connection, MarkedDays("", "sa-a", category, status, first, last, "Load test", "ann"))
 
 
 def test_days_that_were_planned(laboratory: Laboratory) -> None:
@@ -192,3 +197,130 @@ def test_what_goes_with_a_larger_story(laboratory: Laboratory) -> None:
     answer = found(laboratory)
     mine = [each for each in answer.items if each.identity_id == "sa-a"]
     assert [(each.product_category, each.goes_with) for each in mine] == [("KAFKA", None), ("CONNECT", mine[0].id)]
+
+
+def teams(laboratory: Laboratory, *rules: dict[str, Any], **values: dict[str, Any]) -> None:
+    """Give costs to teams by rules."""
+    document = {"rules": list(rules)} | ({"values": values} if values else {})
+    with laboratory.store.control.write() as connection:
+        save_categories(connection, [parse_category("team", document)], who="ann")
+
+
+def rule(team: str, *identities: str, **more: Any) -> dict[str, Any]:
+    """What is charged to identities belongs to a team."""
+    return {"match": {"identity": list(identities)}, "assign": team, **more}
+
+
+def values(answer: AnomaliesAnswer) -> list[tuple[str | None, str | None, float]]:
+    """Which values stand out, for which group, and how much."""
+    return [(each.value, each.product_category, each.impact) for each in answer.items if each.category == "team"]
+
+
+def test_a_value_whose_members_do_not_stand_out(laboratory: Laboratory) -> None:
+    """It comes from what its members are charged, each with its name and the way to its explanation."""
+    teams(laboratory, rule("payments", "sa-a", "sa-b"))
+    laboratory.sources.lines[WILD] = [bill(WILD, 180)]
+    answer = found(laboratory, by=OF_BOTH)
+    assert values(answer) == [("payments", "KAFKA", 80.0)]
+    (story,) = answer.items
+    assert story.sentence == (
+        f"payments was charged 180.00 USD for KAFKA on {WILD}, 80% more than the usual 100.00 USD; "
+        "mostly Name of sa-a: KAFKA_NETWORK_WRITE of lkc-1"
+    )
+    assert [(each.identity_id, each.impact) for each in story.contributors] == [("sa-a", 60.0), ("sa-b", 20.0)]
+    assert all(f"identity_id={each.identity_id}" in (each.explain or "") for each in story.contributors)
+    assert not story.is_explained
+
+
+def test_members_that_explain_their_value(laboratory: Laboratory) -> None:
+    """They are told in its place."""
+    teams(laboratory, rule("payments", "sa-a", "sa-b"))
+    laboratory.sources.lines[WILD] = [bill(WILD, 300)]
+    answer = found(laboratory)
+    assert values(answer) == [("payments", "KAFKA", 200.0)]
+    by_who = {each.identity_id or each.value: each for each in answer.items}
+    assert by_who["payments"].goes_with == by_who["sa-a"].id
+    assert by_who["sa-a"].goes_with is None
+
+
+def test_products_together(laboratory: Laboratory) -> None:
+    """A value stands out for all product groups together where none of them does alone."""
+    teams(laboratory, rule("payments", "sa-a", "sa-b"))
+    for day in DAYS:
+        amount = 160 if day == WILD else 100
+        other = replace(bill(day, amount, resource="lkc-1", product="KAFKA_STORAGE"), product_category="CONNECT")
+        laboratory.sources.lines[day] = [bill(day, amount), other]
+    answer = found(laboratory, by=OF_BOTH)
+    assert values(answer) == [("payments", None, 120.0)]
+    assert answer.items[0].sentence.startswith(f"payments was charged 320.00 USD on {WILD}, 60% more")
+
+
+def test_what_values_belong_to(laboratory: Laboratory) -> None:
+    """A department stands out where none of its teams does; a team that is most of it is told in its place."""
+    departments = {each: {"parent": "engineering"} for each in ("payments", "search")}
+    teams(laboratory, rule("payments", "sa-a"), rule("search", "sa-b"), engineering={}, **departments)
+    laboratory.sources.lines[WILD] = [bill(WILD, 180)]
+    assert values(found(laboratory, by=OF_BOTH)) == [("engineering", None, 80.0)]
+    laboratory.sources.lines[WILD] = [bill(WILD, 220)]
+    answer = found(laboratory, by=OF_BOTH)
+    assert values(answer) == [("engineering", None, 120.0), ("payments", "KAFKA", 90.0)]
+    assert len({each.goes_with for each in answer.items if each.category}) == 1
+
+
+def test_a_rule_that_changes_stands_out_of_nothing(laboratory: Laboratory) -> None:
+    """What belongs to another team since a day belongs to it on all days before."""
+    teams(laboratory, rule("payments", "sa-a", valid_to=f"{WILD}"), rule("search", "sa-a", "sa-b"))
+    assert found(laboratory).items == []
+    laboratory.sources.lines[WILD] = [bill(WILD, 180)]
+    assert values(found(laboratory, by=OF_BOTH)) == [("search", "KAFKA", 80.0)]
+
+
+def test_days_of_a_value_that_were_planned(laboratory: Laboratory) -> None:
+    """They are known of the value, and not of its members."""
+    teams(laboratory, rule("payments", "sa-a", "sa-b"))
+    laboratory.sources.lines[WILD] = [bill(WILD, 300)]
+    with laboratory.store.control.write() as connection:
+        add_mark(connection, MarkedDays("team", "payments", None, "planned", WILD, WILD, "Load test", "ann"))
+    marks = {each.identity_id or each.value: each.mark for each in found(laboratory).items}
+    assert {who for who, mark in marks.items() if mark} == {"payments"}
+    assert marks["payments"] is not None
+    assert (marks["payments"].category, marks["payments"].value) == ("team", "payments")
+
+
+def test_another_category_or_none(laboratory: Laboratory) -> None:
+    """Of several, one has to be named; one that is not there any more is none."""
+    teams(laboratory, rule("payments", "sa-a", "sa-b"))
+    with laboratory.store.control.write() as connection:
+        save_categories(connection, [parse_category("site", {"rules": [rule("north", "sa-a", "sa-b")]})], who="ann")
+    laboratory.sources.lines[WILD] = [bill(WILD, 300)]
+    assert [each.category for each in found(laboratory).items] == [None, None]
+    named = found(laboratory, by=Criteria(category="site")).items
+    assert {each.value for each in named if each.category} == {"north"}
+    assert [each.category for each in found(laboratory, by=Criteria(category="gone")).items] == [None, None]
+
+
+def test_a_policy_that_changes_is_listed_and_not_told(laboratory: Laboratory) -> None:
+    """Nobody uses more or less since; what is used more later is told as ever."""
+    evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}}
+    laboratory.set_policies(
+        [
+            {"effective_from": f"{DAYS.start}", "reason": "As shipped", "policies": {}},
+            {"effective_from": f"{WILD}", "reason": "Evenly", "policies": evenly},
+        ]
+    )
+    answer = found(laboratory)
+    assert [(each.first_date, each.by_policy, each.is_explained) for each in answer.items] == [(WILD, True, True)] * 2
+    assert {each.state for each in answer.items} == {"level_shift"}
+
+
+def test_growth_is_listed_and_not_told(laboratory: Laboratory) -> None:
+    """Where a measure drives the costs and has grown as much; costs that grow alone are told."""
+    drivers = Criteria(drivers={"KAFKA": "bytes_in"})
+    laboratory.sources.lines[WILD] = [bill(WILD, 300)]
+    laboratory.sources.totals_on[WILD] = {"bytes_in": {("lkc-1", "sa-a"): 9, ("lkc-1", "sa-b"): 3}}
+    answer = found(laboratory, by=drivers)
+    assert [(each.growth_of, each.is_explained) for each in answer.items] == [("bytes_in", True)] * 2
+    assert answer.items[0].sentence.endswith("; mostly KAFKA_NETWORK_WRITE of lkc-1; bytes_in has grown by 200%")
+    assert [each.growth_of for each in found(laboratory).items] == [None, None]
+    laboratory.sources.lines[WILD] = [bill(WILD, 400)]
+    assert [each.growth_of for each in found(laboratory, by=drivers).items] == [None, None]

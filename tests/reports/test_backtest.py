@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.model.anomalies import Floors
+from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.backtest import BackTest, back_test
 from chargeback.store.queries.engine import QueryEngine
@@ -18,7 +18,7 @@ from tests.support.clock import NOW, FixedClock
 from tests.support.sources import DAY, Laboratory, line
 
 KNOWN = DAY - timedelta(days=3)
-FLOORS = Floors()
+FLOORS = Criteria()
 DAYS = DayRange(DAY - timedelta(days=45), KNOWN + ONE_DAY)
 
 
@@ -44,11 +44,11 @@ def run_on(laboratory: Laboratory, later: int, amount: str, late: str | None = N
     laboratory.run()
 
 
-def backtested(laboratory: Laboratory, floors: Floors = FLOORS) -> BackTest:
+def backtested(laboratory: Laboratory, by: Criteria = FLOORS) -> BackTest:
     """What would have been told from the day before the first run on."""
     first = NOW.date() - timedelta(days=4)
     with closing(QueryEngine()) as engine:
-        return back_test(laboratory.store, engine, DayRange(first, NOW.date()), floors, "USD")
+        return back_test(laboratory.store, engine, DayRange(first, NOW.date()), by, "USD")
 
 
 def test_each_evening_knows_what_was_known(laboratory: Laboratory) -> None:
@@ -65,8 +65,8 @@ def test_each_evening_knows_what_was_known(laboratory: Laboratory) -> None:
 
 def test_other_floors_tell_less(laboratory: Laboratory) -> None:
     """That is what it is for."""
-    assert [each.story.impact for each in backtested(laboratory, Floors(amount=250)).alarms] == [300.0]
-    assert backtested(laboratory, Floors(amount=1000)).alarms == []
+    assert [each.story.impact for each in backtested(laboratory, Criteria(Floors(amount=250))).alarms] == [300.0]
+    assert backtested(laboratory, Criteria(Floors(amount=1000))).alarms == []
 
 
 def test_what_another_story_tells_is_told_once(laboratory: Laboratory) -> None:

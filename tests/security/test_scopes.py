@@ -212,7 +212,9 @@ def _fill(world: World, store: TenantStore) -> None:
         for number in range(3 if world.more else 1):
             create_view(connection, ViewWrite(f"Of others {number}", "costs", ""), "somebody")
             put_snooze(connection, finding_id("idle_identity", f"sa-{number}"), "known", None, "somebody")
-            add_mark(connection, MarkedDays(f"sa-{number}", None, "planned", DAYS[0], DAYS[-1], "secret", "somebody"))
+            add_mark(
+                connection, MarkedDays("", f"sa-{number}", None, "planned", DAYS[0], DAYS[-1], "secret", "somebody")
+            )
             key = StatementKey(f"S-{number}", "2026-02", "identity_id", "sa-z", 1, "none")
             add_reply(connection, key, DISPUTED, "no", DAYS[-1], "somebody")
         for name in SCOPES:

@@ -81,7 +81,7 @@ class Sources:
         listed: the complete listings.
         unlisted: the types that cannot be listed, and the reasons.
         required: those of them whose failure fails a gathering.
-        totals, topic_totals: the metrics of every day.
+        totals, topic_totals: the metrics of every day; ``totals_on`` are others of some days.
         fault: the error of the metrics, if any.
         asked: how often the metrics were queried.
     """
@@ -96,6 +96,7 @@ class Sources:
     required: frozenset[str] = frozenset()
     totals: Totals = field(default_factory=dict)
     topic_totals: Totals = field(default_factory=dict)
+    totals_on: dict[date, Totals] = field(default_factory=dict)
     fault: SourceError | None = None
     asked: int = 0
 
@@ -117,7 +118,7 @@ class Sources:
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
         known = {resource.resource_id for resource in inventory.resources}
-        return MeasuredUsage(self._answer(day, self.totals).filter(_are(known)))
+        return MeasuredUsage(self._answer(day, self.totals_on.get(day, self.totals)).filter(_are(known)))
 
     def topics(self, day: date) -> MeasuredUsage:
         return MeasuredUsage(self._answer(day, self.topic_totals))

@@ -10,6 +10,8 @@ from chargeback.assistants.arguments import AnomaliesArguments, BudgetsArguments
 
 _STORY: Final = (
     "identity_id",
+    "category",
+    "value",
     "product_category",
     "direction",
     "state",

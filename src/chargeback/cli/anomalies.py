@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
@@ -50,14 +51,14 @@ def backtest(
     if start > through:
         raise typer.BadParameter("--from is after --through")
     settings = one_tenant(config, tenant).settings
-    usual = settings.anomalies
+    usual = settings.anomalies.criteria
     floors = Floors(
-        float(usual.min_amount) if min_amount is None else min_amount,
-        (float(usual.min_percent) if min_percent is None else min_percent) / 100,
+        usual.floors.amount if min_amount is None else min_amount,
+        usual.floors.part if min_percent is None else min_percent / 100,
     )
     days = DayRange(start.date(), through.date() + ONE_DAY)
     with opened_storage(tenant, config) as store, closing(QueryEngine()) as engine:
-        found = back_test(store, engine, days, floors, settings.currency)
+        found = back_test(store, engine, days, replace(usual, floors=floors), settings.currency)
     _show(found)
 
 

@@ -158,6 +158,16 @@ class Tenant:
         """
         return self._catalogue(self.plugin_settings)
 
+    @property
+    def measures(self) -> frozenset[str]:
+        """What its policies look at, and those of its additional bills.
+
+        Raises:
+            PluginError: an ecosystem's plugin fails.
+        """
+        of_bills = [each.ecosystem.tenant_catalogue(each.plugin_settings).measures for each in self.additional_bills]
+        return self.catalogue.measures.union(*of_bills)
+
     def _catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         found = self.ecosystem.tenant_catalogue(settings)
         own = parse_policies(settings.allocation_policies, POLICIES)

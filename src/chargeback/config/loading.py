@@ -225,6 +225,7 @@ class _Reader:
         self._check_focus((*key_path, "focus", "services"), tenant)
         self._check_journal((*key_path, "journal", "templates"), tenant)
         self._check_shadows((*key_path, "shadow_policies"), tenant)
+        self._check_drivers((*key_path, "anomalies", "drivers"), tenant)
         return tenant
 
     def _additional_bills(
@@ -261,6 +262,14 @@ class _Reader:
         except ConfigurationError as mistake:
             for each in mistake.problems:
                 self._add_problem(key_path, str(each))
+
+    def _check_drivers(self, key_path: KeyPath, tenant: Tenant) -> None:
+        drivers = tenant.settings.anomalies.drivers
+        known = tenant.measures if drivers else frozenset()
+        for group, measure in drivers.items():
+            if measure not in known:
+                there = f"there are {', '.join(sorted(known))}" if known else "there are none"
+                self._add_problem((*key_path, group), f"no policy uses the measure {measure}; {there}")
 
     def _check_emitter_destinations(self, tenants: Mapping[str, Tenant]) -> None:
         reader = EmitterReader(self.document, self.path.parent)

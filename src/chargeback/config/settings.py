@@ -15,6 +15,7 @@ from chargeback.config.journal import JournalSettings
 from chargeback.config.notifications import SinkName, SinkSettings
 from chargeback.config.shadows import ShadowName, ShadowSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
+from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, ObjectStoreSettings, Settings, Whole
 
@@ -199,12 +200,23 @@ class StatementSettings(Settings):
 
 class AnomalySettings(Settings):
     """What stands out of a tenant's costs and is told: by how much a day has to differ, in the currency and in percent
-    of what is usual, and how much is told in a week."""
+    of what is usual; the cost category whose values are looked at, and the measures that drive the costs of product
+    groups; and how much is told in a week."""
 
     enabled: bool = True
     min_amount: Annotated[ExactDecimal, Field(ge=0)] = Decimal(1)
     min_percent: Annotated[ExactDecimal, Field(ge=0)] = Decimal(20)
+    cost_category: Annotated[str, Field(min_length=1)] | None = None
+    drivers: dict[Annotated[str, Field(min_length=1)], Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
     most_a_week: Annotated[Whole, Field(ge=0, le=1000)] = 5
+
+    @property
+    def criteria(self) -> Criteria:
+        """By what costs are judged."""
+        floors = Floors(float(self.min_amount), float(self.min_percent) / 100)
+        return Criteria(floors, self.cost_category, self.drivers)
 
 
 class TenantSettings(Settings):

@@ -50,6 +50,17 @@ class Floors:
     part: float = 0.2
 
 
+@dataclass(frozen=True)
+class Criteria:
+    """By what costs are judged: the floors; the cost category whose values are looked at beside identities, by default
+    the only one, if there is one; and the measure of usage that drives the costs of a product group, if that is known:
+    what grows as much as that does is growth, and nothing to be told."""
+
+    floors: Floors = Floors()
+    category: str | None = None
+    drivers: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class StandingOut:
     """A day that stands out: what it cost, what was expected, and how many scales that is away."""

@@ -59,11 +59,14 @@ def _of_budget(name: str, body: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+#: Whose costs stand out; what is null is left out.
+_WHOSE: Final = ("identity_id", "category", "value", "product_category")
+
+
 def _of_anomaly(_name: str, body: Mapping[str, Any]) -> dict[str, str]:
     return {
         "alertname": "ChargebackCostsStandOut",
-        "identity_id": body["identity_id"],
-        "product_category": body["product_category"],
+        **{name: body[name] for name in _WHOSE if body.get(name) is not None},
         "direction": "down" if body["impact"].startswith("-") else "up",
         "severity": "warning",
     }

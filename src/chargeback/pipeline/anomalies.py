@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from chargeback.access.scope import RowScope
-from chargeback.model.anomalies import FEWEST, Floors
+from chargeback.model.anomalies import FEWEST
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.look import Look, only_for
 from chargeback.reports.anomalies import AnomaliesAnswer, AnomalyItem, Asked, Remembered, anomalies
@@ -63,8 +63,7 @@ def tell_anomalies(look: Look) -> None:
         return
     last = look.calculated[-1]
     days = DayRange(last - _LOOKED_AT + ONE_DAY, last + ONE_DAY)
-    floors = Floors(float(settings.min_amount), float(settings.min_percent) / 100)
-    asked = Asked(days, floors, _MOST, contributors=True)
+    asked = Asked(days, settings.criteria, _MOST, contributors=True)
     looks = []
     for scope, owners in ((None, []), *look.owners(ANOMALY_OPENED).items()):
         with look.reader(scope) as reader:
@@ -112,7 +111,7 @@ class _Stories:
         new = [
             item
             for item in self.found.items
-            if not self._was_told(item) and not item.is_aside and not item.is_consequence and self._is_news(item)
+            if not self._was_told(item) and not item.is_aside and not item.is_explained and self._is_news(item)
         ]
         chosen, rest = new[: self._left], len(new[self._left :])
         for item in self.found.items:
@@ -166,8 +165,10 @@ class _Stories:
         return days - {each.date for each in self.found.not_judged}
 
     def _tell(self, story: KnownAnomaly, kind: str, item: AnomalyItem, more: int = 0) -> KnownAnomaly:
-        body = {
+        body: dict[str, object] = {
             "identity_id": item.identity_id,
+            "category": item.category,
+            "value": item.value,
             "product_category": item.product_category,
             "first_date": item.first_date.isoformat(),
             "last_date": item.last_date.isoformat(),

@@ -7,7 +7,6 @@ from typing import Final
 
 from chargeback.access.scope import RowScope
 from chargeback.config.notifications import AlertmanagerSettings
-from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.anomalies import scope_key
 from chargeback.pipeline.look import Look, only_for
@@ -40,8 +39,7 @@ def tell_week(look: Look) -> None:
         budgets = [each.budget for each in list_budgets(connection) if each.budget is not None]
         remembered = Remembered(read_marks(connection))
     settings = run.tenant.settings
-    floors = Floors(float(settings.anomalies.min_amount), float(settings.anomalies.min_percent) / 100)
-    known = Known(look.states, budgets, remembered, floors)
+    known = Known(look.states, budgets, remembered, settings.anomalies.criteria)
     events = []
     for key, (scope, names) in due.items():
         if key in done:

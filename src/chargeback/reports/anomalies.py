@@ -1,4 +1,4 @@
-"""Days on which somebody's costs stand out, from what is charged at constant prices."""
+"""Days on which somebody's costs stand out, from what is charged at constant prices and by constant rules."""
 
 from __future__ import annotations
 
@@ -6,37 +6,57 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from statistics import median
-from typing import Any, Final, Literal
+from typing import Final, Literal, Self
 from urllib.parse import urlencode
 
 from pydantic import Field
 
-from chargeback.model.anomalies import WINDOW, Floors, Story, drift, stories
+from chargeback.model.anomalies import SHIFTED, WINDOW, Criteria, Story, drift, stories
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
+from chargeback.reports.comparable_costs import ComparableCosts, DayCost, Part, Series
 from chargeback.reports.wording import money_text
 from chargeback.store.control.anomaly_marks import CONFIRMED, AnomalyMark, MarkStatus, newest_mark
 from chargeback.store.control.days import DayState
-from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import SOURCE
-from chargeback.store.queries.selection import Selection
 
-#: What is billed on so few days of a month is a fee, and stands out of nothing.
-_FEE_DAYS: Final = 3
 #: How many contributors are named.
 _CONTRIBUTORS: Final = 3
 #: How much of what has moved slowly is listed.
 _DRIFTS: Final = 20
-#: From which part of a story on one of them is most of it.
+#: From which part of a story on something is most of it.
 _MOSTLY: Final = 0.6
-_Series = tuple[str, str]
-#: A product type of a resource.
-_Part = tuple[str, str]
+#: What has grown by so many points more or less has grown as much.
+_AS_MUCH: Final = 0.05
+
+
+class OfSomebody(ResponseModel):
+    """Whose costs it is about: those of an identity, or of a value of a cost category."""
+
+    identity_id: str | None = Field(description="Null for those of a value of a cost category.")
+    category: str | None = Field(description="The cost category; null for those of an identity.")
+    value: str | None = Field(description="Its value; null for those of an identity.")
+    product_category: str | None = Field(description="Null for all product groups.")
+
+    @property
+    def series(self) -> Series:
+        """Which costs these are."""
+        return Series(self.identity_id or self.value or "", self.product_category or "", self.category or "")
+
+
+def _whose(series: Series) -> dict[str, str | None]:
+    is_value = bool(series.category)
+    return {
+        "identity_id": None if is_value else series.who,
+        "category": series.category if is_value else None,
+        "value": series.who if is_value else None,
+        "product_category": series.product_category or None,
+    }
 
 
 class AnomalyDay(ResponseModel):
@@ -49,9 +69,11 @@ class AnomalyDay(ResponseModel):
 
 
 class AnomalyContributor(ResponseModel):
-    """What a story comes from: a product type of a resource. The numbers are estimates, at constant prices, and need
-    not add up to those of the story: the usual of a sum is not the sum of what is usual."""
+    """What a story comes from: what an identity is charged for a product type of a resource. The numbers are estimates,
+    at constant prices, and need not add up to those of the story: the usual of a sum is not the sum of what is
+    usual."""
 
+    identity_id: str
     product_type: str
     resource_id: str
     actual: float
@@ -64,12 +86,10 @@ class AnomalyContributor(ResponseModel):
     )
 
 
-class MarkItem(ResponseModel):
+class MarkItem(OfSomebody):
     """What somebody knows of days that stand out, or will."""
 
     id: int
-    identity_id: str
-    product_category: str | None = Field(description="Null for all product groups.")
     status: MarkStatus = Field(
         description="`confirmed`: it was worth telling. `planned`, `expected` and `dismissed` (a false alarm) put the "
         "days aside: nobody is told, and no later day is compared with them."
@@ -80,13 +100,16 @@ class MarkItem(ResponseModel):
     created_by: str
     created_at: Instant
 
+    @classmethod
+    def of(cls, mark: AnomalyMark) -> Self:
+        """Return a mark as it is shown."""
+        return cls.like(mark, **_whose(Series(mark.who, mark.product_category or "", mark.category)))
 
-class AnomalyItem(ResponseModel):
-    """Days in a row on which the costs of an identity for a product group stand out in one direction."""
+
+class AnomalyItem(OfSomebody):
+    """Days in a row on which the costs of somebody stand out in one direction."""
 
     id: str = Field(description="The same as long as its first day is, as in the subject of its events.")
-    identity_id: str
-    product_category: str
     direction: Literal["up", "down"]
     state: Literal["open", "resolved", "level_shift"] = Field(
         description="`open`: the last judged day stands out as well; `level_shift`: after three days in a row that is "
@@ -100,8 +123,17 @@ class AnomalyItem(ResponseModel):
     mark: MarkItem | None = Field(description="What somebody knows of its first day.")
     told_at: Instant | None = Field(description="When it was told first; null if it was not.")
     goes_with: str | None = Field(
-        description="The larger story of the same identity that begins on the same day in the same direction, which is "
-        "told for both; null if there is none."
+        description="The story that is told for this one as well: a larger one of the same that begins on the same day "
+        "in the same direction or, of a value of a cost category, the one below it that is most of it; null if there "
+        "is none."
+    )
+    by_policy: bool = Field(
+        description="With `include=contributors`: it mostly comes from what another policy splits since it began, so "
+        "that nobody's usage is another one. It is not told."
+    )
+    growth_of: str | None = Field(
+        description="Of more, with `include=contributors`: the measure that drives these costs, where it has grown as "
+        "much, within five points. It is not told; null otherwise."
     )
     others_used_more: bool = Field(
         description="Of less, with `include=contributors`: what it mostly comes from cost as much as before in all, so "
@@ -117,9 +149,9 @@ class AnomalyItem(ResponseModel):
         return self.mark is not None and self.mark.status != CONFIRMED
 
     @property
-    def is_consequence(self) -> bool:
-        """Whether another story tells it: that of the same identity, or of those whose share has grown."""
-        return self.goes_with is not None or self.others_used_more
+    def is_explained(self) -> bool:
+        """Whether something else tells it: another story, that of those whose share has grown, a policy, or growth."""
+        return self.goes_with is not None or self.others_used_more or self.by_policy or self.growth_of is not None
 
 
 class DriftItem(ResponseModel):
@@ -162,11 +194,11 @@ class AnomaliesAnswer(ResponseModel):
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for: the days, what has to be exceeded, how many stories at most, only some of them by their ids
+    """What is asked for: the days, by what they are judged, how many stories at most, only some of them by their ids
     (empty for all), and whether with what they come from."""
 
     days: DayRange
-    floors: Floors
+    by: Criteria
     limit: int
     ids: Collection[str] = ()
     contributors: bool = False
@@ -179,14 +211,15 @@ class Remembered:
     marks: Sequence[AnomalyMark] = ()
     told: Mapping[str, datetime] = field(default_factory=dict)
 
-    def aside(self, series: _Series) -> frozenset[date]:
+    def aside(self, series: Series) -> frozenset[date]:
         """Return the days of a series that are put aside."""
-        return frozenset(day for each in self.marks if each.is_usual and each.is_about(*series) for day in each.days)
+        its = astuple(series)
+        return frozenset(day for each in self.marks if each.is_usual and each.is_about(*its) for day in each.days)
 
-    def mark(self, series: _Series, day: date) -> MarkItem | None:
+    def mark(self, series: Series, day: date) -> MarkItem | None:
         """Return the newest mark of a day of a series."""
-        found = newest_mark(self.marks, *series, day)
-        return None if found is None else MarkItem.like(found)
+        found = newest_mark(self.marks, day, *astuple(series))
+        return None if found is None else MarkItem.of(found)
 
 
 def anomalies(
@@ -205,29 +238,26 @@ def anomalies(
     """
     looked_at = DayRange(asked.days.start - timedelta(days=WINDOW), asked.days.end)
     judged = [day for day in looked_at if day in states and _why_not(states[day]) is None]
-    charged = _Charged(reader, looked_at)
-    costs = charged.of_series()
+    charged = ComparableCosts(reader, looked_at, _category(reader, asked.by.category))
+    of_identities = charged.of_identities()
+    costs = of_identities | charged.of_values()
     found = [
         _Found(series, story)
         for series in sorted(costs)
-        for story in stories(costs[series], judged, asked.floors, asked.days.start, remembered.aside(series))
+        for story in stories(costs[series], judged, asked.by.floors, asked.days.start, remembered.aside(series))
     ]
     found.sort(key=lambda each: (-abs(each.story.impact), each.series))
+    others = _Others(found, charged.children(costs))
     if asked.ids:
         found = [each for each in found if each.id in asked.ids]
-    drifts = _drifts(
-        {series: costs[series] for series in costs.keys() - {each.series for each in found}}, judged, asked, remembered
-    )
+    quiet = of_identities.keys() - {each.series for each in found}
+    drifts = _drifts({series: of_identities[series] for series in quiet}, judged, asked, remembered)
     listed = found[: asked.limit]
-    parts = charged.of_parts({each.series for each in listed}) if asked.contributors else {}
-    about = _About(
-        judged,
-        parts,
-        charged.of_everybody() if parts and reader.sees_everything else {},
-        remembered,
-        named({each.series[0] for each in listed} | {each.identity_id for each in drifts}),
-        currency,
-    )
+    sources = _Sources.of(reader, charged, judged, listed, asked.by) if asked.contributors else _Sources(judged)
+    contributors = [sources.contributors(each) for each in listed]
+    whose = {each.series.who for each in listed if not each.series.category}
+    whose |= {each.identity_id for its in contributors for each in its} | {each.identity_id for each in drifts}
+    about = _About(sources, others, remembered, named(whose), currency)
     marks = [remembered.mark(each.series, each.first) for each in found]
     told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
     known = [day for day in asked.days if day in states]
@@ -238,7 +268,7 @@ def anomalies(
         judged_through=max((day for day in judged if day in asked.days), default=None),
         not_judged=[NotJudged(date=day, reason=reason) for day in known if (reason := _why_not(states[day]))],
         series=len(costs),
-        items=[about.item(each, larger=listed[:number]) for number, each in enumerate(listed)],
+        items=[about.item(each, its) for each, its in zip(listed, contributors, strict=True)],
         more=len(found) - len(listed),
         drifts=drifts,
         marked=dict(Counter(each.status for each in marks if each is not None)),
@@ -247,16 +277,30 @@ def anomalies(
     )
 
 
+def _category(reader: TenantReader, named: str | None) -> str | None:
+    """Return the cost category whose values are looked at: the one that is named, or the only one."""
+    known = list(reader.categories.index.by_key)
+    if named is None:
+        return known[0] if len(known) == 1 else None
+    return named if named in known else None
+
+
 def _drifts(
-    costs: Mapping[_Series, Mapping[date, float]], judged: Sequence[date], asked: Asked, remembered: Remembered
+    costs: Mapping[Series, Mapping[date, float]], judged: Sequence[date], asked: Asked, remembered: Remembered
 ) -> list[DriftItem]:
     """Return which of some series have moved slowly, the largest change first."""
-    moved = {series: drift(costs[series], judged, asked.floors, remembered.aside(series)) for series in sorted(costs)}
+    floors = asked.by.floors
+    moved = {series: drift(costs[series], judged, floors, remembered.aside(series)) for series in sorted(costs)}
     known = [(series, how) for series, how in moved.items() if how is not None]
     known.sort(key=lambda each: -abs(each[1].now - each[1].before))
     return [
-        DriftItem(identity_id=identity, product_category=category, before=round(how.before, 2), now=round(how.now, 2))
-        for (identity, category), how in known[:_DRIFTS]
+        DriftItem(
+            identity_id=series.who,
+            product_category=series.product_category,
+            before=round(how.before, 2),
+            now=round(how.now, 2),
+        )
+        for series, how in known[:_DRIFTS]
     ]
 
 
@@ -268,11 +312,11 @@ def _why_not(state: DayState) -> Literal["not calculated", "the bill has changed
     return "measurements are missing" if state.incomplete else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Found:
     """A story of a series."""
 
-    series: _Series
+    series: Series
     story: Story
 
     @property
@@ -285,112 +329,150 @@ class _Found:
         """Whether more or less is spent."""
         return "up" if self.story.rises else "down"
 
-    @property
+    @cached_property
     def id(self) -> str:
         """What tells it apart."""
-        told_apart_by = json.dumps([*self.series, self.direction, f"{self.first}"])
+        whose = [self.series.category] if self.series.category else []
+        who, group = self.series.who, self.series.product_category
+        told_apart_by = json.dumps([*whose, who, group, self.direction, f"{self.first}"])
         return hashlib.blake2b(told_apart_by.encode(), digest_size=8).hexdigest()
 
 
+class _Others:
+    """Which story tells another one as well, among all that were found, the largest first."""
+
+    def __init__(self, found: Sequence[_Found], children: Mapping[Series, Mapping[Series, float]]) -> None:
+        self._children = children
+        self._of_series: dict[Series, list[_Found]] = {}
+        self._largest: dict[tuple[str, str, date, str], _Found] = {}
+        for each in found:
+            self._of_series.setdefault(each.series, []).append(each)
+            self._largest.setdefault(_beginning(each), each)
+
+    def told_by(self, found: _Found) -> str | None:
+        """Return the story that is told instead of one; None if it is told itself."""
+        below = self._below(found)
+        if below is not None:
+            return self.told_by(below) or below.id
+        largest = self._largest[_beginning(found)]
+        return None if largest is found else self.told_by(largest) or largest.id
+
+    def _below(self, found: _Found) -> _Found | None:
+        """Return the largest of the stories below a series that are most of its story on the same days."""
+        impacts = {
+            each: part * _impact(each, {day.day for day in found.story.days})
+            for child, part in self._children.get(found.series, {}).items()
+            for each in self._of_series.get(child, [])
+            if each.direction == found.direction
+        }
+        if sum(impacts.values()) / found.story.impact < _MOSTLY:
+            return None
+        return max(impacts, key=lambda each: abs(impacts[each]))
+
+
+def _beginning(found: _Found) -> tuple[str, str, date, str]:
+    return (found.series.category, found.series.who, found.first, found.direction)
+
+
+def _impact(found: _Found, days: Collection[date]) -> float:
+    return sum(each.actual - each.expected for each in found.story.days if each.day in days)
+
+
 @dataclass(frozen=True)
-class _Cost:
-    """What a part of a series cost on a day, and the line of its largest amount."""
+class _Sources:
+    """What stories come from: the ``parts`` of their series, those of everybody together (``totals``), if the reader
+    sees that, the policies by which product types were split, by day, and the ``usage`` that drives series, with its
+    measure; nothing if that is not asked for."""
 
-    cost: float
-    line: str
+    judged: Sequence[date]
+    parts: Mapping[Series, Mapping[Part, Mapping[date, DayCost]]] = field(default_factory=dict)
+    totals: Mapping[tuple[str, str], Mapping[date, DayCost]] = field(default_factory=dict)
+    policies: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+    usage: Mapping[Series, tuple[str, Mapping[date, float]]] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        reader: TenantReader,
+        charged: ComparableCosts,
+        judged: Sequence[date],
+        listed: Sequence[_Found],
+        by: Criteria,
+    ) -> Self:
+        """Return what some stories come from."""
+        if not listed:
+            return cls(judged)
+        totals = charged.of_everybody() if reader.sees_everything else {}
+        parts = charged.of_parts({each.series for each in listed})
+        return cls(judged, parts, totals, charged.policies(), charged.usage(by.drivers))
 
-class _Charged:
-    """The cost of each identity by product group and day: what has a quantity at its latest price, without credits, and
-    without what is billed on a few days of a month only."""
+    def contributors(self, found: _Found) -> list[AnomalyContributor]:
+        """Return the parts of a series that its story comes from, the largest first."""
+        before = self._before(found)
+        parts = sorted(self.parts.get(found.series, {}).items())
+        made = [_contributor(found, part, costs, before) for part, costs in parts]
+        made = [each for each in made if each.impact * found.story.impact > 0]
+        return sorted(made, key=lambda each: -abs(each.impact))
 
-    def __init__(self, reader: TenantReader, days: DayRange) -> None:
-        self._cursor = reader.cursor
-        charged = reader.scan(CHARGEBACKS, Selection.of_days(days))
-        self._source: str | None = None
-        if not charged.files:
-            return
-        prices, rows = _prices(reader, days), reader.cursor.new_name("charged_by_day")
-        amount, condition = reader.plan.visible_amount(CHARGEBACKS, charged), charged.condition()
-        self._cursor.run(
-            f"""CREATE TEMP TABLE {rows} AS
-                SELECT date, identity_id, product_category, product_type, resource_id, sum({amount})::DOUBLE AS amount,
-                       arg_max(line_id, {amount}) AS line_id
-                FROM {SOURCE} WHERE {condition.sql} AND amount > 0 GROUP BY ALL""",
-            condition.parameters,
-        )
-        self._source = f"""(
-            SELECT *, amount * coalesce(factor, 1) AS cost
-            FROM (SELECT *, count(*) OVER (
-                      PARTITION BY identity_id, product_type, resource_id, date_trunc('month', date)) AS days_of_month
-                  FROM {rows})
-            LEFT JOIN {prices} USING (date, resource_id, product_type)
-            WHERE days_of_month > {_FEE_DAYS})"""
+    def is_share(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> bool:
+        """Return whether less is charged only because others have a larger share: what it mostly comes from has cost
+        all of them together no less, or less by no more than half of that."""
+        if found.story.rises or not contributors or not self.totals:
+            return False
+        largest = contributors[0]
+        costs = self.totals[largest.product_type, largest.resource_id]
+        part = (largest.identity_id, largest.product_type, largest.resource_id)
+        together = _contributor(found, part, costs, self._before(found))
+        return together.impact > largest.impact / 2
 
-    def of_series(self) -> dict[_Series, dict[date, float]]:
-        """Return the cost of each series by day."""
-        found: dict[_Series, dict[date, float]] = {}
-        for identity, category, day, cost in self._rows(
-            "identity_id, product_category, date, sum(cost)", "GROUP BY ALL"
-        ):
-            found.setdefault((identity, category), {})[day] = cost
-        return found
+    def is_by_policy(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> bool:
+        """Return whether it mostly comes from what another policy splits since it began, or some days before."""
+        moved = sum(each.impact for each in contributors if self._has_moved(each.product_type, found.first))
+        return bool(contributors) and moved / found.story.impact >= _MOSTLY
 
-    def of_parts(self, wanted: Collection[_Series]) -> dict[_Series, dict[_Part, dict[date, _Cost]]]:
-        """Return what some series are made of, by day."""
-        found: dict[_Series, dict[_Part, dict[date, _Cost]]] = {}
-        columns = "identity_id, product_category, product_type, resource_id, date, cost, line_id"
-        asked = {"identities": sorted({identity for identity, _ in wanted})}
-        rows = self._rows(columns, "WHERE list_contains($identities, identity_id)", asked)
-        for identity, category, product_type, resource, day, cost, line in rows:
-            if (identity, category) in wanted:
-                parts = found.setdefault((identity, category), {})
-                parts.setdefault((product_type, resource), {})[day] = _Cost(cost, line)
-        return found
+    def growth(self, found: _Found) -> tuple[str, float] | None:
+        """Return the measure that drives the costs, and by which part it has grown, if the costs have grown as much."""
+        measure, used = self.usage.get(found.series, ("", {}))
+        if not used or not found.story.rises:
+            return None
+        days = found.story.days
+        usual = sum(_usual(used.get, each.day, self._before(found)) for each in days)
+        cost = sum(each.actual for each in days) / sum(each.expected for each in days)
+        grown = sum(used.get(each.day, 0.0) for each in days) / usual if usual else 0.0
+        return (measure, grown - 1) if abs(grown - cost) <= _AS_MUCH else None
 
-    def of_everybody(self) -> dict[_Part, dict[date, _Cost]]:
-        """Return what everybody together was charged for each part, by day."""
-        found: dict[_Part, dict[date, _Cost]] = {}
-        for product_type, resource, day, cost in self._rows(
-            "product_type, resource_id, date, sum(cost)", "GROUP BY ALL"
-        ):
-            found.setdefault((product_type, resource), {})[day] = _Cost(cost, "")
-        return found
+    def _has_moved(self, product_type: str, day: date) -> bool:
+        by_day = self.policies.get(product_type, {})
+        before = [policy for its, policy in by_day.items() if its <= day - timedelta(days=SHIFTED)]
+        since = next((policy for its, policy in by_day.items() if its >= day), None)
+        return bool(before) and since is not None and before[-1] != since
 
-    def _rows(self, columns: str, which: str, asked: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
-        if self._source is None:
-            return []
-        return self._cursor.rows(f"SELECT {columns} FROM {self._source} {which}", asked)
+    def _before(self, found: _Found) -> list[date]:
+        return [day for day in self.judged if found.first - timedelta(days=WINDOW) <= day < found.first]
 
 
 @dataclass(frozen=True)
 class _About:
-    """What there is to say of stories: the ``parts`` of their series, if they are asked for, and of everybody together,
-    if the reader sees that."""
+    """What there is to say of stories."""
 
-    judged: Sequence[date]
-    parts: Mapping[_Series, Mapping[_Part, Mapping[date, _Cost]]]
-    totals: Mapping[_Part, Mapping[date, _Cost]]
+    sources: _Sources
+    others: _Others
     remembered: Remembered
     names: Mapping[str, str]
     currency: str
 
-    def item(self, found: _Found, larger: Sequence[_Found]) -> AnomalyItem:
-        """Return a story; the ``larger`` ones have been told before it."""
-        (identity, category), story = found.series, found.story
-        contributors = self._contributors(found)
+    def item(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> AnomalyItem:
+        """Return a story, which comes from the ``contributors``."""
+        series, story, growth = found.series, found.story, self.sources.growth(found)
         return AnomalyItem(
+            **_whose(series),
             id=found.id,
-            identity_id=identity,
-            product_category=category,
             direction=found.direction,
             state=story.state,
             first_date=found.first,
             last_date=story.days[-1].day,
             impact=round(story.impact, 2),
-            sentence="".join(
-                _sentence(self.names.get(identity, identity), category, story, self.currency, contributors)
-            ),
+            sentence="".join(self._sentence(found, contributors, growth)),
             days=[
                 AnomalyDay(
                     date=each.day,
@@ -400,58 +482,67 @@ class _About:
                 )
                 for each in story.days
             ],
-            mark=self.remembered.mark(found.series, found.first),
+            mark=self.remembered.mark(series, found.first),
             told_at=self.remembered.told.get(found.id),
-            goes_with=_goes_with(found, larger),
-            others_used_more=self._is_share(found, contributors),
-            contributors=contributors,
+            goes_with=self.others.told_by(found),
+            growth_of=growth[0] if growth else None,
+            by_policy=self.sources.is_by_policy(found, contributors),
+            others_used_more=self.sources.is_share(found, contributors),
+            contributors=contributors[:_CONTRIBUTORS],
         )
 
-    def _contributors(self, found: _Found) -> list[AnomalyContributor]:
-        """Return the parts of a series that its story comes from, the largest first."""
-        before = self._before(found)
-        parts = sorted(self.parts.get(found.series, {}).items())
-        made = [_contributor(found, part, costs, before) for part, costs in parts]
-        made = [each for each in made if each.impact * found.story.impact > 0]
-        return sorted(made, key=lambda each: -abs(each.impact))[:_CONTRIBUTORS]
+    def _sentence(
+        self, found: _Found, contributors: Sequence[AnomalyContributor], growth: tuple[str, float] | None
+    ) -> Iterator[str]:
+        series, story = found.series, found.story
+        first = story.days[0]
+        actual, expected = (
+            money_text(Decimal(str(round(each, 2))), self.currency) for each in (first.actual, first.expected)
+        )
+        times = first.actual / first.expected
+        yield f"{self._name(series.who)} was charged {actual} "
+        yield f"for {series.product_category} on" if series.product_category else "on"
+        yield f" {first.day}, "
+        yield f"{times:.1f} times" if times >= 2 else f"{abs(times - 1):.0%} {'more' if story.rises else 'less'} than"
+        yield f" the usual {expected}"
+        if len(story.days) > 1:
+            yield f"; {len(story.days)} days in a row"
+        if story.state == "level_shift":
+            yield ", after which it is taken for the new level"
+        if contributors:
+            largest = contributors[0]
+            yield f"; {'mostly' if largest.impact / story.impact >= _MOSTLY else 'the largest part'} "
+            yield f"{self._name(largest.identity_id)}: " if series.category else ""
+            yield f"{largest.product_type} of {largest.resource_id}"
+        if growth:
+            yield f"; {growth[0]} has grown by {growth[1]:.0%}"
 
-    def _is_share(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> bool:
-        """Return whether less is charged only because others have a larger share: what it mostly comes from has cost
-        all of them together no less, or less by no more than half of that."""
-        if found.story.rises or not contributors or not self.totals:
-            return False
-        largest = contributors[0]
-        part = (largest.product_type, largest.resource_id)
-        together = _contributor(found, part, self.totals[part], self._before(found))
-        return together.impact > largest.impact / 2
-
-    def _before(self, found: _Found) -> list[date]:
-        return [day for day in self.judged if found.first - timedelta(days=WINDOW) <= day < found.first]
+    def _name(self, who: str) -> str:
+        return self.names.get(who, who)
 
 
-def _goes_with(found: _Found, larger: Sequence[_Found]) -> str | None:
-    """Return the first of the larger stories that a story goes with."""
-    mine = (found.series[0], found.first, found.direction)
-    return next((each.id for each in larger if (each.series[0], each.first, each.direction) == mine), None)
+def _usual(of_day: Callable[[date, float], float], day: date, before: Sequence[date]) -> float:
+    """Return the median of the weekday on some days before."""
+    return median([of_day(each, 0.0) for each in before if each.weekday() == day.weekday()] or [0.0])
 
 
-def _contributor(found: _Found, part: _Part, costs: Mapping[date, _Cost], before: Sequence[date]) -> AnomalyContributor:
-    def cost_on(day: date) -> float:
-        return costs[day].cost if day in costs else 0.0
+def _contributor(
+    found: _Found, part: Part, costs: Mapping[date, DayCost], before: Sequence[date]
+) -> AnomalyContributor:
+    def cost_on(day: date, nothing: float = 0.0) -> float:
+        return costs[day].cost if day in costs else nothing
 
-    away = {}
-    for each in found.story.days:
-        usual = median([cost_on(day) for day in before if day.weekday() == each.day.weekday()] or [0.0])
-        away[each.day] = cost_on(each.day) - usual
+    identity, product_type, resource = part
+    away = {each.day: cost_on(each.day) - _usual(cost_on, each.day, before) for each in found.story.days}
     furthest = max(away, key=lambda day: abs(away[day]))
     actual = sum(map(cost_on, away))
     explain = None
     if furthest in costs:
-        key = {"date": f"{furthest}", "line_id": costs[furthest].line, "identity_id": found.series[0]}
+        key = {"date": f"{furthest}", "line_id": costs[furthest].line, "identity_id": identity}
         explain = f"chargebacks/explain?{urlencode(key)}"
-    product_type, resource = part
     impact = sum(away.values())
     return AnomalyContributor(
+        identity_id=identity,
         product_type=product_type,
         resource_id=resource,
         actual=round(actual, 2),
@@ -459,43 +550,3 @@ def _contributor(found: _Found, part: _Part, costs: Mapping[date, _Cost], before
         impact=round(impact, 2),
         explain=explain,
     )
-
-
-def _prices(reader: TenantReader, days: DayRange) -> str:
-    """Make the table of the factors by which amounts of a day become those at the latest price; return its name."""
-    billed = reader.unscoped().scan(BILLING_LINES, Selection.of_days(days))
-    table = reader.cursor.new_name("prices")
-    if not billed.files:
-        reader.cursor.run(
-            f"CREATE TEMP TABLE {table} (date DATE, resource_id VARCHAR, product_type VARCHAR, factor DOUBLE)", {}
-        )
-        return table
-    condition = billed.condition()
-    reader.cursor.run(
-        f"""CREATE TEMP TABLE {table} AS
-            SELECT date, resource_id, product_type,
-                   arg_max(price, date) OVER (PARTITION BY resource_id, product_type) / price AS factor
-            FROM (SELECT date, resource_id, product_type, (sum(total_cost) / sum(quantity))::DOUBLE AS price
-                  FROM {SOURCE} WHERE {condition.sql} AND quantity > 0 AND total_cost > 0 GROUP BY ALL)""",
-        condition.parameters,
-    )
-    return table
-
-
-def _sentence(
-    who: str, category: str, story: Story, currency: str, contributors: Sequence[AnomalyContributor]
-) -> Iterator[str]:
-    first = story.days[0]
-    actual, expected = (money_text(Decimal(str(round(each, 2))), currency) for each in (first.actual, first.expected))
-    times = first.actual / first.expected
-    yield f"{who} was charged {actual} for {category} on {first.day}, "
-    yield f"{times:.1f} times" if times >= 2 else f"{abs(times - 1):.0%} {'more' if story.rises else 'less'} than"
-    yield f" the usual {expected}"
-    if len(story.days) > 1:
-        yield f"; {len(story.days)} days in a row"
-    if story.state == "level_shift":
-        yield ", after which it is taken for the new level"
-    if contributors:
-        largest = contributors[0]
-        yield f"; {'mostly' if largest.impact / story.impact >= _MOSTLY else 'the largest part'} "
-        yield f"{largest.product_type} of {largest.resource_id}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final, Literal
 
-from chargeback.model.anomalies import FEWEST, Floors
+from chargeback.model.anomalies import FEWEST, Criteria
 from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 from chargeback.reports.anomalies import AnomalyItem, Asked, Remembered, anomalies
 from chargeback.store.control.days import DayState, read_days
@@ -50,7 +50,7 @@ class BackTest:
     unknown: list[date]
 
 
-def back_test(store: TenantStore, engine: QueryEngine, days: DayRange, floors: Floors, currency: str) -> BackTest:
+def back_test(store: TenantStore, engine: QueryEngine, days: DayRange, by: Criteria, currency: str) -> BackTest:
     """Return what settings would have told on the evening of each day (the end of the UTC day): true vintages of bills,
     measurements and allocations, without marks and without a limit for a week.
 
@@ -69,18 +69,18 @@ def back_test(store: TenantStore, engine: QueryEngine, days: DayRange, floors: F
             if last is None:
                 unknown.append(day)
                 continue
-            asked = Asked(DayRange(last - _NEWS + ONE_DAY, last + ONE_DAY), floors, _MOST, contributors=True)
+            asked = Asked(DayRange(last - _NEWS + ONE_DAY, last + ONE_DAY), by, _MOST, contributors=True)
             for each in anomalies(reader, states, asked, currency, Remembered(), _no_names).items:
-                if not each.is_consequence:
+                if not each.is_explained:
                     raised.setdefault(each.id, (day, each))
-    return BackTest(days, _judged(store, engine, raised, floors, currency), unknown)
+    return BackTest(days, _judged(store, engine, raised, by, currency), unknown)
 
 
 def _judged(
     store: TenantStore,
     engine: QueryEngine,
     raised: Mapping[str, tuple[date, AnomalyItem]],
-    floors: Floors,
+    by: Criteria,
     currency: str,
 ) -> list[Alarm]:
     """Return the alarms, with what is known of them now."""
@@ -91,7 +91,7 @@ def _judged(
         states = {each.tracking_date: each for each in read_days(connection)}
     last = max(states)
     with open_reader(engine, store, CancellationToken(), LookupCaches()) as reader:
-        asked = Asked(DayRange(first, last + ONE_DAY), floors, _MOST, raised.keys())
+        asked = Asked(DayRange(first, last + ONE_DAY), by, _MOST, raised.keys())
         standing = {each.id for each in anomalies(reader, states, asked, currency, Remembered(), _no_names).items}
     return [
         Alarm(day, story, "stands" if number in standing else "withdrawn") for number, (day, story) in raised.items()

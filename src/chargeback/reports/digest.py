@@ -12,7 +12,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.model.accounting import AccountingPeriod
-from chargeback.model.anomalies import Floors
+from chargeback.model.anomalies import Criteria
 from chargeback.model.budgets import Budget
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import UNALLOCATED
@@ -82,13 +82,13 @@ class Digest(ResponseModel):
 
 @dataclass(frozen=True)
 class Known:
-    """What a digest is made of beside the facts: the states of days, present budgets, what stood out, and the floors of
-    that."""
+    """What a digest is made of beside the facts: the states of days, present budgets, what stood out, and by what that
+    is judged."""
 
     states: Mapping[date, DayState]
     budgets: Collection[Budget]
     remembered: Remembered
-    floors: Floors
+    criteria: Criteria
 
 
 def digest(
@@ -115,7 +115,7 @@ def digest(
         for days in (week, earlier)
     )
     stories = anomalies(
-        reader, known.states, Asked(week, known.floors, 100, contributors=True), currency, known.remembered, named
+        reader, known.states, Asked(week, known.criteria, 100, contributors=True), currency, known.remembered, named
     )
     snoozes = read_snoozes(connection)
     unused = [
@@ -130,7 +130,7 @@ def digest(
         amount=total(now.values()),
         before=total(before.values()) if is_comparable else None,
         changes=_changes(now, before, named) if is_comparable else [],
-        stands_out=[each.sentence for each in stories.items if not each.is_aside][:NAMED],
+        stands_out=[each.sentence for each in stories.items if not each.is_aside and not each.is_explained][:NAMED],
         budgets=_budgets(reader, known, week, currency),
         unused=[_finding(each) for each in unused[:NAMED]],
         unused_more=max(0, len(unused) - NAMED),

@@ -16,6 +16,7 @@ from chargeback.config.notifications import SinkSettings
 from chargeback.config.shadows import Shadow
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
+from chargeback.model.anomalies import Criteria
 from chargeback.model.currency import Rates
 from chargeback.model.days import DayRange
 from chargeback.model.run_request import RunRequest
@@ -87,7 +88,8 @@ class TenantView:
     are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
     ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
     are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated beside its policies; ``sinks`` are
-    told what happens; ``contracts`` are those with the provider; ``currencies`` are the rates by which amounts can be
+    told what happens; ``contracts`` are those with the provider; ``criteria`` are those by which something stands out;
+    ``currencies`` are the rates by which amounts can be
     shown in others than ``currency``."""
 
     tenant_name: str
@@ -111,6 +113,7 @@ class TenantView:
     shadows: tuple[Shadow, ...] = ()
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict, repr=False)
     contracts: tuple[ContractSettings, ...] = ()
+    criteria: Criteria = field(default_factory=Criteria)
 
     @classmethod
     def of(
@@ -148,6 +151,7 @@ class TenantView:
             shadows=tenant.shadows,
             sinks=settings.notifications,
             contracts=settings.contracts,
+            criteria=settings.anomalies.criteria,
         )
 
     def ruled(self, revision: int) -> Self:

@@ -34,6 +34,9 @@ OF_TOPICS = (
 TRANSLATED = {("days", name) for name in ("metrics_unavailable", *OF_CHARGEBACKS, *OF_TOPICS)}
 REVISIONS = sorted(script.revision for script in ScriptDirectory.from_config(_SCRIPTS).walk_revisions())
 
+#: Columns that have another name since.
+RENAMED = {("anomaly_marks", "identity_id"): "who"}
+
 
 def value(column: Column[Any], number: int) -> object:
     """A value of a column, another one for each number; texts are as long as they may be."""
@@ -73,7 +76,11 @@ def content(connection: Connection, columns: dict[str, list[str]]) -> dict[str, 
     found = {}
     for table in tables_of(connection):
         if table.name in columns:
-            wanted = [table.columns[name] for name in columns[table.name]]
+            names = [RENAMED.get((table.name, name), name) for name in columns[table.name]]
+            wanted = [
+                table.columns[new if new in table.columns else old]
+                for old, new in zip(columns[table.name], names, strict=True)
+            ]
             found[table.name] = sorted((tuple(row) for row in connection.execute(select(*wanted))), key=repr)
     return found
 

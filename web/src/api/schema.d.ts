@@ -923,8 +923,9 @@ export interface paths {
         /**
          * Show Anomalies
          * @description List the days of a period on which the costs of an identity for a product group stand out, the largest impact
-         *     first. What has a quantity is compared at its latest price, so that prices stand out of nothing; credits and what is
-         *     billed on three days of a month or less are left out. The numbers are estimates.
+         *     first; and those of the values of a cost category, for a product group and in all. What has a quantity is compared
+         *     at its latest price, and what belongs to a value is what did last, so that prices and rules stand out of nothing;
+         *     credits and what is billed on three days of a month or less are left out. The numbers are estimates.
          *
          *     Needs the right `read`.
          */
@@ -2944,10 +2945,13 @@ export interface components {
         };
         /**
          * AnomalyContributor
-         * @description What a story comes from: a product type of a resource. The numbers are estimates, at constant prices, and need
-         *     not add up to those of the story: the usual of a sum is not the sum of what is usual.
+         * @description What a story comes from: what an identity is charged for a product type of a resource. The numbers are estimates,
+         *     at constant prices, and need not add up to those of the story: the usual of a sum is not the sum of what is
+         *     usual.
          */
         AnomalyContributor: {
+            /** Identity Id */
+            identity_id: string;
             /** Product Type */
             product_type: string;
             /** Resource Id */
@@ -2993,18 +2997,34 @@ export interface components {
         };
         /**
          * AnomalyItem
-         * @description Days in a row on which the costs of an identity for a product group stand out in one direction.
+         * @description Days in a row on which the costs of somebody stand out in one direction.
          */
         AnomalyItem: {
+            /**
+             * Identity Id
+             * @description Null for those of a value of a cost category.
+             */
+            identity_id: string | null;
+            /**
+             * Category
+             * @description The cost category; null for those of an identity.
+             */
+            category: string | null;
+            /**
+             * Value
+             * @description Its value; null for those of an identity.
+             */
+            value: string | null;
+            /**
+             * Product Category
+             * @description Null for all product groups.
+             */
+            product_category: string | null;
             /**
              * Id
              * @description The same as long as its first day is, as in the subject of its events.
              */
             id: string;
-            /** Identity Id */
-            identity_id: string;
-            /** Product Category */
-            product_category: string;
             /**
              * Direction
              * @enum {string}
@@ -3044,9 +3064,19 @@ export interface components {
             told_at: string | null;
             /**
              * Goes With
-             * @description The larger story of the same identity that begins on the same day in the same direction, which is told for both; null if there is none.
+             * @description The story that is told for this one as well: a larger one of the same that begins on the same day in the same direction or, of a value of a cost category, the one below it that is most of it; null if there is none.
              */
             goes_with: string | null;
+            /**
+             * By Policy
+             * @description With `include=contributors`: it mostly comes from what another policy splits since it began, so that nobody's usage is another one. It is not told.
+             */
+            by_policy: boolean;
+            /**
+             * Growth Of
+             * @description Of more, with `include=contributors`: the measure that drives these costs, where it has grown as much, within five points. It is not told; null otherwise.
+             */
+            growth_of: string | null;
             /**
              * Others Used More
              * @description Of less, with `include=contributors`: what it mostly comes from cost as much as before in all, so that not the cost fell, but the share of it. It is not told.
@@ -7252,15 +7282,28 @@ export interface components {
          * @description What somebody knows of days that stand out, or will.
          */
         MarkItem: {
-            /** Id */
-            id: number;
-            /** Identity Id */
-            identity_id: string;
+            /**
+             * Identity Id
+             * @description Null for those of a value of a cost category.
+             */
+            identity_id: string | null;
+            /**
+             * Category
+             * @description The cost category; null for those of an identity.
+             */
+            category: string | null;
+            /**
+             * Value
+             * @description Its value; null for those of an identity.
+             */
+            value: string | null;
             /**
              * Product Category
              * @description Null for all product groups.
              */
             product_category: string | null;
+            /** Id */
+            id: number;
             /**
              * Status
              * @description `confirmed`: it was worth telling. `planned`, `expected` and `dismissed` (a false alarm) put the days aside: nobody is told, and no later day is compared with them.
@@ -12671,9 +12714,24 @@ export interface components {
             /**
              * Identity Id
              * @description Whose costs; the inventory has to know it.
+             * @default null
              * @example sa-123abc
              */
-            identity_id: string;
+            identity_id: string | null;
+            /**
+             * Category
+             * @description Instead, the cost category of a value.
+             * @default null
+             * @example null
+             */
+            category: string | null;
+            /**
+             * Value
+             * @description Its value.
+             * @default null
+             * @example null
+             */
+            value: string | null;
             /**
              * Product Category
              * @description Default: all product groups.
@@ -18426,6 +18484,8 @@ export interface operations {
                 min_percent?: number;
                 /** @description How many are listed at most. */
                 limit?: number;
+                /** @description The cost category whose values are looked at beside identities; default: that of the configuration, or the only one. */
+                category?: string;
                 /** @description Only what has this id, repeatable. */
                 id?: string[];
                 /** @description `contributors`: what each comes from, with the way to the explanation. */
@@ -18699,7 +18759,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such tenant or identity. */
+            /** @description There is no such tenant, identity or cost category. */
             404: {
                 headers: {
                     [name: string]: unknown;

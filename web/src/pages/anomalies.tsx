@@ -8,6 +8,7 @@ import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { count, full, range } from "../format/days";
 import { label } from "../format/names";
+import { filtersOf } from "../format/stories";
 import { AuthorField } from "../ui/author";
 import { Amount, Card } from "../ui/card";
 import { Drawer } from "../ui/drawer";
@@ -76,7 +77,7 @@ function Stories({ answer }: { answer: Anomalies }) {
             <Story
               key={each.id}
               of={each}
-              name={answer.names[each.identity_id] ?? null}
+              who={whoOf(each, answer.names)}
               currency={currency}
               onMark={can ? () => setMarking(each) : null}
             />
@@ -126,24 +127,23 @@ function doubt({ not_judged: left }: Anomalies) {
 
 interface StoryProps {
   of: Anomaly;
-  name: string | null;
+  who: string;
   currency: string;
   /** Nothing for who may not say what is known. */
   onMark: (() => void) | null;
 }
 
-function Story({ of, name, currency, onMark }: StoryProps) {
+function Story({ of, who, currency, onMark }: StoryProps) {
   const here = useHere();
   const [words, tone] = STATES[of.state];
-  const who = label("identity_id", of.identity_id, name).name;
   return (
     <tr>
       <th scope="row">
-        <a className="more" href={here.to(costsOf(here.view, of), HOME)} title={of.identity_id}>
+        <a className="more" href={here.to(costsOf(here.view, of), HOME)} title={of.identity_id ?? of.category ?? ""}>
           {who}
         </a>
       </th>
-      <td>{label("product_category", of.product_category, null).name}</td>
+      <td>{of.product_category === null ? "all" : label("product_category", of.product_category, null).name}</td>
       <td>{range(of.first_date, of.last_date)}</td>
       <td className="end">
         <Amount amount={of.impact.toFixed(2)} currency={currency} />
@@ -152,7 +152,7 @@ function Story({ of, name, currency, onMark }: StoryProps) {
         {of.sentence}.
         <Contributors of={of} currency={currency} />
       </td>
-      <td className={tone}>{of.others_used_more ? "others used more" : words}</td>
+      <td className={tone}>{becauseOf(of) ?? words}</td>
       <td>
         {of.mark && <Mark of={of.mark} onRemove={onMark !== null} />}
         {!of.mark && onMark && (
@@ -165,14 +165,28 @@ function Story({ of, name, currency, onMark }: StoryProps) {
   );
 }
 
+/** Who it is about: an identity by its name, or a value of a cost category. */
+function whoOf({ identity_id, value }: Anomaly, names: Anomalies["names"]): string {
+  return identity_id === null ? (value ?? "") : label("identity_id", identity_id, names[identity_id] ?? null).name;
+}
+
+/** Why nobody is told of it, in words; nothing if somebody is. */
+function becauseOf({ by_policy, growth_of, others_used_more, goes_with }: Anomaly): string | null {
+  if (by_policy) return "split by another policy";
+  if (growth_of !== null) return `${growth_of} has grown as much`;
+  if (others_used_more) return "others used more";
+  return goes_with === null ? null : "part of another one";
+}
+
 /** What it comes from, each with the way to why it is that much. */
 function Contributors({ of, currency }: { of: Anomaly; currency: string }) {
   const here = useHere();
-  return of.contributors.map(({ product_type, resource_id, impact, explain }) => {
-    const text = `${label("product_type", product_type, null).name} of ${resource_id}`;
+  return of.contributors.map(({ identity_id, product_type, resource_id, impact, explain }) => {
+    const whose = of.identity_id === null ? `${identity_id}: ` : "";
+    const text = `${whose}${label("product_type", product_type, null).name} of ${resource_id}`;
     const asked = explain?.split("?")[1];
     return (
-      <div className="quiet small" key={`${product_type} ${resource_id}`}>
+      <div className="quiet small" key={`${identity_id} ${product_type} ${resource_id}`}>
         {asked ? (
           <a className="more" href={here.to(extra(costsOf(here.view, of), "why", asked), "rows")}>
             {text}
@@ -216,6 +230,8 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
       send("post", tenant, MARKS, {
         body: {
           identity_id: of.identity_id,
+          category: of.category,
+          value: of.value,
           product_category: of.product_category,
           status: CHOICES.find(([status]) => status === said.status)?.[0] ?? "expected",
           start_date: of.first_date,
@@ -236,7 +252,7 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
     mark.mutate(said);
   };
   return (
-    <Drawer title={`What is known of ${of.identity_id}`} onClose={onClose}>
+    <Drawer title={`What is known of ${of.identity_id ?? of.value}`} onClose={onClose}>
       <p className="note">{of.sentence}.</p>
       <form className="form" onSubmit={onSubmit}>
         <label>
@@ -271,14 +287,14 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
 }
 
 /** The costs of who it is about, beside those of the days before. */
-function costsOf(view: View, { identity_id, product_category, first_date, last_date }: Anomaly): View {
-  const filters = Object.entries({ identity_id, product_category });
+function costsOf(view: View, of: Anomaly): View {
+  const { first_date, last_date } = of;
   return {
     ...view,
     period: null,
     start: first_date,
     end: last_date,
-    filters: filters.map(([key, value]) => ({ key, value, not: false })),
+    filters: filtersOf(of),
     extra: {},
   };
 }

@@ -34,6 +34,8 @@ test("days are marked as planned, with a reason and until a day", async () => {
   await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.deepEqual(sent, {
     identity_id: "6ISF4LDPXOE4W4V5",
+    category: null,
+    value: null,
     product_category: "KAFKA",
     status: "planned",
     start_date: "2026-11-15",

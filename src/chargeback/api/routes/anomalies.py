@@ -1,14 +1,16 @@
 """What stands out in the costs of a period, and what people know of it."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Body, Path, Query
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from starlette.responses import Response
 
 from chargeback.access.rights import Right
+from chargeback.access.scope import CATEGORY, RowScope
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.executor import entity_ids
@@ -39,6 +41,7 @@ from chargeback.store.control.inventory_lists import IDENTITIES
 from chargeback.store.control.names import names_of
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.control.tags import IDENTITY
+from chargeback.store.queries.lookups import read_categories
 
 MAX_MARKS = 10_000
 #: What is planned for longer is no exception.
@@ -55,6 +58,12 @@ class AnomaliesQuery(UsualPeriodQuery):
         default=20, description="By how much it has to differ at least, in percent of what is expected."
     )
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="How many are listed at most.")
+    category: Text | None = Field(
+        default=None,
+        description="The cost category whose values are looked at beside identities; default: that of the "
+        "configuration, or the only one.",
+        examples=["team"],
+    )
     id: list[Text] = Field(default=[], description="Only what has this id, repeatable.")
     include: list[Literal["contributors"]] = Field(
         default=[], description="`contributors`: what each comes from, with the way to the explanation."
@@ -64,7 +73,13 @@ class AnomaliesQuery(UsualPeriodQuery):
 class NewMark(StrictModel):
     """What is known of the days of somebody's costs."""
 
-    identity_id: Text = Field(description="Whose costs; the inventory has to know it.", examples=["sa-123abc"])
+    identity_id: Text | None = Field(
+        default=None, description="Whose costs; the inventory has to know it.", examples=["sa-123abc"]
+    )
+    category: Text | None = Field(
+        default=None, description="Instead, the cost category of a value.", json_schema_extra={"example": None}
+    )
+    value: Text | None = Field(default=None, description="Its value.", json_schema_extra={"example": None})
     product_category: Text | None = Field(default=None, description="Default: all product groups.", examples=["KAFKA"])
     status: MarkStatus = Field(
         description="`confirmed`, or one that puts the days aside: `planned`, `expected`, `dismissed`.",
@@ -82,6 +97,13 @@ class NewMark(StrictModel):
         if first is not None and not timedelta() <= value - first <= _LONGEST:
             raise ValueError(f"should be between start_date, {first}, and {_LONGEST.days} days later")
         return value
+
+    @model_validator(mode="after")
+    def _of_somebody(self) -> Self:
+        given = [self.identity_id is not None, self.category is not None, self.value is not None]
+        if given not in ([True, False, False], [False, True, True]):
+            raise ValueError("should have either identity_id, or category and value")
+        return self
 
 
 router = Routes(prefix="/tenants/{tenant_name}/anomalies", tags=["Anomalies"])
@@ -102,9 +124,12 @@ def _remembered(request: FactsRequest) -> list[Any]:
 @router.get("", needs=Right.READ, keep=True, also=lambda request, _: _remembered(request))
 def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -> AnomaliesAnswer:
     """List the days of a period on which the costs of an identity for a product group stand out, the largest impact
-    first. What has a quantity is compared at its latest price, so that prices stand out of nothing; credits and what is
-    billed on three days of a month or less are left out. The numbers are estimates."""
+    first; and those of the values of a cost category, for a product group and in all. What has a quantity is compared
+    at its latest price, and what belongs to a value is what did last, so that prices and rules stand out of nothing;
+    credits and what is billed on three days of a month or less are left out. The numbers are estimates."""
     tenant = request.tenant
+    if params.category is not None:
+        request.reader.categories.index.place(params.category)
     with request.reading() as connection:
         states = states_seen(request.reader, connection)
         last = read_revisions(connection).last_calculated
@@ -114,9 +139,10 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
         with request.reading() as connection:
             return names_of_identities(connection, identities)
 
+    floors = Floors(params.min_amount, params.min_percent / 100)
     asked = Asked(
         DayRange(period.start, period.end + ONE_DAY),
-        Floors(params.min_amount, params.min_percent / 100),
+        replace(tenant.criteria, floors=floors, category=params.category or tenant.criteria.category),
         params.limit,
         params.id,
         "contributors" in params.include,
@@ -128,10 +154,10 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
 def list_marks(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[MarkItem]:
     """List what people know of days that stand out, or will, the newest first; within a scope, of visible identities.
     Dates have no effect."""
-    visible = entity_ids(request.reader.visible_entities())
-    marks = [each for each in request.extra.marks if _sees(visible, each.identity_id)]
+    visible, scope = entity_ids(request.reader.visible_entities()), request.access.scope
+    marks = [each for each in request.extra.marks if _sees(visible, scope, each)]
     page = params.paging
-    items = [MarkItem.like(each) for each in marks[page.offset : page.offset + page.limit]]
+    items = [MarkItem.of(each) for each in marks[page.offset : page.offset + page.limit]]
     return PageOf[MarkItem].of(items, len(marks), page)
 
 
@@ -140,23 +166,30 @@ def list_marks(request: Facts, params: Annotated[CommonParameters, Query()]) -> 
     needs=Right.TAG,
     status_code=201,
     answer="The mark.",
-    problems={404: "There is no such tenant or identity.", 409: f"There are {MAX_MARKS:,} marks already."},
+    problems={
+        404: "There is no such tenant, identity or cost category.",
+        409: f"There are {MAX_MARKS:,} marks already.",
+    },
 )
 def mark_days(request: Change, caller: CallerDep, new: Annotated[NewMark, Body()]) -> MarkItem:
     """Say what is known of the days of somebody's costs, also of days to come. Days that are `planned`, `expected` or
     `dismissed` are put aside: from the next run on, nobody is told what stands out on them, and no later day is
     compared with them. What was said of the same days before stays, and the newest counts."""
-    visible = request.visible_entities()
+    whose = {"category": new.category or "", "who": new.identity_id or new.value}
+    values = new.model_dump(exclude={"identity_id", "category", "value"}) | whose
+    marked = MarkedDays(**values | {"created_by": caller.signature(new.created_by)})
     with request.reading() as connection:
-        is_known = new.identity_id in names_of(connection, IDENTITIES, [new.identity_id])
-    if not is_known or not _sees(visible, new.identity_id):
-        raise NotFound("The inventory has no such identity.")
-    values = new.model_dump() | {"created_by": caller.signature(new.created_by)}
+        if new.category is not None:
+            is_known = new.category in read_categories(connection).by_key
+        else:
+            is_known = marked.who in names_of(connection, IDENTITIES, [marked.who])
+    if not is_known or not _sees(request.visible_entities(), request.access.scope, marked):
+        raise NotFound("There is no such cost category." if new.category else "The inventory has no such identity.")
     with request.writing() as connection:
         lock_tenant(connection)
         if count_marks(connection) >= MAX_MARKS:
             raise Conflict(f"There are {MAX_MARKS:,} marks already; remove some first.")
-        return MarkItem.like(add_mark(connection, MarkedDays(**values), who=caller.name))
+        return MarkItem.of(add_mark(connection, marked, who=caller.name))
 
 
 @router.delete(
@@ -171,11 +204,17 @@ def unmark_days(request: Change, caller: CallerDep, number: MarkNumber) -> Respo
     visible = request.visible_entities()
     with request.writing() as connection:
         mark = find_mark(connection, number)
-        if mark is None or not _sees(visible, mark.identity_id):
+        if mark is None or not _sees(visible, request.access.scope, mark):
             raise NotFound(f"There is no mark {number}.")
         remove_mark(connection, mark, who=caller.name)
     return Response(status_code=204)
 
 
-def _sees(visible: EntityIds | None, identity_id: str) -> bool:
-    return visible is None or identity_id in visible[IDENTITY]
+def _sees(visible: EntityIds | None, scope: RowScope | None, days: MarkedDays) -> bool:
+    """Return whether a caller sees whose days are marked: a visible identity, or a value that the scope names."""
+    if visible is None:
+        return True
+    if not days.category:
+        return days.who in visible[IDENTITY]
+    named = dict(scope.conditions) if scope else {}
+    return days.who in named.get(f"{CATEGORY}{days.category}", ())

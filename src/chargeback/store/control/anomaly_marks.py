@@ -22,9 +22,11 @@ CONFIRMED: Final = "confirmed"
 
 @dataclass(frozen=True)
 class MarkedDays:
-    """Days of the costs of an identity for a product group, or for all of them, and what is known of them."""
+    """Days of the costs of an identity or, with a cost ``category`` (else empty), of one of its values, for a product
+    group, or for all of them; and what is known of them."""
 
-    identity_id: str
+    category: str
+    who: str
     product_category: str | None
     status: MarkStatus
     start_date: date
@@ -54,9 +56,10 @@ class AnomalyMark(MarkedDays):
         """Whether the days are put aside: nobody is told, and nothing is compared with them."""
         return self.status != CONFIRMED
 
-    def is_about(self, identity_id: str, product_category: str) -> bool:
+    def is_about(self, who: str, product_category: str, category: str) -> bool:
         """Return whether it is about a series of costs."""
-        return self.identity_id == identity_id and self.product_category in (None, product_category)
+        is_its = (self.category, self.who) == (category, who)
+        return is_its and self.product_category in (None, product_category)
 
 
 def read_marks(connection: Connection) -> list[AnomalyMark]:
@@ -65,9 +68,11 @@ def read_marks(connection: Connection) -> list[AnomalyMark]:
     return [AnomalyMark(**row._mapping) for row in rows]
 
 
-def newest_mark(marks: Iterable[AnomalyMark], identity_id: str, product_category: str, day: date) -> AnomalyMark | None:
+def newest_mark(
+    marks: Iterable[AnomalyMark], day: date, who: str, product_category: str, category: str
+) -> AnomalyMark | None:
     """Return the first of the marks that is about a day of a series."""
-    return next((each for each in marks if each.is_about(identity_id, product_category) and day in each.days), None)
+    return next((each for each in marks if each.is_about(who, product_category, category) and day in each.days), None)
 
 
 def count_marks(connection: Connection) -> int:

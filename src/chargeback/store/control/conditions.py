@@ -104,5 +104,6 @@ class _Holding:
         if "product_category" not in body:
             return True
         first = date.fromisoformat(body["first_date"])
-        mark = newest_mark(self.marks, body["identity_id"], body["product_category"], first)
+        category, who = body.get("category") or "", body.get("value") or body["identity_id"]
+        mark = newest_mark(self.marks, first, who, body["product_category"] or "", category)
         return mark is None or not mark.is_usual

@@ -495,12 +495,14 @@ anomalies = Table(
     Column("scope", String(16), nullable=False, server_default=""),
 )
 
-#: What people know of days that stand out, or will; ``product_category`` is null for all of them.
+#: What people know of days that stand out, or will, of an identity or of a value of a cost category, if that is not
+#: empty; ``product_category`` is null for all of them.
 anomaly_marks = Table(
     "anomaly_marks",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("identity_id", String(255), nullable=False),
+    Column("category", String(128), nullable=False, server_default=""),
+    Column("who", String(255), nullable=False),
     Column("product_category", String(255)),
     Column("status", String(16), nullable=False),
     Column("start_date", Date, nullable=False),

@@ -5,7 +5,10 @@ import { marksOf } from "./marks";
 const story = (identity: string, ...days: string[]) =>
   ({
     identity_id: identity,
+    category: null,
+    value: null,
     product_category: "KAFKA",
+    goes_with: null,
     sentence: `${identity} was charged more`,
     mark: null,
     days: days.map((date) => ({ date, actual: 2, expected: 1, scales: 5 })),
@@ -24,6 +27,14 @@ test("filters of a view leave what they name", () => {
   expect([...marksOf(ITEMS, [filter("identity_id", "a", true)]).keys()]).toEqual(["2026-11-15"]);
   expect(marksOf(ITEMS, [filter("product_category", "FLINK")]).size).toBe(0);
   expect(marksOf(ITEMS, [filter("tag:team", "x")]).size, "nobody knows").toBe(0);
+});
+
+test("values of a cost category are marked like identities, and nothing twice", () => {
+  const team = { ...ITEMS[0], identity_id: null, category: "team", value: "payments" } as unknown as Anomaly;
+  expect(marksOf([team], [filter("category:team", "payments")]).size).toBe(2);
+  expect(marksOf([team], [filter("category:team", "search")]).size).toBe(0);
+  expect(marksOf([team], [filter("identity_id", "a")]).size).toBe(0);
+  expect(marksOf([{ ...team, goes_with: "another" }], []).size).toBe(0);
 });
 
 test("what somebody has put aside is not marked, what is confirmed is", () => {

@@ -1,12 +1,12 @@
 import { present } from "../../api/answer";
 import { useOf } from "../../api/questions";
 import type { Anomaly } from "../../api/shapes";
-import { isTold } from "../../format/stories";
+import { filtersOf, isTold } from "../../format/stories";
 import { apiQuery, type Filter, passes, type View } from "../../url/view";
 
 const NOTHING: ReadonlyMap<string, readonly string[]> = new Map();
 /** What a story is about, as filters name it. */
-const KNOWN = ["identity_id", "product_category"] as const;
+const KNOWN = ["identity_id", "product_category", "category:"] as const;
 
 /** What stands out on the days of a view, by day. It is asked for after the costs, and missing until it is there. */
 export function useMarks(tenant: string, view: View): ReadonlyMap<string, readonly string[]> {
@@ -15,9 +15,9 @@ export function useMarks(tenant: string, view: View): ReadonlyMap<string, readon
   return found ? marksOf(found.items, view.filters) : NOTHING;
 }
 
-/** Stories know who and which product; of other filters nobody can say whether they match. */
+/** Stories know who, which product, and of what category; of other filters nobody can say whether they match. */
 function canTell(filters: readonly Filter[]): boolean {
-  return filters.every(({ key }) => KNOWN.some((each) => each === key));
+  return filters.every(({ key }) => KNOWN.some((each) => key.startsWith(each)));
 }
 
 /** The sentences of what stands out and nobody has put aside, by the days that the filters leave. */
@@ -34,6 +34,5 @@ export function marksOf(items: readonly Anomaly[], filters: readonly Filter[]): 
 }
 
 function carries(story: Anomaly, key: string): string | null {
-  const known = KNOWN.find((each) => each === key);
-  return known ? story[known] : null;
+  return filtersOf(story).find((each) => each.key === key)?.value ?? null;
 }
