@@ -65,6 +65,15 @@ def test_a_spike_ends_and_is_no_part_of_what_comes_later() -> None:
     assert stories(costs, known, FLOORS, date(2025, 4, 2))[0].state == "open"
 
 
+def test_what_comes_every_week_is_a_habit() -> None:
+    """Told twice, and from the third week on it is what the weekday costs; more than that is a story again."""
+    sundays = [day for day in DAYS if day.weekday() == 6]
+    costs = dict.fromkeys(DAYS, 10.0) | dict.fromkeys(sundays[10:], 50.0) | {sundays[30]: 200.0}
+    assert [each.days[0].day for each in found(costs)] == [sundays[10], sundays[11], sundays[30]]
+    grows = dict.fromkeys(DAYS, 10.0) | {day: 50.0 * 1.5**number for number, day in enumerate(sundays[10:14])}
+    assert [each.days[0].day for each in found(grows)] == sundays[10:14]
+
+
 def test_what_does_not_matter_does_not_stand_out() -> None:
     """Less than the floors, in money or in percent."""
     assert found(flat(d0401=10.9)) == []

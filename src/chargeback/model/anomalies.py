@@ -35,6 +35,9 @@ _OF_A_MEDIAN: Final = 1.57
 #: After how many days in a row what stands out is the new level.
 SHIFTED: Final = 3
 
+#: In how many weeks in a row a weekday makes a habit.
+_WEEK, _HABIT = 7, 3
+
 #: The days of a drift: the last ones, and those before that they are compared with.
 _LAST: Final = 7
 _BEFORE: Final = 28
@@ -110,10 +113,11 @@ def stories(
     nothing that could have been usual.
 
     Days of a story are no part of what later days are compared with; a new level begins a series of its own. Days that
-    are put ``aside`` are neither, however many there are: a story begins or ends where they do.
+    are put ``aside`` are neither, however many there are: a story begins or ends where they do. What comes
+    again in the two weeks after is no story any more but a habit, which later days are compared with.
     """
     found: list[Story] = []
-    base = _Base()
+    base, habits = _Base(), _Habits()
     current: Story | None = None
     was_aside = False
     begins = min(costs, default=date.max)
@@ -124,6 +128,8 @@ def stories(
         away = base.standing_out(day, cost, floors)
         is_over = away is None or is_aside is not was_aside
         was_aside = is_aside
+        if away is not None and not is_aside and habits.has(away):
+            is_over, away = True, None
         if current is not None and (is_over or (away is not None and current.rises is not away.rises)):
             current.state = "resolved"
             current = None
@@ -163,6 +169,30 @@ def drift(
         return None
     found = Drift(_median(known[-_LAST - _BEFORE : -_LAST]), _median(known[-_LAST:]))
     return found if abs(found.now - found.before) >= max(floors.amount, floors.part * found.before) else None
+
+
+class _Habits:
+    """Days that stood out, by their weekday: what does so for the third week in a row, in the same direction and no
+    further away, is what its weekday usually costs. Else a weekday of which few are known could stand out for ever."""
+
+    def __init__(self) -> None:
+        self._in_a_row: dict[int, list[StandingOut]] = {}
+
+    def has(self, found: StandingOut) -> bool:
+        """Return whether a day is one of a habit."""
+        before = self._in_a_row.get(found.day.weekday(), [])
+        if before and not _comes_again(before[-1], found):
+            before = []
+        self._in_a_row[found.day.weekday()] = [*before, found]
+        return len(before) >= _HABIT - 1
+
+
+def _comes_again(before: StandingOut, found: StandingOut) -> bool:
+    """Return whether a day is like that of a week before, or nearer to what is usual."""
+    if (found.day - before.day).days != _WEEK or before.rises is not found.rises:
+        return False
+    least, most = sorted((before.actual, found.actual))
+    return most <= _FURTHER * least or (found.actual < before.actual) is found.rises
 
 
 class _Base:
