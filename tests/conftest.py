@@ -32,6 +32,7 @@ from tests.support import outside
 from tests.support.databases import postgres_server
 from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, THOROUGH, WHOLE, evenly_spread
 from tests.support.objects import ObjectServer, object_server
+from tests.support.told import check_bodies
 
 # The machine may be busy, so that no example has a time limit. Fixtures of a function serve all examples of a law.
 settings.register_profile(
@@ -45,6 +46,7 @@ _ENOUGH_MEMORY = 4 * 2**30
 _REPORT = "--drill-report"
 _DRILLS = "drills"
 _LEDGER = pytest.StashKey[Ledger]()
+check_bodies()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -162,7 +162,7 @@ ENDPOINTS = (
     Endpoint("DELETE", f"{TENANT}/policies/applied/{{effective_from}}", success=204, specified=False),
     _get(
         f"{TENANT}/anomalies",
-        *("period", "as_of", "min_amount", "min_percent", "limit", "id", "include"),
+        *("period", "as_of", "min_amount", "min_percent", "limit", "id", "include", "category"),
         specified=False,
     ),
     _get(f"{TENANT}/anomalies/marks", specified=False),
@@ -170,7 +170,10 @@ ENDPOINTS = (
         "POST",
         f"{TENANT}/anomalies/marks",
         success=201,
-        body=frozenset({"identity_id", "product_category", "status", "start_date", "end_date", "note", "created_by"}),
+        body=frozenset(
+            {"identity_id", "category", "value", "product_category", "status", "start_date", "end_date", "note"}
+            | {"created_by"}
+        ),
         specified=False,
     ),
     Endpoint("DELETE", f"{TENANT}/anomalies/marks/{{number}}", success=204, specified=False),

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 import subprocess
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.support.prometheus import installed
+from chargeback.api.app import create_app
+from chargeback.model.budgets import Budget, Threshold
+from chargeback.store.control.budgets import write_budget
+from tests.support.alertmanager import alerts_at, running_alertmanager
+from tests.support.prometheus import RealPrometheus, installed
+from tests.support.serving import served, services_for, wait_until
+from tests.support.sources import DAY, Laboratory
 
 pytestmark = pytest.mark.usefixtures("process")
 
@@ -55,3 +62,21 @@ def test_the_rules_know_the_metrics() -> None:
     for name in set(re.findall(r"\bchargeback_\w+", RULES.read_text(encoding="utf-8"))):
         stem = re.sub(r"_(total|count|bucket|sum)$", "", name)
         assert f'"{stem}"' in code or f'"{stem.removeprefix("chargeback_")}": "' in code, name
+
+
+def test_a_budget_that_is_spent_reaches_an_alertmanager_by_prometheus(tmp_path: Path) -> None:
+    """The service's metrics, a real Prometheus with the rules as they are, and a real Alertmanager."""
+    spent = Budget("all", "All", {}, None, {}, Decimal(50), (Threshold("actual", Decimal(80)),))
+    with Laboratory(tmp_path) as laboratory, running_alertmanager() as alertmanager:
+        laboratory.share([DAY])
+        with laboratory.store.control.write() as connection:
+            write_budget(connection, "all", spent, expected=None, who="test")
+        laboratory.run()
+        with (
+            served(create_app(services_for(laboratory.store))) as address,
+            RealPrometheus(scrape=f"{address}/metrics", rules=RULES, alertmanager=alertmanager),
+        ):
+            named = {"alertname": "ChargebackBudgetExceeded", "tenant": "acme", "budget": "all"}
+            wait_until(lambda: any(named.items() <= each["labels"].items() for each in alerts_at(alertmanager)))
+            (told,) = [each for each in alerts_at(alertmanager) if named.items() <= each["labels"].items()]
+            assert "all" in told["annotations"]["summary"]

@@ -49,6 +49,12 @@ SAID: dict[str, tuple[str, dict[str, Any], str]] = {
     "shadow.ended": ("shadow/next", {"end": "2026-12-01"}, "the shadow next has ended"),
     "sink.dead": ("sink/chat", {"error": "the receiver answered 410"}, "chat any more: the receiver answered 410."),
     "period.ready": ("period/2026-10", {"days": 31}, "all 31 days of 2026-10 are calculated; it can be closed."),
+    "statement.issued": ("statement/2026-10", {"period_id": "2026-10"}, "the statements of 2026-10 are issued."),
+    "invoice.differs": (
+        "invoice/2026-10",
+        {"difference": "-12.345", "invoiced": "1000.00", "billed": "1012.345", "currency": "USD"},
+        "the invoices of 2026-10 are 12.34 USD less than its bill: 1,000.00 USD instead of 1,012.34 USD.",
+    ),
     "statement.disputed": (
         "statement/S-2026-10-payments",
         {"note": "Not ours.", "by": "ann", "period_id": "2026-10", "value": "payments"},

@@ -8,23 +8,27 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import update
 
 from chargeback.config.notifications import AlertmanagerSettings
+from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold
 from chargeback.model.days import ONE_DAY, DayRange, utc_now
-from chargeback.notifications.alerts import INTERVAL, try_alert
+from chargeback.notifications.alerts import INTERVAL, alerts_of, try_alert
 from chargeback.notifications.senders import send_alerts
 from chargeback.pipeline.notify import DeliveryMetrics, Notifier
+from chargeback.store.control import conditions as stored
 from chargeback.store.control import schema
 from chargeback.store.control.anomalies import KnownAnomaly, save_anomalies
 from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
 from chargeback.store.control.budgets import read_budget, write_budget
 from chargeback.store.control.conditions import Condition, read_conditions
 from chargeback.store.control.events import Event, add_events
+from chargeback.store.control.shadows import ShadowDay, save_shadow_day
 from tests.support.alertmanager import alerts_at, running_alertmanager
 from tests.support.receiver import Answer, Receiver
 from tests.support.sources import DAY, Laboratory
@@ -61,7 +65,10 @@ def story(laboratory: Laboratory, kind: str, *, impact: str = "100.00", state: s
     body = {
         **{"identity_id": "sa-a", "product_category": "KAFKA", "first_date": f"{DAY}", "last_date": f"{DAY}"},
         **{"impact": impact, "sentence": "sa-a was charged more", "more": 0, "currency": "USD"},
+        **{"category": None, "value": None, "belongs_to": {}},
     }
+    if kind == "withdrawn":
+        body = {"first_date": f"{DAY}", "currency": "USD"}
     now = utc_now()
     with laboratory.store.control.write() as connection:
         add_events(connection, [Event(f"anomaly.{kind}", f"anomaly/{STORY}", body, f"{kind} {now}")], now)
@@ -133,6 +140,29 @@ def test_what_holds_no_more_is_told_no_more(laboratory: Laboratory) -> None:
     with laboratory.store.control.write() as connection:
         add_mark(connection, MarkedDays("", "sa-a", None, "planned", DAY, DAY, "Load test", "ann"))
     assert conditions(laboratory, now) == []
+
+
+def test_months_and_shadows_wait_for_somebody(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A month from when it can be closed until it is, a shadow from its complete days until its end."""
+    books = Mock(first_open=AccountingPeriod(DAY.replace(day=1)))
+    monkeypatch.setattr(stored, "read_books", lambda _: books)
+    now = utc_now()
+    with laboratory.store.control.write() as connection:
+        save_shadow_day(connection, "next", ShadowDay(DAY, 1, "hash", Decimal(1), Decimal(0)))
+        ready = Event("period.ready", f"period/{DAY:%Y-%m}", {"days": 31}, "ready")
+        add_events(connection, [ready, Event("shadow.ready", "shadow/next", {"days": 30}, "shadow")], now)
+    found = alerts_of("acme", conditions(laboratory), None, now)
+    assert [each["labels"] for each in found] == [
+        {"alertname": "ChargebackMonthReady", "tenant": "acme", "kind": "period", "period": f"{DAY:%Y-%m}"}
+        | {"severity": "info"},
+        {"alertname": "ChargebackShadowReady", "tenant": "acme", "kind": "shadow", "shadow": "next"}
+        | {"severity": "info"},
+    ]
+    books.first_open = books.first_open.next
+    with laboratory.store.control.write() as connection:
+        add_events(connection, [Event("shadow.ended", "shadow/next", {"end": f"{DAY}"}, "ended")], now)
+    (ended,) = conditions(laboratory)
+    assert (ended.event["subject"], ended.ended_at) == ("shadow/next", now)
 
 
 def test_what_comes_back_begins_anew(laboratory: Laboratory) -> None:

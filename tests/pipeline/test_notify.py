@@ -13,14 +13,22 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from chargeback.config.notifications import WebhookSettings
+from chargeback.categories.parsing import parse_category
+from chargeback.config.notifications import MailSettings, MaintenanceSettings, WebhookSettings
+from chargeback.notifications.senders import Outcome
 from chargeback.pipeline import notify
 from chargeback.pipeline.notify import BACKOFF, DeliveryMetrics, Notifier
+from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.deliveries import retry_dead, sink_states
 from chargeback.store.control.events import Event, add_events, read_events
 from tests.support.clock import NOW
 from tests.support.receiver import SECRET, Answer, Received, Receiver
 from tests.support.sources import Laboratory
+
+BUDGET: dict[str, Any] = {
+    **{"name": "X", "period_id": "2026-11", "on": "actual", "percent": "80", "amount": "1000.00", "to_date": "812.00"},
+    **{"expected": None, "currency": "USD"},
+}
 
 
 class Desk:
@@ -235,3 +243,64 @@ def test_two_workers_send_a_message_once(desk: Desk) -> None:
         for each in threads:
             each.join(60)
     assert Counter(days_of(receiver)) == Counter(range(10))
+
+
+def test_during_maintenance_nothing_is_told(desk: Desk) -> None:
+    """What happens meanwhile is told after it, in order."""
+    window = MaintenanceSettings(start=NOW, end=NOW + timedelta(hours=2), reason="Move of the mail server")
+    with Receiver() as receiver:
+        desk.sinks(first=receiver.url)
+        desk.deliver()
+        desk.laboratory.configure(maintenance=(window,))
+        desk.happen(1)
+        desk.deliver()
+        desk.happen(2)
+        desk.now = NOW + timedelta(hours=1, minutes=59)
+        desk.deliver()
+        assert days_of(receiver) == []
+        desk.now = NOW + timedelta(hours=2)
+        desk.deliver()
+        assert days_of(receiver) == [1, 2]
+    with pytest.raises(ValueError, match="end should be after start"):
+        MaintenanceSettings(start=NOW, end=NOW, reason="None")
+
+
+def test_mails_go_to_the_contacts_of_who_they_are_about(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a value with contacts; what is about no value, or about one that has none, goes to everybody else."""
+    values = {"payments": {"contacts": ["#chat", "lead@example.com", "two@example.com"]}, "search": {}}
+    document = parse_category("team", {"rules": [], "values": values})
+    sent: list[list[str]] = []
+
+    def _sent(sink: MailSettings, *_: object) -> Outcome:
+        sent.append(sink.to)
+        return Outcome()
+
+    monkeypatch.setattr(notify, "send", _sent)
+    mail = {"type": "smtp", "host": "x", "sender": "c@example.com", "to": ["all@example.com"], "contacts": "team"}
+    desk.laboratory.configure(notifications={"mail": MailSettings.model_validate(mail)})
+    desk.deliver()
+    with desk.laboratory.store.control.write() as connection:
+        save_categories(connection, [document], who="ann")
+        for number, belongs_to in enumerate([{"team": "payments"}, {"team": "search"}, {"site": "north"}, {}]):
+            body = BUDGET | {"belongs_to": belongs_to}
+            add_events(connection, [Event("budget.crossed", "budget/x", body, f"{number}")], NOW)
+        add_events(connection, [Event("shadow.ready", "shadow/a", {"days": 1}, "shadow")], NOW)
+    for _ in range(4):  # messages of one subject are sent in order
+        desk.deliver()
+    assert sent.count(["lead@example.com", "two@example.com"]) == 1
+    assert sent.count(["all@example.com"]) == 4
+
+
+def test_who_has_a_scope_is_told_that_statements_are_issued(desk: Desk) -> None:
+    """There are no numbers in it; of a month that is ready, such a sink hears nothing."""
+    with Receiver() as receiver:
+        desk.sinks(mine=receiver.url)
+        whole = desk.laboratory.tenant.settings.notifications["mine"]
+        desk.laboratory.configure(notifications={"mine": whole.model_copy(update={"scope": {"identity_id": ["sa-a"]}})})
+        desk.deliver()
+        with desk.laboratory.store.control.write() as connection:
+            body = {"period_id": "2026-10", "owners": ["*"]}
+            add_events(connection, [Event("statement.issued", "statement/2026-10", body, "issued")], NOW)
+            add_events(connection, [Event("period.ready", "period/2026-11", {"days": 30}, "ready")], NOW)
+        desk.deliver()
+        assert [notify_body(each)["type"] for each in receiver.received] == ["statement.issued"]

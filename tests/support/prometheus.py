@@ -37,6 +37,7 @@ class RealPrometheus:
         basic_auth: require :data:`USER` and :data:`PASSWORD`.
         arguments: further arguments of the server, ``--query.max-samples=1000`` for instance.
         scrape: the address of metrics that it scrapes every second, such as ``http://127.0.0.1:8080/metrics``.
+        rules: a file of alerting rules, which are evaluated every second; ``alertmanager`` is told what fires.
     """
 
     def __init__(
@@ -45,9 +46,13 @@ class RealPrometheus:
         basic_auth: bool = False,
         arguments: tuple[str, ...] = (),
         scrape: str | None = None,
+        rules: Path | None = None,
+        alertmanager: str = "",
     ) -> None:
         self._texts = openmetrics
         self._scrape = scrape
+        self._rules = rules
+        self._alertmanager = alertmanager
         self._basic_auth = basic_auth
         self._arguments = arguments
         self._folder = Path(tempfile.mkdtemp(prefix="prometheus-"))
@@ -81,7 +86,7 @@ class RealPrometheus:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         config, web = self._folder / "prometheus.yml", self._folder / "web.yml"
-        config.write_text(json.dumps({"scrape_configs": self._scrapes()}))  # JSON is YAML
+        config.write_text(json.dumps({"scrape_configs": self._scrapes()} | self._alerting()))  # JSON is YAML
         web.write_text(f"basic_auth_users:\n  {USER}: '{_BCRYPT}'\n" if self._basic_auth else "")
         command = [
             server,
@@ -114,6 +119,16 @@ class RealPrometheus:
                 "static_configs": [{"targets": [f"{address.host}:{address.port}"]}],
             }
         ]
+
+    def _alerting(self) -> dict[str, Any]:
+        if self._rules is None:
+            return {}
+        managers = [{"static_configs": [{"targets": [self._alertmanager.removeprefix("http://")]}]}]
+        return {
+            "global": {"evaluation_interval": "1s"},
+            "rule_files": [str(self._rules)],
+            "alerting": {"alertmanagers": managers},
+        }
 
     def query(self, promql: str, time: float | None = None) -> list[dict[str, Any]]:
         """Return the result of an instant query, now or at ``time`` (seconds since 1970)."""

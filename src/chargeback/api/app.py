@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from chargeback.api import metrics
 from chargeback.api.authorisation import api_routes, authorise, require_declarations
-from chargeback.api.documentation import complete
+from chargeback.api.documentation import complete, webhooks
 from chargeback.api.executor import RequestExecutor
 from chargeback.api.guard import RequestGuard
 from chargeback.api.head_requests import HeadAsGet
@@ -228,4 +228,6 @@ def _origins(api: ApiLimits) -> tuple[str, ...]:
 def _document(version: str, *, is_worker: bool) -> dict[str, Any]:
     """Return the OpenAPI document."""
     routes = _routes(is_worker=is_worker)
-    return complete(get_openapi(title=_TITLE, version=version, description=_DESCRIPTION, routes=routes), Problem)
+    told = () if is_worker else webhooks()
+    document = get_openapi(title=_TITLE, version=version, description=_DESCRIPTION, routes=routes, webhooks=told)
+    return complete(document, Problem)

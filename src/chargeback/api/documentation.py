@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastapi import APIRouter
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from starlette.routing import BaseRoute
 
 from chargeback.api.authorisation import Access, RequiredAccess
 from chargeback.api.parameters import (
@@ -22,6 +24,7 @@ from chargeback.api.parameters import (
     StrictModel,
 )
 from chargeback.api.problems import MEDIA_TYPE
+from chargeback.notifications.bodies import BODIES, message_model
 
 _REF = "#/components/schemas/{model}"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -209,7 +212,32 @@ def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, An
         schemas.setdefault(name, schema)
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    for path in document["paths"].values():
+    for path in (*document["paths"].values(), *document.get("webhooks", {}).values()):
         for operation in path.values():
             operation.get("responses", {}).pop("422", None)
     return document
+
+
+def webhooks() -> Sequence[BaseRoute]:
+    """Return what the service sends to webhooks, as if these were routes: a kind of event each."""
+    router = APIRouter()
+    for kind in BODIES:
+        model = message_model(kind)
+
+        def _told(message: Any) -> None:
+            raise NotImplementedError("this is a route of the receiver")
+
+        _told.__annotations__["message"] = model
+        router.add_api_route(
+            kind,
+            _told,
+            methods=["POST"],
+            name=kind,
+            summary=kind,
+            operation_id=f"told_{kind.replace('.', '_')}",
+            description=BODIES[kind].__doc__ or "",
+            status_code=204,
+            response_description="It was taken, as by any answer 2xx.",
+            tags=["Notifications"],
+        )
+    return router.routes

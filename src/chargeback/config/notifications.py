@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+from datetime import datetime
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, SecretStr, field_validator, model_validator
 
 from chargeback.access.scope import RowScope
 from chargeback.settings import Settings, Url
@@ -26,7 +27,9 @@ EventKind = Literal[
     "anomaly.withdrawn",
     "shadow.ready",
     "shadow.ended",
+    "statement.issued",
     "statement.disputed",
+    "invoice.differs",
     "run.failed",
     "tenant.suspended",
     "contract.pace",
@@ -121,8 +124,26 @@ class AlertmanagerSettings(_AddressSettings):
     token: SecretStr | None = None
 
 
+class MaintenanceSettings(Settings):
+    """When nobody is told anything; what has happened meanwhile is told after it."""
+
+    start: AwareDatetime
+    end: AwareDatetime
+    reason: Annotated[str, Field(min_length=1, max_length=255)]
+
+    @model_validator(mode="after")
+    def _has_length(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError("end should be after start")
+        return self
+
+    def __contains__(self, instant: datetime) -> bool:
+        return self.start <= instant < self.end
+
+
 class MailSettings(_SinkSettings):
-    """A mail server, and who gets a mail for each message."""
+    """A mail server, and who gets a mail for each message. With the key of a cost category, ``contacts``, those of the
+    value that a message is about get it instead, if it has any."""
 
     type: Literal["smtp"]
     host: Annotated[str, Field(min_length=1)]
@@ -131,6 +152,7 @@ class MailSettings(_SinkSettings):
     username: Annotated[str, Field(min_length=1)] | None = None
     password: SecretStr | None = None
     sender: Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]
+    contacts: Annotated[str, Field(min_length=1)] | None = None
     to: Annotated[list[Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]], Field(min_length=1, max_length=50)]
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from chargeback.config.closing import ClosingSettings
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.config.contracts import ContractSettings, check_distinct
 from chargeback.config.journal import JournalSettings
-from chargeback.config.notifications import SinkName, SinkSettings
+from chargeback.config.notifications import MaintenanceSettings, SinkName, SinkSettings
 from chargeback.config.shadows import ShadowName, ShadowSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
 from chargeback.model.anomalies import Criteria, Floors
@@ -238,6 +238,7 @@ class TenantSettings(Settings):
     anomalies: AnomalySettings = AnomalySettings()
     contracts: tuple[ContractSettings, ...] = ()
     notifications: dict[SinkName, SinkSettings] = Field(default_factory=dict, repr=False)
+    maintenance: tuple[MaintenanceSettings, ...] = ()
     shadow_policies: dict[ShadowName, ShadowSettings] = Field(default_factory=dict)
     currencies: dict[Annotated[str, AfterValidator(_iso_currency)], MonthlyRates] = Field(default_factory=dict)
     tenant_execution_timeout_seconds: Annotated[Whole, Field(ge=0, le=MAX_WAIT_SECONDS)] = 3600

@@ -76,8 +76,18 @@ def _of_sink(name: str, _body: Mapping[str, Any]) -> dict[str, str]:
     return {"alertname": "ChargebackSinkDead", "sink": name, "severity": "warning"}
 
 
+def _of_period(name: str, _body: Mapping[str, Any]) -> dict[str, str]:
+    return {"alertname": "ChargebackMonthReady", "period": name, "severity": "info"}
+
+
+def _of_shadow(name: str, _body: Mapping[str, Any]) -> dict[str, str]:
+    return {"alertname": "ChargebackShadowReady", "shadow": name, "severity": "info"}
+
+
 _LABELS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], dict[str, str]]]] = {
     "budget": _of_budget,
     "anomaly": _of_anomaly,
     "sink": _of_sink,
+    "period": _of_period,
+    "shadow": _of_shadow,
 }

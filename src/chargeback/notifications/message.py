@@ -115,6 +115,12 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {
     "shadow.ready": lambda name, body: f"the shadow {name} has {body['days']} complete days.",
     "shadow.ended": lambda name, body: f"the shadow {name} has ended, before {body['end']}.",
     "sink.dead": lambda name, body: f"messages do not reach {name} any more: {body['error']}.",
+    "statement.issued": lambda name, _: f"the statements of {name} are issued.",
+    "invoice.differs": lambda name, body: (
+        f"the invoices of {name} are {_money(body['difference'].removeprefix('-'), body['currency'])} "
+        f"{'less' if body['difference'].startswith('-') else 'more'} than its bill: "
+        f"{_money(body['invoiced'], body['currency'])} instead of {_money(body['billed'], body['currency'])}."
+    ),
     "statement.disputed": lambda name, body: f"{body['by']} disputes the statement {name}: {_ended(body['note'])}",
     "run.failed": lambda _, body: f"a run has failed: {_ended(body['error'])}",
     "tenant.suspended": lambda _, body: f"its bill is no longer gathered: {_ended(body['reason'])}",
@@ -196,6 +202,7 @@ def _place(kind: str, body: Mapping[str, Any]) -> str:
         "anomaly": "anomalies",
         "period": "month-end",
         "correction": "month-end",
+        "invoice": "month-end",
         "statement": "statement",
         "run": "days",
         "tenant": "days",

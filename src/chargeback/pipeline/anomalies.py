@@ -27,6 +27,7 @@ from chargeback.store.control.events import (
     ANOMALY_OPENED,
     ANOMALY_RESOLVED,
     ANOMALY_WITHDRAWN,
+    BELONGS_TO,
     Event,
     add_events,
 )
@@ -174,6 +175,7 @@ class _Stories:
             "last_date": item.last_date.isoformat(),
             "impact": f"{item.impact:.2f}",
             "sentence": item.sentence,
+            BELONGS_TO: item.belongs_to,
             "more": more,
         }
         self._add(kind, self._id(item), body)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Self
 
+from chargeback.access.scope import CATEGORY
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import FORECAST, Budget, Threshold
 from chargeback.pipeline.look import Look
 from chargeback.reports.budgets import BudgetReport, LookedAt, is_within
 from chargeback.store.control.budgets import BudgetVersion, list_budgets, read_states, save_state
 from chargeback.store.control.events import (
+    BELONGS_TO,
     BUDGET_CLEARED,
     BUDGET_CROSSED,
     BUDGET_LATE,
@@ -152,6 +154,7 @@ class _OfBudget:
             "currency": status["currency"],
             NOTIFY: [] if self.budget is None else list(self.budget.notify),
             OWNERS: self._owners(kind),
+            BELONGS_TO: _belongs_to(self.budget),
         }
         # What was crossed in time is not late as well.
         which = "cleared" if kind == BUDGET_CLEARED else "crossed"
@@ -165,3 +168,13 @@ class _OfBudget:
         index = self.report.reader.categories.index
         owners = self.look.owners(kind).items()
         return [name for scope, names in owners if is_within(self.budget, scope, index) for name in names]
+
+
+def _belongs_to(budget: Budget | None) -> dict[str, str]:
+    """Return the value of each cost category that all rows of a budget belong to."""
+    scope = {} if budget is None else budget.scope
+    return {
+        name.removeprefix(CATEGORY): values[0]
+        for name, values in scope.items()
+        if name.startswith(CATEGORY) and len(values) == 1
+    }

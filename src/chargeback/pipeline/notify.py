@@ -7,12 +7,12 @@ import random
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from threading import Event as Flag
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from chargeback.config import Tenant
-from chargeback.config.notifications import AlertmanagerSettings, EventSink
+from chargeback.config.notifications import AlertmanagerSettings, EventSink, MailSettings
 from chargeback.model.days import Clock
 from chargeback.notifications.alerts import INTERVAL, alerts_of
 from chargeback.notifications.message import message_of
@@ -34,7 +34,8 @@ from chargeback.store.control.deliveries import (
     oldest_pending,
     subject_of,
 )
-from chargeback.store.control.events import SINK_DEAD, Event, add_events
+from chargeback.store.control.events import BELONGS_TO, SINK_DEAD, Event, add_events
+from chargeback.store.queries.lookups import read_categories
 from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Notifier:
             name: each for name, each in sinks.items() if not isinstance(each, AlertmanagerSettings)
         }
         self._managers = {name: each for name, each in sinks.items() if isinstance(each, AlertmanagerSettings)}
+        self._maintenance = tenant.settings.maintenance
         self._alerted: datetime | None = None
         self._store = store
         self._page_url = page_url
@@ -91,7 +93,7 @@ class Notifier:
                 metrics.attempts.labels(tenant.name, name, outcome)
 
     def deliver(self, stop: Flag) -> None:
-        """Send what is due, until nothing is or ``stop`` is set.
+        """Send what is due, until nothing is or ``stop`` is set; during maintenance nothing.
 
         Raises:
             StorageError: the control database cannot be used.
@@ -107,14 +109,14 @@ class Notifier:
                     is_owner = sink.scope is not None
                     add_deliveries(connection, name, sink.tells, self._clock(), is_owner=is_owner)
         for name, sink in self._sinks.items():
-            while not stop.is_set():
+            while not stop.is_set() and not self._is_quiet():
                 with control.read() as connection:
                     due = due_deliveries(connection, name, self._clock(), _BATCH)
                 if not due:
                     break
                 for each in due:
-                    if stop.is_set():
-                        return
+                    if stop.is_set() or self._is_quiet():
+                        break
                     self._attempt(sink, each)
         with control.read() as connection:
             waiting = oldest_pending(connection)
@@ -130,7 +132,7 @@ class Notifier:
             StorageError: the control database cannot be used.
         """
         now = self._clock()
-        if not self._managers or (self._alerted is not None and now - self._alerted < INTERVAL):
+        if not self._managers or self._is_quiet() or (self._alerted is not None and now - self._alerted < INTERVAL):
             return
         self._alerted = now
         with self._store.control.read() as connection:
@@ -148,13 +150,30 @@ class Notifier:
             if told:
                 self._metrics.attempts.labels(self._name, name, DELIVERED if error is None else "failed").inc()
 
+    def _is_quiet(self) -> bool:
+        return any(self._clock() in each for each in self._maintenance)
+
+    def _addressed(self, sink: EventSink, body: Mapping[str, Any]) -> EventSink:
+        """Return a sink whose mails go to the contacts of the value that an event is about, if that is wanted and there
+        are any."""
+        if not isinstance(sink, MailSettings) or sink.contacts is None:
+            return sink
+        value = body.get(BELONGS_TO, {}).get(sink.contacts)
+        with self._store.control.read() as connection:
+            categories = read_categories(connection).by_key
+        if value is None or sink.contacts not in categories:
+            return sink
+        known = categories[sink.contacts].category.register.get(value)
+        contacts = [each for each in known.contacts if "@" in each] if known else []
+        return sink.model_copy(update={"to": contacts}) if contacts else sink
+
     def _attempt(self, sink: EventSink, delivery: Delivery) -> None:
         with self._store.control.write() as connection:
             if not claim(connection, delivery, self._clock() + _CLAIMED):
                 return
         now = self._clock()
         message = message_of(self._name, delivery.event, self._page_url)
-        outcome = send(sink, message, now)
+        outcome = send(self._addressed(sink, delivery.event["body"]), message, now)
         state, next_at = _after(outcome, delivery.attempts + 1, now)
         with self._store.control.write(durable=True) as connection:
             finish(connection, delivery, state, outcome.error, next_at)

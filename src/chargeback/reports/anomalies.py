@@ -33,6 +33,8 @@ _DRIFTS: Final = 20
 _MOSTLY: Final = 0.6
 #: What has grown by so many points more or less has grown as much.
 _AS_MUCH: Final = 0.05
+#: What is more than this part is all of it: parts are floats.
+_ALL: Final = 0.999_999
 
 
 class OfSomebody(ResponseModel):
@@ -120,6 +122,11 @@ class AnomalyItem(OfSomebody):
     impact: float = Field(description="What was charged more than expected on these days; negative if it was less.")
     sentence: str
     days: list[AnomalyDay]
+    belongs_to: dict[str, str] = Field(
+        description="The value that all of it belongs to, by the cost category that is looked at; empty without one, "
+        "or if it belongs to several.",
+        examples=[{"team": "payments"}],
+    )
     mark: MarkItem | None = Field(description="What somebody knows of its first day.")
     told_at: Instant | None = Field(description="When it was told first; null if it was not.")
     goes_with: str | None = Field(
@@ -349,6 +356,12 @@ class _Others:
             self._of_series.setdefault(each.series, []).append(each)
             self._largest.setdefault(_beginning(each), each)
 
+    def owner(self, series: Series) -> dict[str, str]:
+        """Return the value that all of a series belongs to, by its category."""
+        if series.category:
+            return {series.category: series.who}
+        return {above.category: above.who for above, its in self._children.items() if its.get(series, 0.0) > _ALL}
+
     def told_by(self, found: _Found) -> str | None:
         """Return the story that is told instead of one; None if it is told itself."""
         below = self._below(found)
@@ -482,6 +495,7 @@ class _About:
                 )
                 for each in story.days
             ],
+            belongs_to=self.others.owner(series),
             mark=self.remembered.mark(series, found.first),
             told_at=self.remembered.told.get(found.id),
             goes_with=self.others.told_by(found),

@@ -2641,7 +2641,488 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "period.ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * period.ready
+         * @description All days of a month are calculated: it can be closed.
+         */
+        post: operations["told_period_ready"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "period.closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * period.closed
+         * @description A month was closed.
+         */
+        post: operations["told_period_closed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "period.reopened": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * period.reopened
+         * @description A month was reopened or sealed.
+         */
+        post: operations["told_period_reopened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "period.sealed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * period.sealed
+         * @description A month was reopened or sealed.
+         */
+        post: operations["told_period_sealed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "correction.posted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * correction.posted
+         * @description What was learned of an earlier month was booked with a later one.
+         */
+        post: operations["told_correction_posted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "budget.crossed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * budget.crossed
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        post: operations["told_budget_crossed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "budget.cleared": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * budget.cleared
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        post: operations["told_budget_cleared"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "budget.late": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * budget.late
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        post: operations["told_budget_late"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "anomaly.opened": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * anomaly.opened
+         * @description Costs stand out.
+         */
+        post: operations["told_anomaly_opened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "anomaly.grew": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * anomaly.grew
+         * @description Costs stand out.
+         */
+        post: operations["told_anomaly_grew"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "anomaly.resolved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * anomaly.resolved
+         * @description Costs stand out.
+         */
+        post: operations["told_anomaly_resolved"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "anomaly.withdrawn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * anomaly.withdrawn
+         * @description What stood out does not, by what is known now.
+         */
+        post: operations["told_anomaly_withdrawn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "shadow.ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * shadow.ready
+         * @description A shadow has enough complete days to be looked at.
+         */
+        post: operations["told_shadow_ready"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "shadow.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * shadow.ended
+         * @description A shadow has ended.
+         */
+        post: operations["told_shadow_ended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "statement.issued": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * statement.issued
+         * @description A month was closed: its statements are final.
+         */
+        post: operations["told_statement_issued"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "statement.disputed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * statement.disputed
+         * @description Who got a statement disputes it.
+         */
+        post: operations["told_statement_disputed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.differs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * invoice.differs
+         * @description The invoices of a month that is not closed are not what was billed for its days.
+         */
+        post: operations["told_invoice_differs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "run.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * run.failed
+         * @description A run has failed; once a day.
+         */
+        post: operations["told_run_failed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "tenant.suspended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * tenant.suspended
+         * @description The bill of a tenant is no longer gathered.
+         */
+        post: operations["told_tenant_suspended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contract.pace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * contract.pace
+         * @description Less of a commitment is drawn than its days are for, or all of it is.
+         */
+        post: operations["told_contract_pace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contract.exhausted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * contract.exhausted
+         * @description Less of a commitment is drawn than its days are for, or all of it is.
+         */
+        post: operations["told_contract_exhausted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contract.ending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * contract.ending
+         * @description A contract ends soon.
+         */
+        post: operations["told_contract_ending"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "sink.dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * sink.dead
+         * @description A message to another sink was given up.
+         */
+        post: operations["told_sink_dead"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "digest.weekly": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * digest.weekly
+         * @description A week.
+         */
+        post: operations["told_digest_weekly"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -2944,6 +3425,69 @@ export interface components {
             };
         };
         /**
+         * AnomalyChanged
+         * @description Costs stand out.
+         */
+        AnomalyChanged: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Identity Id */
+            identity_id: string | null;
+            /**
+             * Category
+             * @description Of a value: its cost category.
+             */
+            category: string | null;
+            /** Value */
+            value: string | null;
+            /**
+             * Product Category
+             * @description Null for all product groups.
+             */
+            product_category: string | null;
+            /**
+             * First Date
+             * Format: date
+             */
+            first_date: string;
+            /**
+             * Last Date
+             * Format: date
+             */
+            last_date: string;
+            /**
+             * Impact
+             * @description What was charged more than usual; an estimate.
+             */
+            impact: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Belongs To
+             * @description The value of the cost category that all of it belongs to.
+             */
+            belongs_to: {
+                [key: string]: string;
+            };
+            /**
+             * More
+             * @description How many more stories there are, which are not told.
+             */
+            more: number;
+            /** Currency */
+            currency: string;
+        };
+        /**
          * AnomalyContributor
          * @description What a story comes from: what an identity is charged for a product type of a resource. The numbers are estimates,
          *     at constant prices, and need not add up to those of the story: the usual of a sum is not the sum of what is
@@ -2994,6 +3538,41 @@ export interface components {
              * @description How far that is away, in units of how far days of the series usually are.
              */
             scales: number;
+        };
+        /** AnomalyGrewData */
+        AnomalyGrewData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["AnomalyChanged"];
+        };
+        /**
+         * AnomalyGrewMessage
+         * @description Costs stand out.
+         */
+        AnomalyGrewMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "anomaly.grew";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["AnomalyGrewData"];
         };
         /**
          * AnomalyItem
@@ -3055,6 +3634,16 @@ export interface components {
             sentence: string;
             /** Days */
             days: components["schemas"]["AnomalyDay"][];
+            /**
+             * Belongs To
+             * @description The value that all of it belongs to, by the cost category that is looked at; empty without one, or if it belongs to several.
+             * @example {
+             *       "team": "payments"
+             *     }
+             */
+            belongs_to: {
+                [key: string]: string;
+            };
             /** @description What somebody knows of its first day. */
             mark: components["schemas"]["MarkItem"] | null;
             /**
@@ -3087,6 +3676,136 @@ export interface components {
              * @description The 3 largest, with `include=contributors`; empty without.
              */
             contributors: components["schemas"]["AnomalyContributor"][];
+        };
+        /** AnomalyOpenedData */
+        AnomalyOpenedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["AnomalyChanged"];
+        };
+        /**
+         * AnomalyOpenedMessage
+         * @description Costs stand out.
+         */
+        AnomalyOpenedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "anomaly.opened";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["AnomalyOpenedData"];
+        };
+        /** AnomalyResolvedData */
+        AnomalyResolvedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["AnomalyChanged"];
+        };
+        /**
+         * AnomalyResolvedMessage
+         * @description Costs stand out.
+         */
+        AnomalyResolvedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "anomaly.resolved";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["AnomalyResolvedData"];
+        };
+        /**
+         * AnomalyWithdrawn
+         * @description What stood out does not, by what is known now.
+         */
+        AnomalyWithdrawn: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /**
+             * First Date
+             * Format: date
+             */
+            first_date: string;
+            /** Currency */
+            currency: string;
+        };
+        /** AnomalyWithdrawnData */
+        AnomalyWithdrawnData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["AnomalyWithdrawn"];
+        };
+        /**
+         * AnomalyWithdrawnMessage
+         * @description What stood out does not, by what is known now.
+         */
+        AnomalyWithdrawnMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "anomaly.withdrawn";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["AnomalyWithdrawnData"];
         };
         /**
          * AppliedPlan
@@ -3402,6 +4121,126 @@ export interface components {
             can_be_accepted: boolean;
         };
         /**
+         * BudgetChanged
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        BudgetChanged: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Name */
+            name: string;
+            /** Period Id */
+            period_id: string;
+            /**
+             * On
+             * @enum {string}
+             */
+            on: "actual" | "forecast" | "pace";
+            /** Percent */
+            percent: string;
+            /**
+             * Amount
+             * @description The budget of the month.
+             */
+            amount: string | null;
+            /** To Date */
+            to_date: string;
+            /**
+             * Expected
+             * @description What the month is expected to cost.
+             */
+            expected: string | null;
+            /** Currency */
+            currency: string;
+            /**
+             * Belongs To
+             * @description The value of a cost category that all of it belongs to.
+             */
+            belongs_to: {
+                [key: string]: string;
+            };
+        };
+        /** BudgetClearedData */
+        BudgetClearedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["BudgetChanged"];
+        };
+        /**
+         * BudgetClearedMessage
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        BudgetClearedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "budget.cleared";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["BudgetClearedData"];
+        };
+        /** BudgetCrossedData */
+        BudgetCrossedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["BudgetChanged"];
+        };
+        /**
+         * BudgetCrossedMessage
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        BudgetCrossedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "budget.crossed";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["BudgetCrossedData"];
+        };
+        /**
          * BudgetItem
          * @description A budget, and who wrote its present version, when and why.
          */
@@ -3463,6 +4302,41 @@ export interface components {
             at: string;
             /** Reason */
             reason: string | null;
+        };
+        /** BudgetLateData */
+        BudgetLateData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["BudgetChanged"];
+        };
+        /**
+         * BudgetLateMessage
+         * @description A threshold of a budget is reached, or no longer is.
+         */
+        BudgetLateMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "budget.late";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["BudgetLateData"];
         };
         /**
          * BudgetListItem
@@ -4389,6 +5263,52 @@ export interface components {
             receipt_digest: string | null;
         };
         /**
+         * CommitmentChanged
+         * @description Less of a commitment is drawn than its days are for, or all of it is.
+         */
+        CommitmentChanged: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Commitment */
+            commitment: string;
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day of the interval.
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /** Committed */
+            committed: string;
+            /** Drawn */
+            drawn: string;
+            /** Shortfall */
+            shortfall: string | null;
+            /**
+             * Unit
+             * @description Null for money.
+             */
+            unit: string | null;
+            /** Currency */
+            currency: string;
+            /** Pace */
+            pace: number | null;
+        };
+        /**
          * CommitmentInterval
          * @description What was drawn in an interval: money of the currency, or a quantity in the unit of the commitment.
          */
@@ -4648,6 +5568,101 @@ export interface components {
             ratio: string;
         };
         /**
+         * ContractEnding
+         * @description A contract ends soon.
+         */
+        ContractEnding: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Issuer */
+            issuer: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+        };
+        /** ContractEndingData */
+        ContractEndingData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["ContractEnding"];
+        };
+        /**
+         * ContractEndingMessage
+         * @description A contract ends soon.
+         */
+        ContractEndingMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "contract.ending";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["ContractEndingData"];
+        };
+        /** ContractExhaustedData */
+        ContractExhaustedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["CommitmentChanged"];
+        };
+        /**
+         * ContractExhaustedMessage
+         * @description Less of a commitment is drawn than its days are for, or all of it is.
+         */
+        ContractExhaustedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "contract.exhausted";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["ContractExhaustedData"];
+        };
+        /**
          * ContractItem
          * @description A contract. What is billed on its days that count is applied to its commitments, to those of other contracts, or
          *     to none.
@@ -4700,6 +5715,41 @@ export interface components {
             /** Commitments */
             commitments: components["schemas"]["CommitmentItem"][];
         };
+        /** ContractPaceData */
+        ContractPaceData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["CommitmentChanged"];
+        };
+        /**
+         * ContractPaceMessage
+         * @description Less of a commitment is drawn than its days are for, or all of it is.
+         */
+        ContractPaceMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "contract.pace";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["ContractPaceData"];
+        };
         /**
          * ConversionItem
          * @description How the amounts of an answer were converted.
@@ -4721,6 +5771,80 @@ export interface components {
             rates: {
                 [key: string]: string;
             };
+        };
+        /**
+         * CorrectionPosted
+         * @description What was learned of an earlier month was booked with a later one.
+         */
+        CorrectionPosted: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Period Id */
+            period_id: string;
+            /**
+             * N
+             * @description The number of the receipt.
+             */
+            n: number;
+            /**
+             * Receipt Digest
+             * @description Its SHA-256.
+             */
+            receipt_digest: string;
+            /**
+             * Charge Period
+             * @description The earlier month.
+             */
+            charge_period: string;
+            /** Amount */
+            amount: string;
+            /** Currency */
+            currency: string;
+        };
+        /** CorrectionPostedData */
+        CorrectionPostedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["CorrectionPosted"];
+        };
+        /**
+         * CorrectionPostedMessage
+         * @description What was learned of an earlier month was booked with a later one.
+         */
+        CorrectionPostedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "correction.posted";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["CorrectionPostedData"];
         };
         /**
          * CorrectionTotal
@@ -5274,6 +6398,95 @@ export interface components {
             other: components["schemas"]["RestatedRest"] | null;
         };
         /**
+         * DigestWeekly
+         * @description A week.
+         */
+        DigestWeekly: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /**
+             * Start Date
+             * Format: date
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             */
+            end_date: string;
+            /** Currency */
+            currency: string;
+            /** Amount */
+            amount: string;
+            /** Before */
+            before: string | null;
+            /** Changes */
+            changes: {
+                [key: string]: unknown;
+            }[];
+            /** Stands Out */
+            stands_out: string[];
+            /** Budgets */
+            budgets: {
+                [key: string]: unknown;
+            }[];
+            /** Unused */
+            unused: {
+                [key: string]: unknown;
+            }[];
+            /** Unused More */
+            unused_more: number;
+            /** Unused Cost */
+            unused_cost: string;
+            /** Unallocated */
+            unallocated: string;
+        };
+        /** DigestWeeklyData */
+        DigestWeeklyData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["DigestWeekly"];
+        };
+        /**
+         * DigestWeeklyMessage
+         * @description A week.
+         */
+        DigestWeeklyMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "digest.weekly";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["DigestWeeklyData"];
+        };
+        /**
          * Dimension
          * @description What a chargeback row is about, without its time and its amount.
          */
@@ -5453,7 +6666,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.disputed" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
+            kind: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             /**
              * Subject
              * @description What it has happened to.
@@ -6982,6 +8195,77 @@ export interface components {
             };
         };
         /**
+         * InvoiceDiffers
+         * @description The invoices of a month that is not closed are not what was billed for its days.
+         */
+        InvoiceDiffers: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Period Id */
+            period_id: string;
+            /** Invoices */
+            invoices: string[];
+            /**
+             * Invoiced
+             * @description Their total, without taxes.
+             */
+            invoiced: string;
+            /** Billed */
+            billed: string;
+            /**
+             * Difference
+             * @description `invoiced` less `billed`.
+             */
+            difference: string;
+            /** Currency */
+            currency: string;
+        };
+        /** InvoiceDiffersData */
+        InvoiceDiffersData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["InvoiceDiffers"];
+        };
+        /**
+         * InvoiceDiffersMessage
+         * @description The invoices of a month that is not closed are not what was billed for its days.
+         */
+        InvoiceDiffersMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "invoice.differs";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["InvoiceDiffersData"];
+        };
+        /**
          * InvoiceItem
          * @description An invoice.
          */
@@ -8111,6 +9395,108 @@ export interface components {
             name: string | null;
         };
         /**
+         * PeriodChanged
+         * @description A month was reopened or sealed.
+         */
+        PeriodChanged: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Period Id */
+            period_id: string;
+            /**
+             * N
+             * @description The number of the receipt.
+             */
+            n: number;
+            /**
+             * Receipt Digest
+             * @description Its SHA-256.
+             */
+            receipt_digest: string;
+        };
+        /**
+         * PeriodClosed
+         * @description A month was closed.
+         */
+        PeriodClosed: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Period Id */
+            period_id: string;
+            /**
+             * N
+             * @description The number of the receipt.
+             */
+            n: number;
+            /**
+             * Receipt Digest
+             * @description Its SHA-256.
+             */
+            receipt_digest: string;
+            /**
+             * Posted
+             * @description What was booked.
+             */
+            posted: string;
+            /** Currency */
+            currency: string;
+        };
+        /** PeriodClosedData */
+        PeriodClosedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["PeriodClosed"];
+        };
+        /**
+         * PeriodClosedMessage
+         * @description A month was closed.
+         */
+        PeriodClosedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "period.closed";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["PeriodClosedData"];
+        };
+        /**
          * PeriodItem
          * @description A month.
          */
@@ -8194,6 +9580,61 @@ export interface components {
             next_to_close: string | null;
         };
         /**
+         * PeriodReady
+         * @description All days of a month are calculated: it can be closed.
+         */
+        PeriodReady: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Days */
+            days: number;
+        };
+        /** PeriodReadyData */
+        PeriodReadyData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["PeriodReady"];
+        };
+        /**
+         * PeriodReadyMessage
+         * @description All days of a month are calculated: it can be closed.
+         */
+        PeriodReadyMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "period.ready";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["PeriodReadyData"];
+        };
+        /**
          * PeriodReceipt
          * @description What was recorded when a month was closed.
          */
@@ -8229,6 +9670,76 @@ export interface components {
              * @description Why it was.
              */
             reason: string | null;
+        };
+        /** PeriodReopenedData */
+        PeriodReopenedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["PeriodChanged"];
+        };
+        /**
+         * PeriodReopenedMessage
+         * @description A month was reopened or sealed.
+         */
+        PeriodReopenedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "period.reopened";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["PeriodReopenedData"];
+        };
+        /** PeriodSealedData */
+        PeriodSealedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["PeriodChanged"];
+        };
+        /**
+         * PeriodSealedMessage
+         * @description A month was reopened or sealed.
+         */
+        PeriodSealedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "period.sealed";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["PeriodSealedData"];
         };
         /**
          * PeriodTotals
@@ -9104,6 +10615,66 @@ export interface components {
             message: string;
         };
         /**
+         * RunFailed
+         * @description A run has failed; once a day.
+         */
+        RunFailed: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /**
+             * Error
+             * @description The first error.
+             */
+            error: string;
+            /** Errors */
+            errors: number;
+        };
+        /** RunFailedData */
+        RunFailedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["RunFailed"];
+        };
+        /**
+         * RunFailedMessage
+         * @description A run has failed; once a day.
+         */
+        RunFailedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "run.failed";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["RunFailedData"];
+        };
+        /**
          * RunInProgress
          * @description Where the present run is.
          */
@@ -9348,6 +10919,64 @@ export interface components {
             moved_share: string;
         };
         /**
+         * ShadowEnded
+         * @description A shadow has ended.
+         */
+        ShadowEnded: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /**
+             * End
+             * Format: date
+             */
+            end: string;
+        };
+        /** ShadowEndedData */
+        ShadowEndedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["ShadowEnded"];
+        };
+        /**
+         * ShadowEndedMessage
+         * @description A shadow has ended.
+         */
+        ShadowEndedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "shadow.ended";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["ShadowEndedData"];
+        };
+        /**
          * ShadowItem
          * @description A shadow, and how far it is.
          */
@@ -9415,6 +11044,61 @@ export interface components {
              * @example ready: 30 complete days, moved 3.10 % ± 0.40
              */
             verdict: string;
+        };
+        /**
+         * ShadowReady
+         * @description A shadow has enough complete days to be looked at.
+         */
+        ShadowReady: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Days */
+            days: number;
+        };
+        /** ShadowReadyData */
+        ShadowReadyData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["ShadowReady"];
+        };
+        /**
+         * ShadowReadyMessage
+         * @description A shadow has enough complete days to be looked at.
+         */
+        ShadowReadyMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "shadow.ready";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["ShadowReadyData"];
         };
         /**
          * ShadowedRule
@@ -9746,6 +11430,65 @@ export interface components {
             answer: components["schemas"]["SimulationAnswer"] | null;
         };
         /**
+         * SinkDead
+         * @description A message to another sink was given up.
+         */
+        SinkDead: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Error */
+            error: string;
+            /** Kind */
+            kind: string;
+            /** Subject */
+            subject: string;
+        };
+        /** SinkDeadData */
+        SinkDeadData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["SinkDead"];
+        };
+        /**
+         * SinkDeadMessage
+         * @description A message to another sink was given up.
+         */
+        SinkDeadMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "sink.dead";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["SinkDeadData"];
+        };
+        /**
          * SinkItem
          * @description Somebody who is told, and what became of the messages.
          */
@@ -9764,7 +11507,7 @@ export interface components {
              * Kinds
              * @description The kinds of events that it is told; null for all.
              */
-            kinds: ("period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.disputed" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
+            kinds: ("period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
             /**
              * Pending
              * @description Messages that are on their way.
@@ -10114,6 +11857,125 @@ export interface components {
             causes: string[];
             /** Sentence */
             sentence: string;
+        };
+        /**
+         * StatementDisputed
+         * @description Who got a statement disputes it.
+         */
+        StatementDisputed: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Period Id */
+            period_id: string;
+            /**
+             * Value
+             * @description Whose statement it is.
+             */
+            value: string;
+            /** By */
+            by: string;
+            /** Note */
+            note: string;
+        };
+        /** StatementDisputedData */
+        StatementDisputedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["StatementDisputed"];
+        };
+        /**
+         * StatementDisputedMessage
+         * @description Who got a statement disputes it.
+         */
+        StatementDisputedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "statement.disputed";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["StatementDisputedData"];
+        };
+        /**
+         * StatementIssued
+         * @description A month was closed: its statements are final.
+         */
+        StatementIssued: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Period Id */
+            period_id: string;
+        };
+        /** StatementIssuedData */
+        StatementIssuedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["StatementIssued"];
+        };
+        /**
+         * StatementIssuedMessage
+         * @description A month was closed: its statements are final.
+         */
+        StatementIssuedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "statement.issued";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["StatementIssuedData"];
         };
         /**
          * StatementLine
@@ -10859,6 +12721,61 @@ export interface components {
              * @description Why its storage is unavailable, or null.
              */
             storage_error: string | null;
+        };
+        /**
+         * TenantSuspended
+         * @description The bill of a tenant is no longer gathered.
+         */
+        TenantSuspended: {
+            /**
+             * Notify
+             * @description The sinks that are told; empty for all that hear of its kind.
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @description The sinks with a scope that it lies within; `*` if it has no numbers.
+             * @default []
+             */
+            owners: string[];
+            /** Reason */
+            reason: string;
+        };
+        /** TenantSuspendedData */
+        TenantSuspendedData: {
+            /** Tenant */
+            tenant: string;
+            /**
+             * Subject
+             * @example budget/payments
+             */
+            subject: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Link
+             * @description A page of the service, if it knows where people reach it.
+             */
+            link: string | null;
+            body: components["schemas"]["TenantSuspended"];
+        };
+        /**
+         * TenantSuspendedMessage
+         * @description The bill of a tenant is no longer gathered.
+         */
+        TenantSuspendedMessage: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "tenant.suspended";
+            /**
+             * Timestamp
+             * Format: date-time
+             */
+            timestamp: string;
+            data: components["schemas"]["TenantSuspendedData"];
         };
         /**
          * TestOutcome
@@ -28529,7 +30446,7 @@ export interface operations {
                 /** @description Those behind this `id`. */
                 after?: number;
                 /** @description Only these. */
-                kind?: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.disputed" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
+                kind?: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             };
             header?: never;
             path: {
@@ -28629,6 +30546,534 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+        };
+    };
+    told_period_ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PeriodReadyMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_period_closed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PeriodClosedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_period_reopened: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PeriodReopenedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_period_sealed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PeriodSealedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_correction_posted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CorrectionPostedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_budget_crossed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetCrossedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_budget_cleared: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetClearedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_budget_late: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetLateMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_anomaly_opened: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnomalyOpenedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_anomaly_grew: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnomalyGrewMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_anomaly_resolved: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnomalyResolvedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_anomaly_withdrawn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnomalyWithdrawnMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_shadow_ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShadowReadyMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_shadow_ended: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShadowEndedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_statement_issued: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StatementIssuedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_statement_disputed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StatementDisputedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_invoice_differs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceDiffersMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_run_failed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunFailedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_tenant_suspended: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantSuspendedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_contract_pace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ContractPaceMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_contract_exhausted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ContractExhaustedMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_contract_ending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ContractEndingMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_sink_dead: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SinkDeadMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    told_digest_weekly: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DigestWeeklyMessage"];
+            };
+        };
+        responses: {
+            /** @description It was taken, as by any answer 2xx. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

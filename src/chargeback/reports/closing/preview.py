@@ -214,10 +214,10 @@ def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, 
         made = adjustments_of(read_adjustments(connection), period, books.closed_at(period))
         invoices = read_invoices(connection, period)
         totals = _totals(days, corrections.values(), made)
-        tie_out = _invoices(invoices, totals.billed, known, period)
+        ties = tie_out(invoices, totals.billed, known, period)
         as_of = books.at or last_change(connection) or now
         blockers = list(_blockers(tenant, connection, period, days, now))
-        warnings = list(_warnings(tenant, connection, period, statements[0], states, tie_out))
+        warnings = list(_warnings(tenant, connection, period, statements[0], states, ties))
     opening = {} if books.start is not None else _opening(tenant, known, period)
     groups = [_grouping(each) for each in statements]
     digest = digest_of(
@@ -245,7 +245,7 @@ def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, 
         corrections=_listed(corrections),
         by=groups,
         adjustments=[each.as_json() for each in made],
-        invoices=tie_out,
+        invoices=ties,
         opening=_listed(opening),
         blockers=blockers,
         warnings=warnings,
@@ -392,9 +392,15 @@ def _grouping(found: Statements) -> PostedGrouping:
     )
 
 
-def _invoices(
+def tie_out(
     invoices: Sequence[Invoice], billed: Decimal, reader: TenantReader, period: AccountingPeriod
 ) -> InvoiceTieOut:
+    """Return the invoices of a month beside what was billed.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
     counted = [each for each in invoices if not each.is_voided]
     amounts = [_signed(each, Decimal(each.content["total"])) for each in counted]
     taxes = [_signed(each, Decimal(each.content.get("tax") or 0)) for each in counted]

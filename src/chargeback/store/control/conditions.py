@@ -1,4 +1,5 @@
-"""What holds now and should not: budgets that are reached, costs that stand out, sinks that hear nothing.
+"""What holds now and asks for somebody: budgets that are reached, costs that stand out, sinks that hear nothing, months
+that can be closed, shadows that can be looked at.
 
 All of it follows from what is recorded: the event that began it, and what was found last. Nothing remembers which of
 these somebody was told.
@@ -18,6 +19,7 @@ from chargeback.model.budgets import Threshold
 from chargeback.store.control.anomalies import WITHDRAWN, read_anomalies
 from chargeback.store.control.anomaly_marks import AnomalyMark, newest_mark, read_marks
 from chargeback.store.control.budgets import crossed_thresholds
+from chargeback.store.control.closings import read_books
 from chargeback.store.control.deliveries import sink_states, subject_of
 from chargeback.store.control.events import (
     ANOMALY_GREW,
@@ -26,13 +28,18 @@ from chargeback.store.control.events import (
     ANOMALY_WITHDRAWN,
     BUDGET_CLEARED,
     BUDGET_CROSSED,
+    PERIOD_CLOSED,
+    PERIOD_READY,
+    SHADOW_ENDED,
+    SHADOW_READY,
     SINK_DEAD,
 )
 from chargeback.store.control.schema import events
+from chargeback.store.control.shadows import shadow_names
 
 #: What begins a condition, or says more of it, and what ends it.
-_BEGINS: Final = (BUDGET_CROSSED, ANOMALY_OPENED, ANOMALY_GREW, SINK_DEAD)
-_ENDS: Final = (BUDGET_CLEARED, ANOMALY_RESOLVED, ANOMALY_WITHDRAWN)
+_BEGINS: Final = (BUDGET_CROSSED, ANOMALY_OPENED, ANOMALY_GREW, SINK_DEAD, PERIOD_READY, SHADOW_READY)
+_ENDS: Final = (BUDGET_CLEARED, ANOMALY_RESOLVED, ANOMALY_WITHDRAWN, PERIOD_CLOSED, SHADOW_ENDED)
 #: What has begun longer ago is over, or known.
 _LONGEST: Final = timedelta(days=45)
 #: For how long it is said that something is over.
@@ -94,7 +101,10 @@ class _Holding:
         known = read_anomalies(connection).values()
         stories = {(f"anomaly/{each.id}",) for each in known if each.state != WITHDRAWN}
         sinks = {(subject_of(name),) for name, state in sink_states(connection).items() if state.dead}
-        return cls({*budgets, *stories, *sinks}, read_marks(connection))
+        next_to_close = read_books(connection).first_open
+        months = set() if next_to_close is None else {(f"period/{next_to_close.id}",)}
+        shadows = {(f"shadow/{name}",) for name in shadow_names(connection)}
+        return cls({*budgets, *stories, *sinks, *months, *shadows}, read_marks(connection))
 
     def still(self, key: _Key, condition: Condition) -> bool:
         """Return whether a condition that nothing has ended holds: nobody has put its days aside, either."""

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from sqlalchemy import Connection, CursorResult, delete, exists, func, insert, select, update
 
-from chargeback.store.control.events import NOTIFY, OWNERS
+from chargeback.store.control.events import EVERY_OWNER, NOTIFY, OWNERS
 from chargeback.store.control.schema import deliveries, events, sinks
 
 PENDING: Final = "pending"
@@ -53,7 +53,8 @@ def has_news(connection: Connection, names: Collection[str]) -> bool:
 
 def is_for(body: Mapping[str, Any], name: str, *, is_owner: bool) -> bool:
     """Return whether an event is for a sink; one that is an owner has a scope, and hears only of what lies within."""
-    return name in (body.get(NOTIFY) or [name]) and (not is_owner or name in body.get(OWNERS, ()))
+    is_its = not is_owner or not {name, EVERY_OWNER}.isdisjoint(body.get(OWNERS, ()))
+    return is_its and name in (body.get(NOTIFY) or [name])
 
 
 def add_deliveries(

@@ -31,7 +31,9 @@ ANOMALY_GREW: Final = "anomaly.grew"
 ANOMALY_RESOLVED: Final = "anomaly.resolved"
 ANOMALY_WITHDRAWN: Final = "anomaly.withdrawn"
 SINK_DEAD: Final = "sink.dead"
+STATEMENT_ISSUED: Final = "statement.issued"
 STATEMENT_DISPUTED: Final = "statement.disputed"
+INVOICE_DIFFERS: Final = "invoice.differs"
 RUN_FAILED: Final = "run.failed"
 TENANT_SUSPENDED: Final = "tenant.suspended"
 CONTRACT_PACE: Final = "contract.pace"
@@ -40,8 +42,11 @@ CONTRACT_ENDING: Final = "contract.ending"
 DIGEST_WEEKLY: Final = "digest.weekly"
 #: In the body of an event: the names of the sinks that are told; left out or empty for all that are told its kind.
 NOTIFY: Final = "notify"
-#: In the body of an event: the names of the sinks with a scope that it lies within.
+#: In the body of an event: the names of the sinks with a scope that it lies within, or that there are no numbers in it.
 OWNERS: Final = "owners"
+EVERY_OWNER: Final = "*"
+#: In the body of an event: the value of a cost category that all of it belongs to, by the category.
+BELONGS_TO: Final = "belongs_to"
 
 
 @dataclass(frozen=True, slots=True)

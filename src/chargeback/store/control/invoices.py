@@ -39,6 +39,12 @@ def read_invoices(connection: Connection, period: AccountingPeriod) -> list[Invo
     return sorted(found, key=lambda each: each.invoice_id)
 
 
+def months_with_invoices(connection: Connection) -> list[AccountingPeriod]:
+    """Return the months that have invoices, ascending."""
+    found = connection.execute(select(invoices.c.period).distinct().order_by(invoices.c.period))
+    return [AccountingPeriod.named(each) for each in found.scalars()]
+
+
 def save_invoice(connection: Connection, invoice: Invoice) -> bool:
     """Record an invoice in the place of the one with its number; return whether there was one."""
     before = _remove(connection, invoice.period, invoice.invoice_id)

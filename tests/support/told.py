@@ -1,0 +1,20 @@
+"""Every event that a test records has the body that its kind is documented with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Engine, Insert, event
+
+from chargeback.notifications.bodies import BODIES
+from chargeback.store.control.schema import events
+
+
+def check_bodies() -> None:
+    """From now on, let an event whose body has another form fail."""
+
+    @event.listens_for(Engine, "before_execute")
+    def _check(_connection: Any, statement: Any, *_: Any) -> None:
+        if isinstance(statement, Insert) and statement.table is events:
+            values = statement.compile().params
+            BODIES[values["kind"]].model_validate(values["body"])
