@@ -14,6 +14,7 @@ import pytest
 from chargeback.config.contracts import ContractSettings
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.contracts import ContractItem, Standing
+from chargeback.store.control.adjustments import read_adjustments
 from chargeback.store.control.days import read_days
 from chargeback.store.control.events import read_events
 from chargeback.store.queries.cancellation import CancellationToken
@@ -145,3 +146,47 @@ def test_the_end_is_told_without_news_of_the_bill(laboratory: Laboratory) -> Non
     laboratory.clock = FixedClock(NOW + timedelta(days=25))
     laboratory.run()
     assert [kind for kind, _ in told(laboratory)] == ["contract.ending"]
+
+
+def over(**shortfall: Any) -> ContractSettings:
+    """A contract of 2,000 over the days, which are over: 820 are left."""
+    commitment = {"id": "all", "amount": "2000", "interval": "term", "shortfall": shortfall}
+    return contract(end_date=DAY, commitments=[commitment])
+
+
+def posted(laboratory: Laboratory) -> list[tuple[str, str, str, str]]:
+    """The adjustments: of which month, by what, for whom, and how much."""
+    with laboratory.store.control.read() as connection:
+        made = [each.made for each in read_adjustments(connection)]
+    return [(each.period.id, each.grouping, each.value, f"{each.amount:f}") for each in made]
+
+
+def test_what_is_left_is_posted(laboratory: Laboratory) -> None:
+    """Once; by what each was charged, in cents that sum to it; what a late bill changes is posted as well."""
+    standing(laboratory, over(by="identity_id"))
+    first = posted(laboratory)
+    month = f"{DAY:%Y-%m}"
+    assert [each[:3] for each in first] == [(month, "identity_id", who) for who in ("sa-a", "sa-b")]
+    assert sum(Decimal(each[3]) for each in first) == 820
+    assert posted(laboratory) == first
+    laboratory.sources.lines[DAY].append(line("100", day=DAY, product="SUPPORT"))
+    standing(laboratory, over(by="identity_id"))
+    assert sum(Decimal(each[3]) for each in posted(laboratory)) == 720
+    assert posted(laboratory)[: len(first)] == first
+    standing(laboratory, over(by="identity_id"))
+    assert sum(Decimal(each[3]) for each in posted(laboratory)) == 720
+
+
+def test_one_value_pays_for_what_is_left(laboratory: Laboratory) -> None:
+    """In the first open month, if its own is closed; nothing where nobody is said to pay, or nothing is left."""
+    standing(laboratory, contract(end_date=DAY))
+    assert posted(laboratory) == []
+    laboratory.sources.lines[DAY] = laboratory.sources.lines[DAY][:2]
+    standing(laboratory, over(by="category:cost_center", value="platform"))
+    assert posted(laboratory) == [(f"{DAY:%Y-%m}", "category:cost_center", "platform", "800.00")]
+    with pytest.raises(ValueError, match="a shortfall is posted of commitments of spend that are not rolled over"):
+        contract(
+            commitments=[
+                {"id": "a", "amount": "1", "interval": "monthly", "rollover": True, "shortfall": {"by": "identity_id"}}
+            ]
+        )

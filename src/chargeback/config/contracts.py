@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from chargeback.config.closing import Grouping
 from chargeback.model.contracts import SPEND, Commitment, CommitmentKind, Counts, Interval
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.settings import ExactDecimal, Settings, Whole
@@ -16,6 +17,14 @@ from chargeback.settings import ExactDecimal, Settings, Whole
 _Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 _Place = Literal["product_category", "product_type", "resource_id", "environment_id"]
 _Values = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+class ShortfallSettings(Settings):
+    """Who pays for what is left of an interval at its end: by a grouping of statements, one ``value`` everything, or
+    all of them by what they were charged in the interval."""
+
+    by: Grouping
+    value: Annotated[str, Field(min_length=1, max_length=255)] | None = None
 
 
 class CommitmentSettings(Settings):
@@ -31,6 +40,7 @@ class CommitmentSettings(Settings):
     counts: Counts = "billed"
     rollover: bool = False
     priority: Annotated[Whole, Field(ge=1, le=1000)] = 100
+    shortfall: ShortfallSettings | None = None
 
     @model_validator(mode="after")
     def _has_its_size(self) -> Self:
@@ -39,6 +49,8 @@ class CommitmentSettings(Settings):
             raise ValueError(f"a commitment of {self.kind} has {wanted}, and no {other}")
         if (self.kind == SPEND) != (self.unit is None):
             raise ValueError("the unit belongs to a commitment of usage: the one of its billing lines, such as GB")
+        if self.shortfall is not None and (self.kind != SPEND or self.rollover):
+            raise ValueError("a shortfall is posted of commitments of spend that are not rolled over")
         return self
 
     @property
