@@ -157,7 +157,11 @@ _WITHOUT_SUMS = {
     *("/chargebacks/dates", "/topic-attributions", "/topic-attributions.csv", "/topic-attributions/dates"),
     *("/chargebacks/explain", "/topic-attributions/explain", "/days/{date}/revisions"),
     *("/closings.jsonl", "/closings/signatures", "/events", "/adjustments", "/periods/{period}/invoices"),
-    *(f"/export/focus/{name}{form}" for name in ("billing-periods", "invoice-details") for form in ("", ".csv")),
+    *(
+        f"/export/focus/{name}{form}"
+        for name in ("billing-periods", "invoice-details", "contract-commitments")
+        for form in ("", ".csv")
+    ),
     *(f"/cost-categories{rest}" for rest in ("", "/{category_key}", "/{category_key}/history")),
     *(f"/cost-categories/{{category_key}}/{rest}" for rest in ("rules.csv", "resolve")),
 }

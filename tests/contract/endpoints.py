@@ -395,6 +395,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{TENANT}/export/focus", body=_DATES | _FOCUS | {"format", "as_of", "basis"}, specified=False),
     _get(f"{TENANT}/export/focus/metadata", "as_of", "basis", *_FOCUS, specified=False),
     *(_get(f"{TENANT}/export/focus/billing-periods{form}", "as_of", specified=False) for form in ("", ".csv")),
+    *(_get(f"{TENANT}/export/focus/contract-commitments{form}", "as_of", specified=False) for form in ("", ".csv")),
     *(
         _get(f"{TENANT}/export/focus/invoice-details{form}", "as_of", "by", "period", specified=False)
         for form in ("", ".csv")

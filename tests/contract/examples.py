@@ -536,6 +536,18 @@ EXAMPLES = (
         header="BillingPeriodCreated,BillingPeriodEnd,BillingPeriodLastUpdated,BillingPeriodStart,BillingPeriodStatus,"
         "InvoiceIssuerName",
     ),
+    Example(f"GET {TENANT}/export/focus/contract-commitments", f"{PEOPLE}/export/focus/contract-commitments"),
+    Example(
+        f"GET {TENANT}/export/focus/contract-commitments.csv",
+        f"{PEOPLE}/export/focus/contract-commitments.csv",
+        header="BillingCurrency,ContractCommitmentApplicability,ContractCommitmentBenefitCategory,"
+        "ContractCommitmentCategory,ContractCommitmentCost,ContractCommitmentCreated,ContractCommitmentDescription,"
+        "ContractCommitmentDiscountPercentage,ContractCommitmentDurationType,ContractCommitmentFulfillmentInterval,"
+        "ContractCommitmentId,ContractCommitmentLastUpdated,ContractCommitmentLifecycleStatus,ContractCommitmentModel,"
+        "ContractCommitmentOfferCategory,ContractCommitmentPaymentInterval,ContractCommitmentPaymentModel,"
+        "ContractCommitmentPeriodEnd,ContractCommitmentPeriodStart,ContractCommitmentQuantity,ContractCommitmentType,"
+        "ContractCommitmentUnit,ContractId,ContractPeriodEnd,ContractPeriodStart,InvoiceIssuerName,ServiceProviderName",
+    ),
     Example(
         f"GET {TENANT}/export/focus/invoice-details",
         f"{PEOPLE}/export/focus/invoice-details?by=identity_id&period={SOME_MONTH}",

@@ -25,7 +25,7 @@ WHOLE = frozenset(
         f"GET {TENANT}/export/focus/metadata",
         *(
             f"GET {TENANT}/export/focus/{dataset}{form}"
-            for dataset in ("billing-periods", "invoice-details")
+            for dataset in ("billing-periods", "invoice-details", "contract-commitments")
             for form in ("", ".csv")
         ),
         f"GET {TENANT}/periods/{{period}}/journal",

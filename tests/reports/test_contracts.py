@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from focus_data_toolkit import lint_focus_1_4_structure
 
 from chargeback.config.contracts import ContractSettings
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.reports.closing.focus_invoices import focus_csv_text
 from chargeback.reports.contracts import ContractItem, Standing
+from chargeback.reports.focus.commitments import FocusContractCommitment, contract_commitments
 from chargeback.store.control.adjustments import read_adjustments
 from chargeback.store.control.days import read_days
 from chargeback.store.control.events import read_events
@@ -51,7 +57,8 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
         yield opened
 
 
-def standing(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> list[ContractItem]:
+@contextmanager
+def looking(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> Iterator[Standing]:
     """How far contracts are after a run."""
     laboratory.configure(contracts=contracts)
     laboratory.run()
@@ -61,7 +68,12 @@ def standing(laboratory: Laboratory, *contracts: ContractSettings, today: date =
         closing(QueryEngine()) as engine,
         open_reader(engine, laboratory.store, CancellationToken(), LookupCaches()) as reader,
     ):
-        found = Standing.of(reader, states, contracts, today)
+        yield Standing.of(reader, states, contracts, today)
+
+
+def standing(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> list[ContractItem]:
+    """The same, as it is answered."""
+    with looking(laboratory, *contracts, today=today) as found:
         return [found.item(each, "USD") for each in contracts]
 
 
@@ -190,3 +202,35 @@ def test_one_value_pays_for_what_is_left(laboratory: Laboratory) -> None:
                 {"id": "a", "amount": "1", "interval": "monthly", "rollover": True, "shortfall": {"by": "identity_id"}}
             ]
         )
+
+
+def test_contracts_in_focus(laboratory: Laboratory) -> None:
+    """An independent lint finds nothing; what is used up, over or still to come is said."""
+    usage = {"kind": "usage", "quantity": "50", "unit": "GB", "applies_to": {"resource_id": ["lkc-1", "lkc-2"]}}
+    several = [{"id": "all", "amount": "1500", "interval": "term"}, {"id": "traffic", "interval": "monthly", **usage}]
+    contracts = [
+        contract(commitments=several),
+        contract(id="past", start_date=date(2025, 1, 1), end_date=date(2025, 12, 31)),
+        contract(id="next", start_date=date(2027, 1, 1), end_date=date(2027, 3, 31)),
+    ]
+    with looking(laboratory, *contracts) as found:
+        made = contract_commitments(contracts, found, "USD")
+    rows = list(csv.DictReader(io.StringIO(focus_csv_text(made, FocusContractCommitment), newline="")))
+    report = lint_focus_1_4_structure("ContractCommitment", rows)
+    assert report.ok, report
+    assert not lint_focus_1_4_structure("ContractCommitment", [row | {"ContractId": ""} for row in rows]).ok
+    assert [
+        (row["ContractCommitmentId"], row["ContractCommitmentLifecycleStatus"], row["ContractCommitmentDurationType"])
+        for row in rows
+    ] == [
+        ("main/all", "Active", "50 Days"),
+        ("main/traffic", "Exhausted", "50 Days"),
+        ("past/all", "Expired", "1 Year"),
+        ("next/all", "Pending", "3 Months"),
+    ]
+    applicability = json.loads(rows[1]["ContractCommitmentApplicability"])
+    assert applicability["Inclusions"] == [{"Dimension": "ResourceId", "Operator": "In", "Values": ["lkc-1", "lkc-2"]}]
+    assert [(row["ContractCommitmentCost"], row["ContractCommitmentUnit"]) for row in rows[:2]] == [
+        ("1500.00", ""),
+        ("", "GB"),
+    ]

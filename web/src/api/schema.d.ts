@@ -1644,6 +1644,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/export/focus/contract-commitments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Focus Contract Commitments
+         * @description List the commitments of the contracts as the dataset *Contract Commitment* of FOCUS 1.4. Dates, `timezone` and
+         *     page parameters are ignored.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         */
+        get: operations["list_focus_contract_commitments_api_v1_tenants__tenant_name__export_focus_contract_commitments_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/export/focus/invoice-details": {
         parameters: {
             query?: never;
@@ -7427,6 +7450,125 @@ export interface components {
              * @description Of texts.
              */
             StringEncoding?: string | null;
+        };
+        /**
+         * FocusContractCommitment
+         * @description A commitment of a contract.
+         */
+        FocusContractCommitment: {
+            /**
+             * Billingcurrency
+             * @example USD
+             */
+            BillingCurrency: string;
+            /**
+             * Contractcommitmentapplicability
+             * @description Which charges count, as JSON.
+             */
+            ContractCommitmentApplicability: string;
+            /**
+             * Contractcommitmentbenefitcategory
+             * @constant
+             */
+            ContractCommitmentBenefitCategory: "Other";
+            /**
+             * Contractcommitmentcategory
+             * @enum {string}
+             */
+            ContractCommitmentCategory: "Spend" | "Usage";
+            /**
+             * Contractcommitmentcost
+             * @description Of spend: what is committed to in each interval.
+             */
+            ContractCommitmentCost: string | null;
+            /** Contractcommitmentcreated */
+            ContractCommitmentCreated: string;
+            /** Contractcommitmentdescription */
+            ContractCommitmentDescription: string | null;
+            /** Contractcommitmentdiscountpercentage */
+            ContractCommitmentDiscountPercentage: string | null;
+            /**
+             * Contractcommitmentdurationtype
+             * @example 1 Year
+             */
+            ContractCommitmentDurationType: string;
+            /**
+             * Contractcommitmentfulfillmentinterval
+             * @enum {string}
+             */
+            ContractCommitmentFulfillmentInterval: "Monthly" | "Quarterly" | "Annual" | "Full Period";
+            /**
+             * Contractcommitmentid
+             * @example confluent-2026/spend
+             */
+            ContractCommitmentId: string;
+            /** Contractcommitmentlastupdated */
+            ContractCommitmentLastUpdated: string;
+            /**
+             * Contractcommitmentlifecyclestatus
+             * @enum {string}
+             */
+            ContractCommitmentLifecycleStatus: "Pending" | "Active" | "Exhausted" | "Expired";
+            /**
+             * Contractcommitmentmodel
+             * @constant
+             */
+            ContractCommitmentModel: "Discontinuous";
+            /**
+             * Contractcommitmentoffercategory
+             * @constant
+             */
+            ContractCommitmentOfferCategory: "Negotiated";
+            /**
+             * Contractcommitmentpaymentinterval
+             * @constant
+             */
+            ContractCommitmentPaymentInterval: "Monthly";
+            /**
+             * Contractcommitmentpaymentmodel
+             * @constant
+             */
+            ContractCommitmentPaymentModel: "No Upfront";
+            /**
+             * Contractcommitmentperiodend
+             * @description Exclusive.
+             */
+            ContractCommitmentPeriodEnd: string;
+            /** Contractcommitmentperiodstart */
+            ContractCommitmentPeriodStart: string;
+            /**
+             * Contractcommitmentquantity
+             * @description Of usage: the same.
+             */
+            ContractCommitmentQuantity: string | null;
+            /** Contractcommitmenttype */
+            ContractCommitmentType: string;
+            /** Contractcommitmentunit */
+            ContractCommitmentUnit: string | null;
+            /**
+             * Contractid
+             * @example confluent-2026
+             */
+            ContractId: string;
+            /**
+             * Contractperiodend
+             * @description Exclusive.
+             */
+            ContractPeriodEnd: string;
+            /** Contractperiodstart */
+            ContractPeriodStart: string;
+            /** Invoiceissuername */
+            InvoiceIssuerName: string;
+            /** Serviceprovidername */
+            ServiceProviderName: string;
+        };
+        /**
+         * FocusContractCommitments
+         * @description The dataset *Contract Commitment* of FOCUS 1.4.
+         */
+        FocusContractCommitments: {
+            /** Items */
+            items: components["schemas"]["FocusContractCommitment"][];
         };
         /**
          * FocusDataGenerator
@@ -24473,6 +24615,126 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FocusBillingPeriods"];
+                    "text/csv": string;
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_focus_contract_commitments_api_v1_tenants__tenant_name__export_focus_contract_commitments_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a file name, of files. */
+                    "Content-Disposition"?: string;
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FocusContractCommitments"];
                     "text/csv": string;
                 };
             };

@@ -16,10 +16,10 @@ from chargeback.reports.reconciliation import states_seen
 router = Routes(prefix="/tenants/{tenant_name}/contracts", tags=["Contracts"])
 
 
-@router.get("", needs=Right.READ, whole=True, also=lambda request, _: _configured(request))
+@router.get("", needs=Right.READ, whole=True, also=lambda request, _: configured(request))
 def list_contracts(request: Facts, params: Annotated[FactsParameters, Query()]) -> PageOf[ContractItem]:
     """List the contracts of the configuration, each with what is drawn from its commitments. Dates have no effect."""
-    tenant, standing = request.tenant, _standing(request, params)
+    tenant, standing = request.tenant, standing_of(request, params)
     items = [standing.item(each, tenant.currency) for each in tenant.contracts]
     return PageOf[ContractItem].cut(items, params.paging)
 
@@ -29,7 +29,7 @@ def list_contracts(request: Facts, params: Annotated[FactsParameters, Query()]) 
     needs=Right.READ,
     whole=True,
     problems={404: "There is no such tenant or contract."},
-    also=lambda request, _: _configured(request),
+    also=lambda request, _: configured(request),
 )
 def show_contract(
     request: Facts,
@@ -42,15 +42,21 @@ def show_contract(
     contract = next((each for each in request.tenant.contracts if each.id == contract_id), None)
     if contract is None:
         raise NotFound(f"There is no contract {contract_id}; contracts of the configuration has the ids.")
-    return _standing(request, params).item(contract, request.tenant.currency)
+    return standing_of(request, params).item(contract, request.tenant.currency)
 
 
-def _configured(request: FactsRequest) -> list[object]:
+def configured(request: FactsRequest) -> list[object]:
     """Return what else decides how far contracts are: what they say, and the day."""
     return [request.now.date(), request.tenant.contracts]
 
 
-def _standing(request: FactsRequest, params: FactsParameters) -> Standing:
+def standing_of(request: FactsRequest, params: FactsParameters) -> Standing:
+    """Return how far the contracts of a tenant are.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
     with request.reading() as connection:
         states = states_seen(request.reader, connection)
     seen_on = (params.as_of or request.now).date()

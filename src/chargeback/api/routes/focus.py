@@ -19,6 +19,7 @@ from chargeback.api.parameters import (
 )
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import csv_file
+from chargeback.api.routes.contracts import configured, standing_of
 from chargeback.api.routes.statements import By
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.selecting import Basis
@@ -45,6 +46,7 @@ from chargeback.reports.closing.focus_invoices import (
 )
 from chargeback.reports.closing.preview import groupings
 from chargeback.reports.focus.columns import FocusLayout, all_columns
+from chargeback.reports.focus.commitments import FocusContractCommitment, contract_commitments
 from chargeback.reports.focus.file import FocusFormat, FocusSource, focus_file
 from chargeback.reports.focus.metadata import FocusMetadata, focus_metadata
 from chargeback.store.queries.reader import TenantReader
@@ -211,6 +213,12 @@ class FocusInvoiceDetails(ResponseModel):
     items: list[FocusInvoiceDetail]
 
 
+class FocusContractCommitments(ResponseModel):
+    """The dataset *Contract Commitment* of FOCUS 1.4."""
+
+    items: list[FocusContractCommitment]
+
+
 class InvoiceDetailsQuery(FactsParameters):
     """Which statements are meant."""
 
@@ -229,6 +237,19 @@ def list_focus_billing_periods(
     if request.wants_csv:
         return csv_file("focus-billing-periods.csv", focus_csv_text(found, FocusBillingPeriod))
     return FocusBillingPeriods(items=found)
+
+
+@router.get("/contract-commitments", needs=Right.READ, whole=True, also=lambda its, _: configured(its), files=CSV)
+def list_focus_contract_commitments(
+    request: Facts, params: Annotated[FactsParameters, Query()]
+) -> FocusContractCommitments | Response:
+    """List the commitments of the contracts as the dataset *Contract Commitment* of FOCUS 1.4. Dates, `timezone` and
+    page parameters are ignored."""
+    tenant = request.tenant
+    found = contract_commitments(tenant.contracts, standing_of(request, params), tenant.currency)
+    if request.wants_csv:
+        return csv_file("focus-contract-commitments.csv", focus_csv_text(found, FocusContractCommitment))
+    return FocusContractCommitments(items=found)
 
 
 @router.get(
