@@ -32,16 +32,20 @@ function layersOf(days: number, bands: readonly Band[]): Edge[][][] {
   });
 }
 
-/** Where the bands of a stacked chart lie, its axes, and the line of the period before. */
+/** Where the bands of a stacked chart lie, its axes, the line of the period before, and that of what may be spent. */
 export function geometry(
   times: readonly string[],
   bands: readonly Band[],
   before: readonly (Units | null)[] | null,
   width: number,
+  limit: readonly (Units | null)[] | null = null,
 ) {
   const layers = layersOf(times.length, bands);
-  const earlier = before?.slice(0, times.length).map((each) => (each === null ? null : pixels(each)));
-  const known = [...layers.flat(3), ...(earlier?.filter((each) => each !== null) || NONE)];
+  const [earlier, most] = [before, limit].map((amounts) =>
+    amounts?.slice(0, times.length).map((each) => (each === null ? null : pixels(each))),
+  );
+  const lines = [earlier, most].flatMap((each) => each?.filter((each) => each !== null) || NONE);
+  const known = [...layers.flat(3), ...lines];
   const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)];
   const marks = ticks(low, high);
   const y = linear([low, marks.at(-1) || 1], [HEIGHT - PAD.bottom, PAD.top]);
@@ -74,5 +78,6 @@ export function geometry(
     ticks: marks,
     labels,
     before: bars || !earlier || earlier.length < 2 ? null : dotted(earlier),
+    limit: bars || !most || most.length < 2 ? null : dotted(most),
   };
 }

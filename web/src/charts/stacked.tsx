@@ -10,6 +10,8 @@ interface Props {
   /** From the bottom to the top. */
   bands: readonly Band[];
   before: readonly (Units | null)[] | null;
+  /** What may be spent at each time, if that is known. */
+  limit: readonly (Units | null)[] | null;
   /** The times on which something stands out. */
   marked: (time: string) => boolean;
   currency: string;
@@ -21,14 +23,15 @@ interface Props {
   onZoom: (first: string, last: string) => void;
 }
 
-/** Stacked areas over time, with the total of the period before as a dotted line. Straight between what is known. */
-export function Stacked({ times, bands, before, marked, currency, lit, describe, tip, onZoom }: Props) {
+/** Stacked areas over time, with the total of the period before as a dotted line and a budget as a dashed one. Straight
+ * between what is known. */
+export function Stacked({ times, bands, before, limit, marked, currency, lit, describe, tip, onZoom }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(160, 640);
   // Days, not places: while other days come, what was pointed at may be at another place, or gone.
   const [pointed, setPointed] = useState<string | null>(null);
   const [dragged, setDragged] = useState<string | null>(null);
   const [at, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
-  const shape = useMemo(() => geometry(times, bands, before, width), [times, bands, before, width]);
+  const shape = useMemo(() => geometry(times, bands, before, width, limit), [times, bands, before, width, limit]);
   const label = useId();
   const last = times.length - 1;
   if (last < 0) return null;
@@ -76,6 +79,7 @@ export function Stacked({ times, bands, before, marked, currency, lit, describe,
             />
           ))}
           {shape.before && <path className="before" d={shape.before} />}
+          {shape.limit && <path className="limit" d={shape.limit} />}
           {times.map((time, n) =>
             marked(time) ? <path key={time} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
           )}

@@ -20,6 +20,7 @@ import { Answered, Bone } from "../ui/states";
 import { Table } from "../ui/table";
 import { HOME } from "../url/link";
 import { filterKey, type View } from "../url/view";
+import { BudgetFile } from "./budgetfile";
 import { Contracts } from "./contracts";
 
 const MONTH = /^\d{4}-\d{2}$/;
@@ -35,16 +36,22 @@ export function BudgetsPage() {
   const here = useHere();
   const tenant = here.tenant ?? "";
   const { may, seesAll } = useAccess(tenant);
-  const [edited, setEdited] = useState<Budget | "new" | null>(null);
+  const [edited, setEdited] = useState<Budget | "new" | "file" | null>(null);
+  const close = () => setEdited(null);
   const month = here.view.period !== null && MONTH.test(here.view.period) ? here.view.period : undefined;
   const query = { page_size: 1000, ...(month && { month }) };
   const found = useOf(tenant, "/budgets", { query });
   const edits = may("admin") && seesAll;
   const file = { href: address(tenant, "/budgets.csv"), name: `${tenant}-budgets.csv` };
   const add = (
-    <button type="button" className="button" onClick={() => setEdited("new")}>
-      Add a budget
-    </button>
+    <>
+      <button type="button" className="button" onClick={() => setEdited("file")}>
+        From a file
+      </button>
+      <button type="button" className="button" onClick={() => setEdited("new")}>
+        Add a budget
+      </button>
+    </>
   );
   return (
     <>
@@ -62,9 +69,14 @@ export function BudgetsPage() {
         )}
       </Answered>
       <Contracts />
-      {edited !== null && (
-        <Drawer title={edited === "new" ? "Add a budget" : `Change ${edited.name}`} onClose={() => setEdited(null)}>
-          <BudgetForm tenant={tenant} of={edited === "new" ? null : edited} onDone={() => setEdited(null)} />
+      {edited === "file" && (
+        <Drawer title="Budgets from a CSV file" onClose={close}>
+          <BudgetFile tenant={tenant} onDone={close} />
+        </Drawer>
+      )}
+      {edited !== null && edited !== "file" && (
+        <Drawer title={edited === "new" ? "Add a budget" : `Change ${edited.name}`} onClose={close}>
+          <BudgetForm tenant={tenant} of={edited === "new" ? null : edited} onDone={close} />
         </Drawer>
       )}
     </>

@@ -57,7 +57,30 @@ test("a budget is added, changed, followed to its costs and removed", async () =
   await rows.getByRole("link", { name: "All of Kafka" }).click();
   await page.waitForURL(/costs\?.*product_category=KAFKA/);
   await page.goBack();
-  for (const name of ["Everything", "All of Kafka"]) {
+  await page.getByRole("button", { name: "From a file" }).click();
+  const file = (text: string) =>
+    page
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name: "b.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  await file("id,name,monthly\neverything,Everything,much\n");
+  await page
+    .getByRole("alert")
+    .filter({ hasText: /line 2: monthly: should be an amount/ })
+    .waitFor();
+  await file("id,name,monthly\neverything,Everything,4000\nsmall,Small,10\n");
+  await page.getByText("New: small").waitFor();
+  await page.getByText("Changed: everything").waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await page.getByRole("button", { name: "Write 2 budgets" }).click();
+  await rows.filter({ hasText: "Small" }).waitFor();
+
+  await found.open("acme/costs?period=month");
+  await page.getByText("the budget Everything, by day").waitFor();
+  assert.ok(await page.locator(".chart .limit").count());
+  assert.deepEqual(await findings(page, "all"), []);
+  await pictures(page, "budget-line");
+  await found.open("acme/budgets");
+  for (const name of ["Everything", "All of Kafka", "Small"]) {
     const row = rows.filter({ hasText: name });
     await row.getByRole("button", { name: /^Remove/ }).click();
     await row.getByRole("button", { name: /^Really remove/ }).click();

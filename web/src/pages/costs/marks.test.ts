@@ -9,6 +9,7 @@ const story = (identity: string, ...days: string[]) =>
     value: null,
     product_category: "KAFKA",
     goes_with: null,
+    belongs_to: { team: "payments" },
     sentence: `${identity} was charged more`,
     mark: null,
     days: days.map((date) => ({ date, actual: 2, expected: 1, scales: 5 })),
@@ -34,6 +35,8 @@ test("values of a cost category are marked like identities, and nothing twice", 
   expect(marksOf([team], [filter("category:team", "payments")]).size).toBe(2);
   expect(marksOf([team], [filter("category:team", "search")]).size).toBe(0);
   expect(marksOf([team], [filter("identity_id", "a")]).size).toBe(0);
+  expect(marksOf(ITEMS, [filter("category:team", "payments")]).size, "of its members").toBe(2);
+  expect(marksOf(ITEMS, [filter("category:site", "north")]).size).toBe(0);
   expect(marksOf([{ ...team, goes_with: "another" }], []).size).toBe(0);
 });
 

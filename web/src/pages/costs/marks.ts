@@ -6,7 +6,8 @@ import { apiQuery, type Filter, passes, type View } from "../../url/view";
 
 const NOTHING: ReadonlyMap<string, readonly string[]> = new Map();
 /** What a story is about, as filters name it. */
-const KNOWN = ["identity_id", "product_category", "category:"] as const;
+const CATEGORY = "category:";
+const KNOWN = ["identity_id", "product_category", CATEGORY];
 
 /** What stands out on the days of a view, by day. It is asked for after the costs, and missing until it is there. */
 export function useMarks(tenant: string, view: View): ReadonlyMap<string, readonly string[]> {
@@ -33,6 +34,7 @@ export function marksOf(items: readonly Anomaly[], filters: readonly Filter[]): 
   return marks;
 }
 
-function carries(story: Anomaly, key: string): string | null {
-  return filtersOf(story).find((each) => each.key === key)?.value ?? null;
+/** What a story has of a key: all of it; nothing if it has several values, or none. */
+function carries(story: Anomaly, key: string): string | undefined {
+  return filtersOf(story).find((each) => each.key === key)?.value ?? story.belongs_to[key.replace(CATEGORY, "")];
 }

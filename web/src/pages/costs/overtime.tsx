@@ -19,6 +19,7 @@ import { during } from "../../url/view";
 import { depthOf } from "../categories/document";
 import { breakdownFile } from "./cards";
 import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
+import { useLimit } from "./limit";
 import { useMarks } from "./marks";
 
 const MOST = 7;
@@ -50,6 +51,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
   });
   const compared = costs.compared_with;
   const marks = useMarks(here.tenant ?? "", here.view);
+  const limit = useLimit(here.tenant ?? "", here.view, times, currency);
 
   return (
     <Card
@@ -81,6 +83,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
               times={times}
               bands={bands}
               before={before}
+              limit={limit ? limit.amounts : null}
               marked={(time) => marks.has(time)}
               currency={currency}
               lit={lit}
@@ -108,6 +111,12 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
                   <i className="dots" />
                   total of {range(compared.start_date, compared.end_date)}
                 </span>
+              )}
+              {limit && (
+                <a className="more" href={here.to({ ...here.view, extra: {} }, "budgets")}>
+                  <i className="dashes" />
+                  the budget {limit.name}, by day
+                </a>
               )}
               {marks.size > 0 && (
                 <a className="more" href={here.to({ ...here.view, extra: {} }, "anomalies")}>
