@@ -101,3 +101,26 @@ def test_a_month_without_a_calculated_day_has_no_statements(client: httpx.Client
     ):
         assert (answer.status_code, "no day of the month is calculated" in answer.json()["detail"]) == (404, True)
     assert client.get(f"{ACME}/periods/{period}/journal", params={"by": "identity_id"}).json()["lines"] == []
+
+
+def test_a_page_has_the_budget_of_its_value(own_store: TenantStore) -> None:
+    """Also as a PDF, and as soon as it is changed; the statement itself stays what it is."""
+    with client_of(services_for(own_store)) as client:
+
+        def page() -> httpx.Response:
+            return client.get(f"{ACME}/statement.html", params=ASKED)
+
+        before, digest = page(), client.get(f"{ACME}/statement", params=ASKED).json()["digest"]
+        assert "Budget" not in before.text
+        of_others = {"name": "Two", "monthly": "90", "scope": {"identity_id": ["sa-1", "sa-2"]}}
+        its_own = {"name": "One", "monthly": "1000", "scope": {"identity_id": ["sa-1"]}}
+        for number, body in (("two", of_others), ("one", its_own)):
+            assert client.put(f"{ACME}/budgets/{number}", json=body).status_code == 201
+        after = page()
+        assert after.headers["etag"] != before.headers["etag"]
+        assert "<dt>Budget</dt>" in after.text
+        assert "1,000.00, " in after.text
+        assert "% of it charged" in after.text
+        assert client.get(f"{ACME}/statement", params=ASKED).json()["digest"] == digest
+        other = client.get(f"{ACME}/statement.html", params=ASKED | {"value": "sa-2"})
+        assert (other.status_code, "Budget" in other.text) == (200, False)

@@ -44,6 +44,7 @@ from chargeback.reports.statements.content import (
     Statements,
     StatementsAnswer,
 )
+from chargeback.store.control.budgets import count_versions
 from chargeback.store.control.statement_replies import (
     ACKNOWLEDGED,
     DISPUTED,
@@ -175,9 +176,10 @@ _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`
 
 
 def _replied(request: FactsRequest, params: StatementsQuery) -> list[Any]:
-    """Return what else decides statements: the policies, and the last reply to one of them."""
+    """Return what else decides statements: the policies, the last reply to one of them, and budgets."""
     with request.reading() as connection:
-        request.extra = [request.tenant.rules.catalogue.hash, last_reply(connection, params.period, params.by)]
+        last, budgets = last_reply(connection, params.period, params.by), count_versions(connection)
+        request.extra = [request.tenant.rules.catalogue.hash, last, budgets]
     return [*request.extra]
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Literal
 
+from sqlalchemy import Connection
+
+from chargeback.access.scope import RowScope
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.reports.closing.documents import kept_journal, kept_statements
 from chargeback.reports.statements.compile import compile_statements
@@ -18,6 +22,7 @@ from chargeback.reports.statements.content import (
 from chargeback.reports.statements.journal import journal_of
 from chargeback.reports.statements.posted import compile_posted
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.budgets import list_budgets
 from chargeback.store.control.statement_replies import Reply, read_replies
 from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
@@ -41,7 +46,8 @@ def statements_of(
     by: str,
     asked: Basis | None,
 ) -> Statements:
-    """Return the statements of a month. ``reader`` and ``posted`` see the same instant.
+    """Return the statements of a month, with the present budgets of their values. ``reader`` and ``posted`` see the
+    same instant.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -49,6 +55,33 @@ def statements_of(
         UnknownCategory: the tenant has no such cost category.
         ValueError: chargebacks cannot be grouped so, or the month is before the books.
     """
+    with tenant.store.control.read() as connection:
+        budgets = _budgets(connection, period, by, reader.scope)
+    return replace(_without_budgets(tenant, reader, posted, period, by, asked), budgets=budgets)
+
+
+def _budgets(connection: Connection, period: AccountingPeriod, by: str, scope: RowScope | None) -> dict[str, Decimal]:
+    """Return the amounts of the budgets of a month that are about one value alone, and lie within a scope."""
+    found = {}
+    for each in list_budgets(connection):
+        amount = None if each.budget is None else each.budget.amount_of(period)
+        if each.budget is None or amount is None or list(each.budget.scope) != [by]:
+            continue
+        (values,) = each.budget.scope.values()
+        is_seen = scope is None or all(name == by and values[0] in allowed for name, allowed in scope.conditions)
+        if len(values) == 1 and is_seen:
+            found[values[0]] = amount
+    return found
+
+
+def _without_budgets(
+    tenant: TenantView,
+    reader: TenantReader,
+    posted: PostedReader,
+    period: AccountingPeriod,
+    by: str,
+    asked: Basis | None,
+) -> Statements:
     if basis_of(posted, period, asked) == "accrual":
         return compile_statements(tenant, reader, period.start, by)
     closed = posted.books.find(period)

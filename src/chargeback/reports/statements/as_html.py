@@ -220,6 +220,7 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "iso": render_instant,
     "kind": _KINDS.__getitem__,
     "month": month_text,
+    "part_of": lambda amount, whole: percent(round(amount / whole, 2)),
     "plain": plain,
     "policy_text": _policy_text,
     "printed": _printed,

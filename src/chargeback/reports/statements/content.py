@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Final, Literal, Protocol, Self
 
@@ -394,12 +394,14 @@ class JournalAnswer(StatementHeading):
 @dataclass(frozen=True, slots=True)
 class Statements:
     """All statements of a month by one grouping, by value; those for unassigned and unallocated costs come last.
-    ``tie_out`` is None for a reader who sees a part of the bill."""
+    ``tie_out`` is None for a reader who sees a part of the bill; ``budgets`` are what values may cost in the month,
+    where they have a budget of their own: pages show them, and they are no part of a statement."""
 
     heading: StatementHeading
     items: Sequence[StatementAnswer]
     total: StatedAmount
     tie_out: StatementTieOut | None
+    budgets: Mapping[str, decimal.Decimal] = field(default_factory=dict)
 
     def find(self, value: str) -> StatementAnswer | None:
         """Return the statement of a value; None if there is none."""

@@ -42,6 +42,11 @@ def list_budgets(connection: Connection) -> list[BudgetVersion]:
     return [_version(row) for row in connection.execute(query).mappings()]
 
 
+def count_versions(connection: Connection) -> int:
+    """Return how many versions there are of all budgets: a number that grows with every change."""
+    return connection.execute(select(func.count()).select_from(budgets)).scalar_one()
+
+
 def _present(*columns: Any) -> Select[Any]:
     newest = select(budgets.c.id, func.max(budgets.c.version).label("version")).group_by(budgets.c.id).subquery()
     same = and_(budgets.c.id == newest.c.id, budgets.c.version == newest.c.version)
