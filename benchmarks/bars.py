@@ -137,6 +137,8 @@ _RULES: Final = (
     _at_size(r"stands out, .* / .* found", 95),
     _at_time(r"stands out / [\d,]+ series of .*", 10),
     _at_reference(r"forecast, .* / (scatters|has spikes): .*", 0.7),
+    _at_reference(r"forecast, (5|10)% noise / grows by half: .*", 0.7),
+    _at_reference(r"forecast, .* / (grows by half|has had a step): .*", 0.85),
     # What a client still has, and what was asked before, costs no query.
     _at_reference(r"dashboard, .*, (304|cached)", 0.1, margin=12),
     # A line is calculated again and compared in every revision of its day, where the floor only finds its rows.

@@ -1,7 +1,8 @@
 """How good estimates are on generated years: what stands out, and the end of a month; and how fast.
 
 The reference of what stands out is the textbook's rule: further than four deviations, by the median of absolute
-deviations of the same weekdays, and by a fifth. That of the forecast is the mean of the last seven days.
+deviations of the same weekdays, and by a fifth. That of the forecast is the mean of the last seven days; its floor is
+how far off somebody would be who knows everything but the noise to come.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from statistics import median
 from typing import Final
 
 from benchmarks.measure import Figure
-from benchmarks.years import DAYS, change, year, years
+from benchmarks.years import DAYS, change, law, mean_of_noise, scattered, years
 from chargeback.model.anomalies import FEWEST, WINDOW, Floors, stories
 from chargeback.model.days import ONE_DAY, DayRange, month_of
-from chargeback.reports.forecast import HISTORY, History, forecast
+from chargeback.reports.forecast import HISTORY, WEEK, History, forecast
 
 _NOISES: Final = (0.05, 0.1, 0.2)
 _YEARS: Final = 100
@@ -26,6 +27,17 @@ _SERIES: Final = 100_000
 _OF: Final = 60
 _FLOORS: Final = Floors()
 _NORMAL: Final = 1.4826
+#: What happens in generated years: by which part they grow, on which part of the days there is a spike, and whether
+#: they have a step.
+_STORIES: Final = {
+    "scatters": (0.0, 0.0, False),
+    "has spikes": (0.0, 0.02, False),
+    "grows by half": (0.5, 0.0, False),
+    "has had a step": (0.0, 0.0, True),
+}
+_STEPS: Final = (0.5, 1.5, 2, 4)
+#: For so many days after a step forecasts are compared.
+_AFTER_STEP: Final = 110
 
 
 def estimates() -> Iterator[Figure]:
@@ -34,8 +46,8 @@ def estimates() -> Iterator[Figure]:
         yield from _detection(noise)
     yield _speed()
     for noise in _NOISES:
-        for name, grows, spikes in (("scatters", 0.0, 0.0), ("has spikes", 0.0, 0.02), ("grows by half", 0.5, 0.0)):
-            yield _month_end(noise, name, grows, spikes)
+        for name in _STORIES:
+            yield _month_end(noise, name)
 
 
 def _detection(noise: float) -> Iterator[Figure]:
@@ -97,15 +109,23 @@ def _speed() -> Figure:
     return Figure("stands out", f"{_SERIES:,} series of {_OF} days", taken, "s", note="10 % noise")
 
 
-def _month_end(noise: float, name: str, grows: float, spikes: float) -> Figure:
+def _month_end(noise: float, name: str) -> Figure:
+    grows, spikes, step = _STORIES[name]
     chance = random.Random(f"{noise} {name}")
     ours: list[float] = []
     naive: list[float] = []
+    knowing: list[float] = []
     inside = 0
     for _ in range(_YEARS // 5):
-        costs = [Decimal(str(round(cost, 6))) for cost in year(chance, noise, grows=grows, spikes=spikes).values()]
+        usual, place = law(chance, grows), 0
+        if step:
+            place = chance.randrange(60, 300)
+            factor = chance.choice(_STEPS)
+            usual = {day: cost * (1 if number < place else factor) for number, (day, cost) in enumerate(usual.items())}
+        costs = [Decimal(str(round(cost, 6))) for cost in scattered(chance, usual, noise, spikes).values()]
+        expected = [cost * mean_of_noise(noise, spikes) for cost in usual.values()]
         for number, day in enumerate(DAYS):
-            if day.day != 10 or day.month < 5:
+            if day.day != 10 or day.month < 5 or (step and not WEEK <= number - place <= _AFTER_STEP):
                 continue
             month = month_of(day)
             known = costs[max(0, number - HISTORY) : number + 1]
@@ -115,7 +135,9 @@ def _month_end(noise: float, name: str, grows: float, spikes: float) -> Figure:
             left = (month.end - day).days - 1
             true = float(sum(costs[number - 9 : number + 1 + left]))
             ours.append(abs(float(found.expected) - true) / true)
-            naive.append(abs(float(sum(known[-10:])) + float(sum(known[-7:])) / 7 * left - true) / true)
+            actual = float(sum(known[-10:]))
+            naive.append(abs(actual + float(sum(known[-7:])) / 7 * left - true) / true)
+            knowing.append(abs(actual + sum(expected[number + 1 : number + 1 + left]) - true) / true)
             inside += float(found.low) <= true <= float(found.high)
     note = f"the interval holds {inside / len(ours):.0%}"
     return Figure(
@@ -123,6 +145,7 @@ def _month_end(noise: float, name: str, grows: float, spikes: float) -> Figure:
         f"{name}: error of the month on its tenth day",
         _mean(ours),
         "%",
+        floor=_mean(knowing),
         reference=_mean(naive),
         note=note,
     )

@@ -12,25 +12,35 @@ START: Final = date(2025, 1, 1)
 DAYS: Final = [START + timedelta(number) for number in range(365)]
 
 
-def year(chance: random.Random, noise: float, *, grows: float = 0.0, spikes: float = 0.0) -> dict[date, float]:
-    """Return the costs of a year that grows by a part of itself, and of which a part of the days stands out."""
+#: How many times as much a day costs that stands out.
+_SPIKE: Final = 2.5
+
+
+def law(chance: random.Random, grows: float = 0.0) -> dict[date, float]:
+    """Return what the days of a year that grows by a part of itself cost without noise."""
     level = chance.uniform(20, 500)
     week = [1, 1, 1.02, 1, 0.98, chance.uniform(0.5, 1), chance.uniform(0.5, 1)]
+    return {day: level * (1 + grows * number / len(DAYS)) * week[day.weekday()] for number, day in enumerate(DAYS)}
+
+
+def scattered(chance: random.Random, usual: dict[date, float], noise: float, spikes: float = 0.0) -> dict[date, float]:
+    """Return the costs of such a year with noise, and of which a part of the days stands out."""
     return {
-        day: level
-        * (1 + grows * number / len(DAYS))
-        * week[day.weekday()]
-        * exp(chance.gauss(0, noise))
-        * (2.5 if spikes and chance.random() < spikes else 1)
-        for number, day in enumerate(DAYS)
+        day: cost * exp(chance.gauss(0, noise)) * (_SPIKE if spikes and chance.random() < spikes else 1)
+        for day, cost in usual.items()
     }
+
+
+def mean_of_noise(noise: float, spikes: float = 0.0) -> float:
+    """Return how many times as much as without noise days cost on average."""
+    return exp(noise**2 / 2) * (1 + spikes * (_SPIKE - 1))
 
 
 def years(count: int, noise: float) -> Iterator[tuple[random.Random, dict[date, float]]]:
     """Yield some years, and the chance for what is done to them."""
     chance = random.Random(f"years {noise}")
     for _ in range(count):
-        yield chance, year(chance, noise)
+        yield chance, scattered(chance, law(chance), noise)
 
 
 def change(chance: random.Random, costs: dict[date, float], noise: float, length: int) -> date:

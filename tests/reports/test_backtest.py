@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.backtest import BackTest, back_test
+from chargeback.reports.backtest import BackTest, back_test, forecast_back_test
 from chargeback.store.queries.engine import QueryEngine
 from tests.support.clock import NOW, FixedClock
 from tests.support.sources import DAY, Laboratory, line
@@ -79,3 +80,27 @@ def test_what_another_story_tells_is_told_once(laboratory: Laboratory) -> None:
         last = DayRange(NOW.date() - ONE_DAY, NOW.date())
         found = back_test(laboratory.store, engine, last, FLOORS, "USD")
     assert [(each.story.product_category, each.outcome) for each in found.alarms] == [("KAFKA", "stands")]
+
+
+def test_what_months_were_expected_to_cost(tmp_path: Path) -> None:
+    """By the bills that were known on each evening, beside what the month has cost by now."""
+    december = DayRange(date(2025, 12, 1), date(2026, 1, 1))
+    last = date(2025, 12, 21)
+    with Laboratory(tmp_path / "laboratory", days=90) as laboratory:
+        laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
+        days = DayRange(date(2025, 11, 1), december.end)
+        laboratory.sources.lines = {day: [line("100", day=day)] for day in days if day <= last}
+        laboratory.clock = FixedClock(NOW + (last - DAY))
+        laboratory.run()
+        laboratory.sources.lines = {day: [line("110" if day > last else "100", day=day)] for day in days}
+        laboratory.clock = FixedClock(NOW)
+        laboratory.run()
+        evening = laboratory.clock().date() + (last - DAY)
+        with closing(QueryEngine()) as engine:
+            asked = DayRange(evening - ONE_DAY, evening + ONE_DAY)
+            found = forecast_back_test(laboratory.store, engine, asked, "USD")
+    assert found.left_out == [evening - ONE_DAY], "nothing was known"
+    (made,) = found.made
+    assert (made.evening, made.known, made.expected, made.last_week) == (evening, last, Decimal(3100), Decimal(3100))
+    assert made.actual == Decimal(3200)
+    assert (made.is_inside, made.off(made.expected)) == (False, -100 / 3200)

@@ -36,13 +36,15 @@ def test_what_is_steady_is_certain() -> None:
     assert "37 earlier stretches of 10 days" in found.method
 
 
-def test_what_the_last_week_was_like_is_expected_in_part() -> None:
-    """Once most of the last seven days cost something else, the days to come are taken to go in that direction."""
+def test_what_the_last_week_was_like_is_expected() -> None:
+    """Once a week costs something else and nothing else, that is the level of the days to come; two days are none."""
     found = _of(LAST, [*STEADY, *[Decimal(14)] * 7], "USD")
     assert found is not None
-    assert 13 * 7 + 7 * 14 + 70 < found.expected < 13 * 7 + 7 * 14 + 140
+    assert found.expected == 13 * 7 + 7 * 14 + 140
+    found = _of(LAST, [*STEADY, *[Decimal(14)] * 2], "USD")
+    assert found is not None
+    assert found.expected == 18 * 7 + 2 * 14 + 70
     assert found.low <= found.expected <= found.high
-    assert found.high > found.expected
 
 
 def _costs(rng: random.Random, days: int) -> list[Decimal]:
@@ -97,7 +99,26 @@ def test_it_beats_the_mean_of_the_last_week() -> None:
     steady = [_errors(noise, 0, spikes) for noise in (0.05, 0.1, 0.2) for spikes in (0, 0.02)]
     moving = [_errors(noise, grows, 0) for noise in (0.05, 0.1, 0.2) for grows in (0.5, 1, -0.3)]
     assert sum(ours for ours, _ in steady) <= 0.7 * sum(naive for _, naive in steady)
-    assert sum(ours for ours, _ in moving) <= 0.9 * sum(naive for _, naive in moving)
+    assert sum(ours for ours, _ in moving) <= 0.75 * sum(naive for _, naive in moving)
+
+
+@pytest.mark.parametrize("factor", [Decimal("0.5"), Decimal(3)])
+@pytest.mark.parametrize("ago", [8, 30, 70])
+def test_what_was_before_a_step_counts_at_the_new_level(factor: Decimal, ago: int) -> None:
+    """The weekdays of before are known, and nothing goes on rising or falling for it."""
+    rng = random.Random(f"{factor} {ago}")
+    days = _costs(rng, 150)
+    daily = [cost * (factor if number >= 140 - ago else 1) for number, cost in enumerate(days)]
+    found = _of(LAST, daily[:140], "USD")
+    assert found is not None
+    rest = sum(daily[140:], Decimal())
+    assert abs(found.expected - found.actual - rest) < rest / 20
+
+
+def test_what_has_just_begun_is_no_forecast() -> None:
+    """Days before the first cost are not days without cost."""
+    assert _of(LAST, [*[Decimal(0)] * 60, *[Decimal(7)] * 20], "USD") is None
+    assert _of(LAST, [*[Decimal(0)] * 60, *[Decimal(7)] * 40], "USD").expected == 210  # type: ignore[union-attr]
 
 
 def _errors(noise: float, grows: float, spikes: float) -> tuple[float, float]:

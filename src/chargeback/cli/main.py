@@ -28,6 +28,7 @@ from chargeback.cli import (
     demo,
     explain,
     export,
+    forecast,
     init,
     journal,
     mcp,
@@ -85,6 +86,7 @@ for _command in (
     app.command()(_command)
 app.add_typer(access.app, name="access")
 app.add_typer(anomalies.app, name="anomalies")
+app.add_typer(forecast.app, name="forecast")
 app.add_typer(categories.app, name="categories")
 app.add_typer(db.app, name="db")
 app.add_typer(policies.app, name="policies")

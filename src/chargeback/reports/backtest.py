@@ -1,22 +1,31 @@
-"""What would have been told of what stands out on past days, with the data as it was known then."""
+"""What would have been told on past days, with the data as it was known then: of what stands out, and of the end of a
+month."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Final, Literal
 
 from chargeback.model.anomalies import FEWEST, Criteria
-from chargeback.model.days import ONE_DAY, DayRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange, month_of, start_of_day
+from chargeback.model.money import total
 from chargeback.reports.anomalies import AnomalyItem, Asked, Remembered, anomalies
+from chargeback.reports.forecast import WEEK, CostForecast, forecast, history, known_days, scheduled_types
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
-from chargeback.store.queries.reader import open_reader
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import daily_amounts
 from chargeback.store.tenant import TenantStore
 
+#: So long before a day is the last known one, at most.
+_LATEST: Final = timedelta(days=62)
 #: What was over longer ago was no news.
 _NEWS: Final = timedelta(days=7)
 _MOST: Final = 1000
@@ -106,3 +115,87 @@ def _last(states: Iterable[DayState]) -> date | None:
 
 def _no_names(_identities: Collection[str]) -> Mapping[str, str]:
     return {}
+
+
+@dataclass(frozen=True)
+class PastForecast:
+    """What a month was expected to cost on the evening of a day, by what was known then, and what it has cost.
+
+    Attributes:
+        known: the last day that was known.
+        last_week: the same, by the mean of the last seven known days.
+    """
+
+    evening: date
+    known: date
+    expected: Decimal
+    low: Decimal
+    high: Decimal
+    last_week: Decimal
+    actual: Decimal
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the month has cost what lies in the interval."""
+        return self.low <= self.actual <= self.high
+
+    def off(self, expected: Decimal) -> float:
+        """Return by which part of what the month has cost something is too high; negative if too low."""
+        return float(expected - self.actual) / float(self.actual)
+
+
+@dataclass(frozen=True)
+class ForecastTest:
+    """The forecasts of some evenings; ``left_out`` are those of which none can be compared: too few days were known,
+    the month is not over, or has no costs."""
+
+    made: list[PastForecast]
+    left_out: list[date]
+
+
+def forecast_back_test(store: TenantStore, engine: QueryEngine, days: DayRange, currency: str) -> ForecastTest:
+    """Return what was expected of the month of the last known day on the evening of each day (the end of the UTC day),
+    by true vintages of bills and allocations, beside what that month has cost by now.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
+    caches = LookupCaches()
+    with store.control.read() as connection:
+        whole = {each.tracking_date for each in read_days(connection) if each.chargebacks.is_current}
+    with open_reader(engine, store, CancellationToken(), caches) as reader:
+        charged = daily_amounts(reader, CHARGEBACKS, Selection.of_days(_with_month_ends(days)))
+    made, left_out = [], []
+    for day in days:
+        instant = start_of_day(day + ONE_DAY)
+        with open_reader(engine, store, CancellationToken(), caches, as_of=instant) as reader:
+            known = known_days(reader.past_states or {})
+            found = None if known is None else _expected(reader, known, currency)
+        if found is None:
+            left_out.append(day)
+            continue
+        expected, last_week = found
+        month = month_of(expected.actual_to)
+        actual = total(charged.get(each, Decimal(0)) for each in month)
+        if actual <= 0 or not whole.issuperset(month):
+            left_out.append(day)
+            continue
+        amounts = (expected.expected, expected.low, expected.high, last_week)
+        made.append(PastForecast(day, expected.actual_to, *amounts, actual))
+    return ForecastTest(made, left_out)
+
+
+def _expected(reader: TenantReader, known: DayRange, currency: str) -> tuple[CostForecast, Decimal] | None:
+    """Return what the month of the last known day is expected to cost, and the same by the mean of the last week."""
+    past = history(reader, Selection.of_days(known), known, scheduled_types(reader, known))
+    found = forecast(past, currency)
+    if found is None:
+        return None
+    daily = total(past.amounts[-WEEK:]) / WEEK
+    return found, found.actual + daily * (found.until - found.actual_to).days
+
+
+def _with_month_ends(days: DayRange) -> DayRange:
+    """Return some days with all of the months that were forecast on them."""
+    return DayRange(month_of(days.start - _LATEST).start, month_of(days.end).end)

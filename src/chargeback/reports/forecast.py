@@ -1,7 +1,8 @@
 """What a month will have cost at its end, and how sure that is.
 
 Nobody knows which costs go on growing and which only scatter, so a few methods say what the days to come will cost, and
-each counts the more the nearer it would have been before. A day that stands out changes neither what is expected nor
+each counts the more the nearer it would have been before. What was before a step counts at the level of today. A day
+that stands out changes neither what is expected nor
 that a usual rest of the month is possible: what is usual is a median, and the interval is made of the own past errors
 of all of it, with and without the most unusual day of each. What is billed on a few days of each month, such as fees,
 is expected on the same days again.
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from operator import mul
+from operator import mul, sub
 from typing import Final, Self
 
 from pydantic import Field
@@ -24,6 +25,7 @@ from chargeback.model.currency import Conversion
 from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import from_units, to_units, total
 from chargeback.reports.answers import Amount, ResponseModel
+from chargeback.reports.levels import at_present_level
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -37,8 +39,8 @@ FEWEST_DAYS: Final = 2 * WEEK
 #: How many earlier stretches are needed to say how far off the method usually is.
 MOST_RECENT: Final = 60
 FEWEST_STRETCHES: Final = 10
-#: How many days before the last one are looked at.
-HISTORY: Final = MOST_RECENT + 8 * WEEK + 31
+#: How many days before the last one are looked at: two times twelve weeks, also for the earliest of these stretches.
+HISTORY: Final = MOST_RECENT + 24 * WEEK + 31
 
 _TENTH: Final = Fraction(1, 10)
 _NOTHING: Final = Decimal(0)
@@ -46,13 +48,12 @@ _NOTHING: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """What a day to come is taken to cost: the median of its weekday in the last ``weeks``, and one ``part``-th of what
-    the last ``days`` cost more or less than that, by their median; nothing of it without days. One that ``grows`` goes
-    on as the last four weeks have beside the four before."""
+    """What a day to come is taken to cost: the median of its weekday in the last ``weeks``, and what the last ``days``
+    cost more or less than that, by their median; nothing of it without days. One that ``grows`` goes on as these weeks
+    have beside as many before, or as many as are known."""
 
     weeks: int
     days: int = 0
-    part: int = 1
     grows: bool = False
 
     @property
@@ -60,16 +61,13 @@ class _Method:
         """The method in words."""
         usual = f"the median of its weekday in the last {self.weeks} weeks"
         if self.grows:
-            return f"{usual}, growing or falling on as the last four weeks have beside the four before"
+            return f"{usual}, growing or falling on as these have beside as many before"
         if not self.days:
             return usual
-        share = "" if self.part == 1 else "half "
-        return f"{usual}, and {share}as much more or less as the last {self.days} days did, by their median"
+        return f"{usual}, and as much more or less as the last {self.days} days did, by their median"
 
 
-_METHODS: Final = (_Method(4, WEEK), _Method(8, 2 * WEEK, 2), _Method(8), _Method(4, grows=True))
-#: How many days the last four weeks are from the four before.
-_APART: Final = 4 * WEEK
+_METHODS: Final = (_Method(4, WEEK), _Method(8), _Method(12, grows=True), _Method(16, grows=True))
 #: The weights of the methods are whole numbers of this size.
 _WEIGHT: Final = 10**6
 #: What is billed on so few days of a month, on the same ones as in the month before, comes again.
@@ -151,10 +149,12 @@ class History:
         return self.days.end - ONE_DAY
 
     @property
-    def usual(self) -> list[int]:
-        """What is not scheduled, in parts of units."""
+    def usual(self) -> Sequence[int]:
+        """What is not scheduled, at the present level, in parts of units."""
         pairs = zip(self.days, self.amounts, strict=True)
-        return [(to_units(amount) - to_units(self.scheduled.get(day, _NOTHING))) * _PARTS for day, amount in pairs]
+        return at_present_level(
+            [(to_units(amount) - to_units(self.scheduled.get(day, _NOTHING))) * _PARTS for day, amount in pairs]
+        )
 
     def expected_again(self, until: date) -> dict[date, int]:
         """Return what is scheduled on the days after the last one, as it was a month before; in parts of units."""
@@ -349,23 +349,25 @@ def _guesses(parts: Sequence[int], length: int) -> list[list[int]]:
 
 
 def _expected(parts: Sequence[int], length: int, method: _Method, usual: Sequence[int]) -> list[int]:
-    if method.grows:
-        step = _step(parts)
-        # The median of four weeks is that of their middle, ten and a half days before the last same weekday.
-        ahead = [2 * WEEK * (day // WEEK + 1) + 3 * WEEK for day in range(length)]
-        return [usual[day % WEEK] + step * ahead[day] // (2 * _APART) for day in range(length)]
     moved = 0
+    if method.grows:
+        days = min(method.weeks, len(parts) // (2 * WEEK)) * WEEK
+        step = _middle(list(map(sub, parts[-days:], parts[-2 * days : -days])))
+        # The median of some weeks is that of their middle, half of the weeks between them before the last weekday.
+        ahead = [2 * WEEK * (day // WEEK + 1) + WEEK * (method.weeks - 1) for day in range(length)]
+        return [usual[day % WEEK] + step * ahead[day] // (2 * days) for day in range(length)]
     if method.days:
         last = zip(parts[-method.days :], list(usual) * (method.days // WEEK), strict=True)
-        moved = _median([cost - of_weekday for cost, of_weekday in last]) // method.part
+        moved = _median([cost - of_weekday for cost, of_weekday in last])
     return [usual[day % WEEK] + moved for day in range(length)]
 
 
-def _step(parts: Sequence[int]) -> int:
-    """Return what a day of the last four weeks cost more than four weeks before, by the median; 0 if that is not
-    known."""
-    last, before = parts[-_APART:], parts[-2 * _APART : -_APART]
-    return _median([now - then for now, then in zip(last[-len(before) :], before, strict=True)]) if before else 0
+def _middle(values: Sequence[int]) -> int:
+    """Return the mean of the middle half of some values: nearly as sure as their mean, and as robust as need be."""
+    ordered = sorted(values)
+    out = len(ordered) // 4
+    half = ordered[out : len(ordered) - out]
+    return sum(half) // len(half)
 
 
 def _weights(far_off: Sequence[int]) -> list[int]:
