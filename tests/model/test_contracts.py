@@ -144,7 +144,7 @@ _COMMITMENTS = st.builds(
 
 @given(
     st.lists(_COMMITMENTS, min_size=1, max_size=4),
-    st.lists(_COSTS, max_size=30, unique_by=lambda cost: str(cost.order)),
+    st.lists(_COSTS, max_size=30, unique_by=lambda cost: str(cost.key)),
     st.randoms(),
 )
 def test_everything_is_somewhere(commitments: list[Commitment], costs: list[DayCost], shuffled: Any) -> None:

@@ -16,10 +16,14 @@ import pytest
 from focus_data_toolkit import lint_focus_1_4_structure
 
 from chargeback.config.contracts import ContractSettings
+from chargeback.ecosystems.focus import FocusProfile
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.closing.focus_invoices import focus_csv_text
 from chargeback.reports.contracts import ContractItem, Standing
+from chargeback.reports.focus.columns import FocusLayout
 from chargeback.reports.focus.commitments import FocusContractCommitment, contract_commitments
+from chargeback.reports.focus.file import FocusSource, focus_csv
+from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.adjustments import read_adjustments
 from chargeback.store.control.days import read_days
 from chargeback.store.control.events import read_events
@@ -234,3 +238,39 @@ def test_contracts_in_focus(laboratory: Laboratory) -> None:
         ("1500.00", ""),
         ("", "GB"),
     ]
+
+
+@pytest.mark.parametrize("split", ["identities", "none"])
+def test_what_each_charge_went_to_in_focus(laboratory: Laboratory, split: str) -> None:
+    """The rows of each commitment sum to what is drawn from it, to the last digit; a lint finds nothing."""
+    usage = {"kind": "usage", "quantity": "33", "unit": "GB", "applies_to": {"resource_id": ["lkc-1"]}}
+    contracts = [
+        contract(commitments=[{"id": "all", "amount": "700.5", "interval": "term"}]),
+        contract(id="traffic", commitments=[{"id": "gb", "interval": "term", "priority": 1, **usage}]),
+    ]
+    for day in DAYS:  # lines of one place, and amounts that cannot be divided
+        laboratory.sources.lines[day] += [
+            line("0.000000000007", day=day, quantity=Decimal("0.1"), unit="GB"),
+            line("3.333333333333", day=day, quantity=Decimal(1), unit="GB", product="KAFKA_STORAGE"),
+        ]
+    with looking(laboratory, *contracts) as found:
+        items = {each.id: found.item(each, "USD").commitments[0].intervals[0] for each in contracts}
+    with (
+        closing(QueryEngine()) as engine,
+        open_reader(engine, laboratory.store, CancellationToken(), LookupCaches()) as reader,
+    ):
+        whose = FocusTenant("acme", "acme", FocusProfile(), tuple(contracts))
+        source = FocusSource(reader, laboratory.store.control, whose)
+        text = b"".join(map(bytes, focus_csv(source, FocusLayout("1.4", split), DAYS))).decode()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert "ContractApplied" not in str(lint_focus_1_4_structure("CostAndUsage", rows))
+    broken = [row | {"ContractApplied": row["ContractApplied"].replace("ContractId", "Contract")} for row in rows]
+    assert "ContractApplied" in str(lint_focus_1_4_structure("CostAndUsage", broken))
+    sums: dict[str, Decimal] = {}
+    for text in (row["ContractApplied"] for row in rows if row["ContractApplied"]):
+        for each in json.loads(text, parse_float=Decimal, parse_int=Decimal)["Elements"]:
+            amount = each.get("ContractCommitmentAppliedCost") or each.get("ContractCommitmentAppliedQuantity")
+            sums[each["ContractId"]] = sums.get(each["ContractId"], Decimal(0)) + amount
+            assert each.get("ContractCommitmentAppliedUnit") == (None if each["ContractId"] == "main" else "GB")
+    assert sums == {name: item.drawn for name, item in items.items()}
+    assert items["main"].overage > 0, "some of it crosses the limit"

@@ -64,7 +64,7 @@ _OF_SHARES: Final = {
 #: What may differ between the rows of one line, besides costs and quantities.
 _OWN: Final = re.compile(
     r"(x_)?Allocated\w+|x_(AllocationDetail|ChainPosition|CostType|IdentityType|IdentityUsage|PolicyHash|Portion|"
-    r"TotalUsage|CostCategory\w+)|(Billed|Effective|Contracted|List)Cost|(Pricing|Consumed)Quantity"
+    r"TotalUsage|CostCategory\w+)|(Billed|Effective|Contracted|List)Cost|(Pricing|Consumed)Quantity|ContractApplied"
 )
 
 
@@ -140,12 +140,20 @@ def _check_lines(data: FocusData, rows: Iterable[Row]) -> None:
         for name in shared:
             assert len({row[name] for row in of_line}) == 1, f"{where}{name} differs"
         assert _total(of_line, "BilledCost") == line["total_cost"], f"{where}BilledCost"
+        assert _applied(of_line) <= abs(line["total_cost"]), f"{where}ContractApplied"
         if of_line[0]["ChargeCategory"] == "Credit":
             continue
         assert _total(of_line, "ListCost") == _list_cost(line), f"{where}ListCost"
         assert _total(of_line, "PricingQuantity") == _quantity(line), f"{where}PricingQuantity"
         if data.layout.version == V1_4:
             _check_ratios(of_line, where)
+
+
+def _applied(rows: Iterable[Row]) -> Decimal:
+    """The money that went to commitments, or came back from them."""
+    applied = [json.loads(row["ContractApplied"], parse_float=Decimal) for row in rows if row.get("ContractApplied")]
+    elements = (each for found in applied for each in found["Elements"])
+    return abs(sum((Decimal(each.get("ContractCommitmentAppliedCost", 0)) for each in elements), Decimal(0)))
 
 
 def _total(rows: Iterable[Row], name: str) -> Decimal:

@@ -9,7 +9,7 @@ to the bill. Credits give back what was drawn, where a commitment counts what is
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -28,6 +28,8 @@ BILLED: Final = "billed"
 #: The columns of the bill by which costs are told apart.
 PLACES: Final = ("product_category", "product_type", "resource_id", "environment_id")
 _MONTHS: Final[Mapping[str, int]] = {"monthly": 1, "quarterly": 3, "annual": 12}
+#: A day, a place, and a unit (or the empty text).
+Place = tuple[date, tuple[tuple[str, str], ...], str]
 _WEEK: Final = 7
 #: How many days a forecast looks at, and how few are enough.
 _RECENT: Final = 56
@@ -90,9 +92,19 @@ class DayCost:
     quantity: Decimal
 
     @property
-    def order(self) -> tuple[date, list[tuple[str, str]], str]:
-        """What decides which of several comes first."""
-        return self.day, sorted(self.place.items()), self.unit or ""
+    def key(self) -> Place:
+        """What tells it apart, and which of several comes first."""
+        return self.day, tuple(sorted(self.place.items())), self.unit or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What of a day's costs of one place went to a commitment, in units of 10⁻¹²: ``money``, which is negative where a
+    credit gives it back, and the ``quantity`` of a commitment of usage."""
+
+    commitment: Commitment
+    money: int
+    quantity: int
 
 
 @dataclass
@@ -143,10 +155,13 @@ _Found = tuple[Commitment, Drawn]
 
 
 class Drawing:
-    """Commitments that costs are drawn from, in the order of these, see :func:`draw`."""
+    """Commitments that costs are drawn from, in the order of these, see :func:`draw`. ``applied`` has what went where
+    of the charges and the credits (by ``is_credit``) of some days, in the order in which it did."""
 
-    def __init__(self, commitments: Sequence[Commitment]) -> None:
+    def __init__(self, commitments: Sequence[Commitment], recorded: Collection[date] = ()) -> None:
         self._commitments = commitments
+        self._recorded = recorded
+        self.applied: dict[tuple[Place, bool], list[Applied]] = {}
         self._drawn: dict[tuple[str, str], list[Drawn]] = {(each.contract, each.id): [] for each in commitments}
         self._days = {each.contract: each.days for each in commitments}
         self.shares: dict[str, Shares] = {each.contract: Shares() for each in commitments}
@@ -158,28 +173,29 @@ class Drawing:
 
     def charge(self, cost: DayCost) -> None:
         """Draw what a day costs."""
-        applied, charges = dict.fromkeys(self.shares, 0), to_units(cost.charges)
-        _charge(self._found(cost), cost.day, charges, to_units(cost.quantity), applied)
-        self._share(cost.day, charges, applied)
+        charges = to_units(cost.charges)
+        self._share(cost, charges, _charge(self._found(cost), cost.day, charges, to_units(cost.quantity)))
 
     def give_back(self, cost: DayCost) -> None:
         """Give back what the credits of a day are."""
-        applied, credit = dict.fromkeys(self.shares, 0), to_units(cost.credits)
+        credit = to_units(cost.credits)
         counting = [each for each in self._found(cost) if each[0].kind == SPEND and each[0].counts == BILLED]
-        _give_back(counting, credit, applied)
-        self._share(cost.day, credit, applied)
+        self._share(cost, credit, _give_back(counting, credit), is_credit=True)
 
     def _found(self, cost: DayCost) -> list[_Found]:
         """Return the commitments that a cost goes to, in their order."""
         found = [(each, self._at(each, cost.day)) for each in self._commitments if each.applies(cost)]
         return sorted(found, key=lambda each: (each[0].priority, each[1].days.end, each[0].contract, each[0].id))
 
-    def _share(self, day: date, units: int, applied: Mapping[str, int]) -> None:
+    def _share(self, cost: DayCost, units: int, applied: list[Applied], *, is_credit: bool = False) -> None:
+        if applied and cost.day in self._recorded:
+            self.applied[cost.key, is_credit] = applied
         for contract, shares in self.shares.items():
-            if day in self._days[contract]:
+            if cost.day in self._days[contract]:
+                mine = sum(each.money for each in applied if each.commitment.contract == contract)
                 shares.billed += units
-                shares.applied += applied[contract]
-                shares.to_others += sum(applied.values()) - applied[contract]
+                shares.applied += mine
+                shares.to_others += sum(each.money for each in applied) - mine
 
     def _at(self, commitment: Commitment, day: date) -> Drawn:
         """Return what is drawn in the interval of a day; those before it are over."""
@@ -190,10 +206,11 @@ class Drawing:
         return known[-1]
 
 
-def draw(commitments: Sequence[Commitment], costs: Iterable[DayCost]) -> Drawing:
-    """Return what is drawn from commitments by costs, in whatever order these come: by day, its charges first."""
-    drawing = Drawing(commitments)
-    for _, of_day in groupby(sorted(costs, key=lambda cost: cost.order), key=lambda cost: cost.day):
+def draw(commitments: Sequence[Commitment], costs: Iterable[DayCost], recorded: Collection[date] = ()) -> Drawing:
+    """Return what is drawn from commitments by costs, in whatever order these come: by day, its charges first. What
+    went where is recorded of some days."""
+    drawing = Drawing(commitments, recorded)
+    for _, of_day in groupby(sorted(costs, key=lambda cost: cost.key), key=lambda cost: cost.day):
         day = list(of_day)
         for each in day:
             drawing.charge(each)
@@ -224,10 +241,11 @@ def outlook(commitment: Commitment, drawn: Sequence[Drawn], counted: Sequence[da
     return Outlook(used_up(high), used_up(middle), used_up(low), max(0, round(now.remaining - middle * left)))
 
 
-def _charge(found: Sequence[_Found], day: date, money: int, quantity: int, applied: dict[str, int]) -> None:
+def _charge(found: Sequence[_Found], day: date, money: int, quantity: int) -> list[Applied]:
+    applied: list[Applied] = []
     for commitment, state in found:
         if not money:
-            return
+            return applied
         is_spend = commitment.kind == SPEND
         wanted = money if is_spend else quantity
         state.wanted[day] = state.wanted.get(day, 0) + wanted
@@ -237,22 +255,26 @@ def _charge(found: Sequence[_Found], day: date, money: int, quantity: int, appli
         money -= part
         state.drawn += drawn
         state.applied += part
-        applied[commitment.contract] += part
+        if part or drawn:
+            applied.append(Applied(commitment, part, 0 if is_spend else drawn))
         if drawn and not state.remaining:
             state.exhausted_on = day
     if found:
         found[-1][1].overage += money
+    return applied
 
 
-def _give_back(found: Sequence[_Found], credit: int, applied: dict[str, int]) -> None:
+def _give_back(found: Sequence[_Found], credit: int) -> list[Applied]:
+    applied: list[Applied] = []
     for commitment, state in reversed(found):  # what was drawn last comes back first
         back = min(state.drawn, -credit)
         if back:
             state.drawn -= back
             state.applied -= back
-            applied[commitment.contract] -= back
+            applied.append(Applied(commitment, -back, 0))
             state.exhausted_on = None
             credit += back
+    return applied
 
 
 def _months_later(day: date, months: int) -> date:

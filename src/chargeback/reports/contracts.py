@@ -121,7 +121,7 @@ class Standing:
         """
         counted = sorted(day for day, state in states.items() if state.chargebacks.is_current)
         commitments = [each for contract in contracts for each in contract.committed]
-        return cls(draw(commitments, _costs(reader, commitments, counted)), counted, today)
+        return cls(draw(commitments, costs_of(reader, commitments, counted)), counted, today)
 
     def item(self, contract: ContractSettings, currency: str) -> ContractItem:
         """Return how far a contract is."""
@@ -180,8 +180,13 @@ class Standing:
         )
 
 
-def _costs(reader: TenantReader, commitments: Sequence[Commitment], counted: Sequence[date]) -> list[DayCost]:
-    """Return what was billed on the days that count, by what the commitments tell apart."""
+def costs_of(reader: TenantReader, commitments: Sequence[Commitment], counted: Sequence[date]) -> list[DayCost]:
+    """Return what was billed on the days that count, by what the commitments tell apart.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the facts cannot be read.
+    """
     wanted = [day for day in counted if any(day in each.days for each in commitments)]
     if not wanted:
         return []

@@ -60,7 +60,8 @@ def _utc(value: object) -> object:
     return value
 
 
-_NAMES = sorted({column.name for each in VERSIONS for column in all_columns(each, (), has_programme=True)})
+_EVERY: Final = {"has_programme": True, "has_contracts": True}
+_NAMES = sorted({column.name for each in VERSIONS for column in all_columns(each, (), **_EVERY)})
 _CATEGORY = "^x_CostCategory[A-Za-z0-9_]+$"
 
 

@@ -174,11 +174,18 @@ _COLUMNS: Final = (
 _CONTRACTED_PRICE: Final = FocusColumn("ContractedUnitPrice", "line.list_unit_price", MONEY)
 
 
-def all_columns(version: str, categories: Sequence[str], *, has_programme: bool) -> tuple[FocusColumn, ...]:
+#: With contracts, which charges went to their commitments.
+_CONTRACT_APPLIED: Final = FocusColumn("ContractApplied", "share.contract_applied", is_json=True, versions=(V1_4,))
+
+
+def all_columns(
+    version: str, categories: Sequence[str], *, has_programme: bool, has_contracts: bool
+) -> tuple[FocusColumn, ...]:
     """Return all columns of a version: those of FOCUS by name, then custom ones by name. ``categories`` are the keys of
     the tenant's cost categories, in their order."""
     found = [column for column in _COLUMNS if version in column.versions]
     found += [_CONTRACTED_PRICE] if has_programme else []
+    found += [_CONTRACT_APPLIED] if has_contracts and version in _CONTRACT_APPLIED.versions else []
     found += _category_columns(categories)
     return tuple(sorted(found, key=lambda column: (column.name.startswith("x_"), column.name)))
 

@@ -19,6 +19,7 @@ from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 from chargeback.model.focus import focus_unit
 from chargeback.reports.answers import Exact
 from chargeback.reports.contracts import CommitmentItem, Standing
+from chargeback.reports.focus.applied import commitment_id
 from chargeback.reports.focus.metadata import FocusRecord, InstantText
 
 LifecycleStatus = Literal["Pending", "Active", "Exhausted", "Expired"]
@@ -85,11 +86,6 @@ def contract_commitments(
         for contract in contracts
         for commitment, item in zip(contract.committed, standing.item(contract, currency).commitments, strict=True)
     ]
-
-
-def commitment_id(commitment: Commitment) -> str:
-    """Return the id of a commitment among those of all contracts."""
-    return f"{commitment.contract}/{commitment.id}"
 
 
 def _row(

@@ -25,6 +25,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.focus import IDENTITIES, TOPICS, UNITS
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.topics import BYTES_RATIO, RETAINED_BYTES_RATIO, TOPIC_RESOURCE_SQL, UNATTRIBUTED
+from chargeback.reports.focus.applied import CONTRACT_APPLIED, NOTHING_APPLIED, AppliedToLines
 from chargeback.reports.focus.columns import (
     INSTANT,
     MONEY,
@@ -36,6 +37,7 @@ from chargeback.reports.focus.columns import (
     FocusLayout,
     all_columns,
     csv_line,
+    trimmed,
 )
 from chargeback.reports.focus.lookups import (
     FocusTenant,
@@ -121,6 +123,18 @@ _PRICES: Final = {
     "pricing_unit": f"CASE WHEN {_IS_PRICED} THEN coalesce(focus_unit, '{UNITS}') ELSE '{UNITS}' END",
 }
 _DIVISOR: Final = divisor("list_units", "quantity_units")
+# Of what a line has applied to commitments, each share has the part that it has of the line.
+_APPLIED_UNITS: Final = "applied.units::HUGEINT"
+_APPLIED_PART: Final = f"CASE WHEN is_reversal THEN -1 ELSE 1 END * {shared(_APPLIED_UNITS, divisor(_APPLIED_UNITS))}"
+_APPLIED_KIND: Final = "ContractCommitmentApplied"
+_APPLIED_ELEMENT: Final = f"""concat(
+    '{{"ContractId":', to_json(applied.contract), ',"ContractCommitmentId":', to_json(applied.commitment),
+    CASE WHEN applied.unit IS NULL THEN ',"{_APPLIED_KIND}Cost":' ELSE ',"{_APPLIED_KIND}Quantity":' END,
+    {trimmed(decimal_of(_APPLIED_PART, 12))},
+    CASE WHEN applied.unit IS NULL THEN '' ELSE concat(',"{_APPLIED_KIND}Unit":', to_json(applied.unit)) END, '}}')"""
+_CONTRACT_APPLIED: Final = f"""(
+    SELECT '{{"Elements":[' || nullif(array_to_string([{_APPLIED_ELEMENT} FOR applied IN line_applied.elements
+                                               IF {_APPLIED_PART} <> 0], ','), '') || ']}}')"""
 #: What is calculated for each share.
 _SHARED: Final = {
     "list_cost": f"CASE WHEN is_credit THEN amount ELSE {decimal_of(shared('list_units', _DIVISOR), 12)} END",
@@ -128,6 +142,7 @@ _SHARED: Final = {
     "ratio": decimal_of(shared(_ONE, divisor(_ONE)), 18),
     "usage_unit": "coalesce(placed.usage_unit, measure.unit)",
     "payer_name": "CASE WHEN payer_id IS NOT NULL THEN coalesce(placed.payer_name, named.name, payer_id) END",
+    "contract_applied": _CONTRACT_APPLIED,
 }
 
 
@@ -153,6 +168,8 @@ def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
             SELECT placed.* EXCLUDE (usage_unit, payer_name), {named(_SHARED)}
             FROM ({positions(shares, order)}) AS placed
             JOIN lines ON lines.line_id = placed.line_id
+            CROSS JOIN (SELECT is_reversal FROM {tables}_posting)
+            LEFT JOIN {tables}_applied AS line_applied ON line_applied.line_id = placed.line_id
             LEFT JOIN {tables}_measures AS measure ON measure.policy_hash = placed.policy_hash
                 AND measure.portion = placed.portion AND measure.chain_position = placed.chain_position
             LEFT JOIN {tables}_payers AS named ON named.id = payer_id
@@ -238,7 +255,8 @@ class FocusSource:
             ValueError: the version has no such column.
         """
         has_programme = self.tenant.profile.discount == PROGRAMME
-        columns = all_columns(layout.version, self.categories, has_programme=has_programme)
+        has_contracts = bool(self.tenant.contracts)
+        columns = all_columns(layout.version, self.categories, has_programme=has_programme, has_contracts=has_contracts)
         by_name = {column.name: column for column in columns}
         unknown = [name for name in layout.columns if name not in by_name]
         if unknown:
@@ -430,6 +448,7 @@ _OF_LINES: Final = frozenset(
         *("ChargeDescription", "ChargePeriodStart", "ChargePeriodEnd", "ContractedUnitPrice", "ListUnitPrice"),
         *("ConsumedQuantity", "ConsumedUnit", "PricingQuantity", "PricingUnit", "x_IdentityUsage", "x_TotalUsage"),
         *("x_ChainPosition", "x_CostType", "x_LineId", "x_PolicyHash", "x_Portion", "x_ProviderLineId"),
+        CONTRACT_APPLIED,
     }
 )
 _STORED: Final = {
@@ -488,10 +507,22 @@ def _loaded(source: FocusSource, layout: FocusLayout, part: _Part, lookups: Look
     prefix = cursor.new_name("focus")
     for name, table in {**lookup_tables(lookups), "posting": part.posting.table}.items():
         cursor.register(f"{prefix}_{name}", table)
+    applied = _applied(source, layout, part, [each.tracking_date for piece in pieces for each in piece])
     for piece in pieces:
+        days = DayRange(piece[0].tracking_date, piece[-1].tracking_date + ONE_DAY)
+        cursor.register(f"{prefix}_applied", NOTHING_APPLIED if applied is None else applied.table(days))
         _register_tags(part.source, layout, piece[0].tracking_date, prefix)
         _load(part.source, layout, piece, prefix, source.categories)
         yield prefix
+
+
+def _applied(source: FocusSource, layout: FocusLayout, part: _Part, days: Sequence[date]) -> AppliedToLines | None:
+    """Return what went to commitments of the lines of some days, by what the part sees; None if no column shows it."""
+    if not any(column.name == CONTRACT_APPLIED for column in source.columns(layout)):
+        return None
+    with source.control.read() as connection:
+        states = states_seen(part.source.reader, connection)
+    return AppliedToLines.of(part.source.reader, states, source.tenant.contracts, days)
 
 
 def _pieces(source: FocusSource, states: Sequence[DayState]) -> Iterator[list[DayState]]:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from chargeback.allocation.methods import MethodKind
 from chargeback.config import Tenant
+from chargeback.config.contracts import ContractSettings
 from chargeback.ecosystems.focus import PROGRAMME, FocusProfile
 from chargeback.model.dated import DatedValue
 from chargeback.model.focus import focus_unit
@@ -59,21 +60,23 @@ _Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FocusTenant:
-    """Whose bill it is: the tenant's name and id, and the profile of its ecosystem with the tenant's changes."""
+    """Whose bill it is: the tenant's name and id, the profile of its ecosystem with the tenant's changes, and the
+    contracts with the provider."""
 
     name: str
     tenant_id: str
     profile: FocusProfile
+    contracts: tuple[ContractSettings, ...] = ()
 
     @classmethod
     def of(cls, tenant: Tenant) -> Self:
         """Return that of a configured tenant."""
-        return cls(tenant.name, tenant.settings.tenant_id, tenant.focus)
+        return cls(tenant.name, tenant.settings.tenant_id, tenant.focus, tenant.settings.contracts)
 
     @classmethod
     def of_view(cls, tenant: TenantView) -> Self:
         """Return that of a tenant that is shown."""
-        return cls(tenant.tenant_name, tenant.tenant_id, tenant.focus)
+        return cls(tenant.tenant_name, tenant.tenant_id, tenant.focus, tenant.contracts)
 
 
 @dataclass(frozen=True)

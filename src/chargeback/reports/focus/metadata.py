@@ -20,7 +20,7 @@ from chargeback.store.control.day_revisions import read_day_revisions
 from chargeback.store.control.days import DayDataset
 
 #: When the columns were last changed.
-_COLUMNS_SINCE: Final = datetime(2026, 11, 22, tzinfo=UTC)
+_COLUMNS_SINCE: Final = datetime(2026, 11, 29, tzinfo=UTC)
 _NAMES: Final = uuid5(NAMESPACE_URL, "https://focus.finops.org/chargeback")
 
 #: An instant; FOCUS says only that it is a text.
