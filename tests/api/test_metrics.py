@@ -14,8 +14,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from chargeback.api.app import create_app
 from chargeback.model.budgets import Budget
+from chargeback.model.days import utc_now
 from chargeback.store.control import runs
+from chargeback.store.control.anomalies import KnownAnomaly, save_anomalies
 from chargeback.store.control.budgets import save_state, write_budget
+from chargeback.store.control.events import Event, add_events
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, LAST, fill
@@ -89,6 +92,19 @@ def test_how_far_budgets_are(fresh: httpx.Client, own_store: TenantStore) -> Non
     assert {key: value for key, value in found.items() if key[0].startswith("chargeback_budget_")} == {
         ("chargeback_budget_ratio", labels): 0.25
     }
+
+
+def test_how_much_asks_for_somebody(fresh: httpx.Client, own_store: TenantStore) -> None:
+    """Every kind is there, so that a curve begins at zero."""
+    kinds = ("anomaly", "budget", "period", "shadow", "sink")
+    assert [of(fresh, "chargeback_open", tenant="acme", kind=kind) for kind in kinds] == [0] * 5
+    with own_store.control.write() as connection:
+        body = {"identity_id": "sa-1", "category": None, "value": None, "product_category": "KAFKA", "more": 0}
+        body |= {"first_date": "2026-01-25", "last_date": "2026-01-25", "impact": "9", "sentence": "More"}
+        story = Event("anomaly.opened", "anomaly/1", body | {"belongs_to": {}, "currency": "USD"}, "opened")
+        add_events(connection, [story], utc_now())
+        save_anomalies(connection, [KnownAnomaly("1", LAST, "open", 9.0, 9.0, utc_now())], 1, LAST)
+    assert of(fresh, "chargeback_open", tenant="acme", kind="anomaly") == 1
 
 
 def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> None:

@@ -30,7 +30,7 @@ from chargeback.reports.findings import IDLE_RESOURCE, finding_id
 from chargeback.reports.tenant_view import SimulationOrder
 from chargeback.store.control.audit import REQUEST_REFUSED
 from chargeback.store.control.deliveries import DEAD, add_deliveries, due_deliveries, finish
-from chargeback.store.control.events import PERIOD_CLOSED, Event, add_events
+from chargeback.store.control.events import PERIOD_READY, Event, add_events
 from chargeback.store.control.policies import AppliedVersion, add_applied, read_applied
 from chargeback.store.control.simulations import add_simulation, end_simulation, find_simulation
 from chargeback.store.facts.tables import USAGE_TABLE
@@ -241,7 +241,7 @@ def _given_up(house: House) -> dict[str, Any]:
     """Let one message be given up."""
     with house.store.control.write() as connection:
         add_deliveries(connection, "desk", lambda _: True, NOW)
-        add_events(connection, [Event(PERIOD_CLOSED, "period/2026-01", {}, f"closed {uuid4()}")], NOW)
+        add_events(connection, [Event(PERIOD_READY, "period/2026-01", {"days": 31}, f"ready {uuid4()}")], NOW)
         add_deliveries(connection, "desk", lambda _: True, NOW)
         for each in due_deliveries(connection, "desk", NOW, 100):
             finish(connection, each, DEAD, "gone", NOW)

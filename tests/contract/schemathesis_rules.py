@@ -52,6 +52,7 @@ _RULES = (
     ("currency", "has no rate for"),
     ("start_date", "is needed with end_date"),
     ("end_date", "should be between start_date"),
+    ("body", "should have either identity_id, or category and value"),
     ("until", "should be a day from"),
     ("csv", "line "),
     ("mapping", "should be YAML of a mapping"),

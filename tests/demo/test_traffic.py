@@ -70,8 +70,9 @@ def test_a_burst_costs_more_while_it_lasts(organisation: Organisation) -> None:
     """A burst multiplies what one account reads and one topic is read, for its days; nobody else's traffic changes."""
     begins = date(2026, 11, 12)
     wild = Organisation.generate(replace(organisation.spec, burst=begins))
-    burst = wild.traffic.burst
-    assert burst is not None
+    test, burst = wild.traffic.bursts
+    assert (test, test.first_day) == (wild.load_test, begins - timedelta(days=14))
+    assert test.member is not burst.member
     cluster = next(each for each in wild.inventory.clusters if each.id == burst.member.cluster)
     for offset in range(-1, BURST_DAYS + 1):
         day = begins + timedelta(days=offset)

@@ -204,3 +204,10 @@ def test_a_mail_that_is_refused() -> None:
     for outcome in (every, plain, nobody):
         assert outcome.error is not None
         assert outcome.error.startswith("it cannot be reached: ")
+
+
+def test_a_mail_is_for_what_cannot_wait() -> None:
+    """And the week, unless other kinds are named."""
+    told = [mails(port=25).tells(kind) for kind in ("digest.weekly", "run.failed", "anomaly.opened", "period.ready")]
+    assert told == [True, True, False, False]
+    assert mails(port=25, kinds=["anomaly.opened"]).tells("anomaly.opened")

@@ -277,6 +277,7 @@ def test_mails_go_to_the_contacts_of_who_they_are_about(desk: Desk, monkeypatch:
 
     monkeypatch.setattr(notify, "send", _sent)
     mail = {"type": "smtp", "host": "x", "sender": "c@example.com", "to": ["all@example.com"], "contacts": "team"}
+    mail |= {"kinds": ["budget.crossed", "shadow.ready"]}
     desk.laboratory.configure(notifications={"mail": MailSettings.model_validate(mail)})
     desk.deliver()
     with desk.laboratory.store.control.write() as connection:

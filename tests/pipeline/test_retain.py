@@ -137,7 +137,7 @@ def test_entries_of_the_audit_log_and_events_expire(calculated: Deployment) -> N
     with calculated.store.control.write() as connection:
         for name, age in ages.items():
             record(connection, "api", [AuditEntry("tag.created", name)], FixedClock(NOW - age))
-            add_events(connection, [Event("period.closed", name, {}, name)] * 2, NOW - age)
+            add_events(connection, [Event("period.ready", name, {"days": 30}, name)] * 2, NOW - age)
     calculated.run()
     with calculated.store.control.read() as connection:
         for column in (audit.c.target, events.c.subject):

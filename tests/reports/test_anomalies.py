@@ -174,6 +174,19 @@ def test_a_price_stands_out_of_nothing(laboratory: Laboratory) -> None:
     assert stories(found(laboratory)) == []
 
 
+def test_a_fee_that_has_changed_is_listed(laboratory: Laboratory) -> None:
+    """Beside that of the month before; one that has not by what matters is not, and no fee is a story."""
+    first, second = DAYS.start.replace(day=28), DAY - 2 * ONE_DAY
+    for product, before, now in (("SUPPORT", "100", "150"), ("KAFKA_BASE", "100", "110")):
+        laboratory.sources.lines[first].append(line(before, day=first, product=product))
+        laboratory.sources.lines[second].append(line(now, day=second, product=product))
+    answer = found(laboratory)
+    assert answer.items == []
+    assert [(each.product_type, each.before, each.now, each.last_date) for each in answer.fees] == [
+        ("SUPPORT", 100.0, 150.0, second),
+    ]
+
+
 def test_a_scope_sees_its_own(laboratory: Laboratory) -> None:
     """To the digits, and nothing of others."""
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
@@ -253,6 +266,18 @@ def test_products_together(laboratory: Laboratory) -> None:
     answer = found(laboratory, by=OF_BOTH)
     assert values(answer) == [("payments", None, 120.0)]
     assert answer.items[0].sentence.startswith(f"payments was charged 320.00 USD on {WILD}, 60% more")
+
+
+def test_a_product_that_is_most_of_a_value(laboratory: Laboratory) -> None:
+    """It is told, and all products together are not."""
+    teams(laboratory, rule("payments", "sa-a", "sa-b"))
+    for day in DAYS:
+        kafka, connect = (190, 110) if day == WILD else (100, 100)
+        other = replace(bill(day, connect, resource="lkc-1", product="KAFKA_STORAGE"), product_category="CONNECT")
+        laboratory.sources.lines[day] = [bill(day, kafka), other]
+    whole, kafka_alone = found(laboratory, by=OF_BOTH).items
+    assert (whole.product_category, kafka_alone.product_category) == (None, "KAFKA")
+    assert (whole.goes_with, kafka_alone.goes_with) == (kafka_alone.id, None)
 
 
 def test_what_values_belong_to(laboratory: Laboratory) -> None:

@@ -7,6 +7,7 @@ its control database on request. The last kind is the same in every process.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +26,10 @@ from chargeback.api.executor import RequestExecutor, control_reader
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
-from chargeback.model.days import start_of_day
+from chargeback.model.days import start_of_day, utc_now
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.budgets import budget_ratios
+from chargeback.store.control.conditions import CONDITIONS, read_conditions
 from chargeback.store.control.tenant_health import TenantHealth, read_health
 from chargeback.store.queries.cancellation import CancellationToken
 
@@ -139,11 +141,14 @@ class _Look:
 
     health: TenantHealth
     budgets: Mapping[str, tuple[float, float | None]]
+    open: Mapping[str, int]
 
 
 def _look(tenant: TenantView, token: CancellationToken) -> _Look:
     with control_reader(tenant, token) as connection:
-        return _Look(read_health(connection), budget_ratios(connection))
+        holding = read_conditions(connection, utc_now())
+        kinds = Counter(each.event["subject"].partition("/")[0] for each in holding if each.ended_at is None)
+        return _Look(read_health(connection), budget_ratios(connection), kinds)
 
 
 class _CombinedRegistry:
@@ -177,6 +182,11 @@ def _families(services: Services, looks: Sequence[_Look | None]) -> Iterator[Met
                 if (ratio := ratios[place]) is not None:
                     family.add_metric([name, budget], ratio)
         yield family
+    family = GaugeMetricFamily("chargeback_open", _OPEN, labels=["tenant", "kind"])
+    for name, found in known:
+        for kind in CONDITIONS:
+            family.add_metric([name, kind], found.open.get(kind, 0))
+    yield family
     for field, text in _GAUGES.items():
         family = GaugeMetricFamily(f"chargeback_{field}", text, labels=["tenant"])
         for name, found in known:
@@ -186,6 +196,7 @@ def _families(services: Services, looks: Sequence[_Look | None]) -> Iterator[Met
         yield family
 
 
+_OPEN: Final = "How much holds now and asks for somebody, by kind."
 _OF_BUDGETS: Final = {
     "chargeback_budget_ratio": "The part of the month's budget that is charged.",
     "chargeback_budget_forecast_ratio": "The part of the month's budget that the month is expected to cost.",

@@ -150,6 +150,7 @@ def demo(
                 "is pending until the next run (page Days).",
                 err=True,
             )
+        test = _announced(configuration, spec) if bill is Bill.CONFLUENT else ""
         _allocate(configuration, RunRequest())
         for tenant in configuration.tenants.values():
             tag_teams(tenant, seed, with_principals=bill is Bill.FOCUS)
@@ -159,7 +160,7 @@ def demo(
                     _close_months(configuration, tenant, provider, folder, began)
             print_summary(summarise(tenant))
         typer.echo(_NOTE if bill is Bill.CONFLUENT else _NOTE_OF_FOCUS)
-        typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.")
+        typer.echo(f"One consumer ran wild for a few days from {began - _BURST_BEFORE} on: find out who.{test}")
         if no_serve or leaving.is_set():  # an exception raised by a signal handler during a callback is lost
             return
         url = f"http://{_HOST}:{port}"
@@ -184,6 +185,19 @@ def _record(folder: Path, began: date, late_bill: date | None) -> None:
     days = {"began": began, "late_bill": late_bill}
     known = {name: day.isoformat() for name, day in days.items() if day is not None}
     (folder / _MARKER).write_text(json.dumps(known) + "\n", encoding="utf-8")
+
+
+def _announced(configuration: Configuration, spec: DemoSpec) -> str:
+    """Say that the load test was planned, before its days are known; return a sentence about it, if there is one."""
+    from chargeback.cli.demo_budgets import announce_load_test
+    from chargeback.demo.organisation import Organisation
+
+    test = Organisation.generate(spec).load_test
+    if test is None:
+        return ""
+    for tenant in configuration.tenants.values():
+        announce_load_test(tenant, test)
+    return f" Another one was tested under load from {test.first_day} on, which was announced."
 
 
 def _organise(tenant: Tenant, seed: int) -> None:

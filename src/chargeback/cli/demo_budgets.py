@@ -1,7 +1,10 @@
-"""The demo's budgets: one that will not be enough, and one that will, as a part of it."""
+"""The demo's budgets: one that will not be enough, and one that will, as a part of it; and the load test that somebody
+has announced."""
 
 from __future__ import annotations
 
+from contextlib import closing
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -11,13 +14,16 @@ from chargeback.model.days import DayRange
 from chargeback.model.inventory import UNASSIGNED
 from chargeback.model.money import total
 from chargeback.reports.open_tenant import open_tenant
+from chargeback.store.control.anomaly_marks import MarkedDays, add_mark, read_marks
 from chargeback.store.control.budgets import last_version, write_budget
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
+from chargeback.store.tenant import open_store
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
+    from chargeback.demo.traffic import Burst
     from chargeback.store.queries.reader import TenantReader
 
 _ALL: Final = "all"
@@ -40,6 +46,22 @@ def write_demo_budgets(tenant: Tenant) -> None:
         with view.store.control.write() as connection:
             for each in budgets:
                 write_budget(connection, each.id, each, expected=None, who="demo", reason="The budgets of the demo")
+
+
+def announce_load_test(tenant: Tenant, test: Burst) -> None:
+    """Say that the load test was planned, before anything is known of it, unless somebody has said so.
+
+    Raises:
+        StorageError: the tenant's storage cannot be used.
+    """
+    with closing(open_store(tenant)) as store:
+        store.control.upgrade()
+        with store.control.write() as connection:
+            if read_marks(connection):
+                return
+            days = (test.first_day, test.first_day + timedelta(days=test.days - 1))
+            note = "Load test of the new consumers"
+            add_mark(connection, MarkedDays("", test.member.principal, None, "planned", *days, note, "demo"))
 
 
 def _budgets(reader: TenantReader) -> list[Budget]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Final, Literal, Self
 
@@ -39,6 +40,12 @@ EventKind = Literal[
     "digest.weekly",
 ]
 
+#: What is mailed if nothing else is said: each mail costs somebody a minute.
+_MAILED: Final[tuple[EventKind, ...]] = (
+    *("budget.crossed", "budget.late", "contract.exhausted", "digest.weekly", "invoice.differs", "run.failed"),
+    *("sink.dead", "statement.disputed", "statement.issued", "tenant.suspended"),
+)
+
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
 #: What the specification of webhooks asks of a secret, in bytes.
 _SHORTEST, _LONGEST = 24, 64
@@ -70,9 +77,14 @@ class _SinkSettings(Settings):
             RowScope.of(value)
         return value
 
+    @property
+    def told(self) -> Sequence[EventKind] | None:
+        """The kinds of events that it is told; None for all."""
+        return self.kinds
+
     def tells(self, kind: str) -> bool:
         """Return whether it is told events of a kind."""
-        return self.kinds is None or kind in self.kinds
+        return self.told is None or kind in self.told
 
 
 class _PostSettings(_SinkSettings):
@@ -142,8 +154,9 @@ class MaintenanceSettings(Settings):
 
 
 class MailSettings(_SinkSettings):
-    """A mail server, and who gets a mail for each message. With the key of a cost category, ``contacts``, those of the
-    value that a message is about get it instead, if it has any."""
+    """A mail server, and who gets a mail for each message: by default for what cannot wait, and the week in one. With
+    the key of a cost category, ``contacts``, those of the value that a message is about get it instead, if it has
+    any."""
 
     type: Literal["smtp"]
     host: Annotated[str, Field(min_length=1)]
@@ -154,6 +167,11 @@ class MailSettings(_SinkSettings):
     sender: Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]
     contacts: Annotated[str, Field(min_length=1)] | None = None
     to: Annotated[list[Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]], Field(min_length=1, max_length=50)]
+
+    @property
+    def told(self) -> Sequence[EventKind]:
+        """The kinds of events that it is told."""
+        return _MAILED if self.kinds is None else self.kinds
 
     @model_validator(mode="after")
     def _is_consistent(self) -> MailSettings:

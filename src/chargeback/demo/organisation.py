@@ -33,6 +33,8 @@ MARGIN_DAYS = 3
 COST_DELAY_DAYS = 2
 #: The offset from the first day of a day without metrics: nothing was scraped.
 DAY_WITHOUT_METRICS = 5
+#: How long before a consumer reads far too much another one is tested under load.
+_BEFORE_THE_BURST = timedelta(days=14)
 _KEPT_DAYS = 24
 _T = TypeVar("_T", bound=ProviderObject)
 
@@ -40,7 +42,7 @@ _T = TypeVar("_T", bound=ProviderObject)
 @dataclass(frozen=True)
 class DemoSpec:
     """What to generate. ``today`` is the present UTC day of the organisation; from the day ``burst`` on, if given, a
-    consumer reads far too much."""
+    consumer reads far too much, and two weeks before that another one does, on purpose."""
 
     today: date
     seed: int = 7
@@ -75,7 +77,11 @@ class Organisation:
         self.spec = spec
         self.inventory = inventory
         burst = None if spec.burst is None else Burst.of(inventory, spec.burst)
-        self.traffic = Traffic(spec.seed, spec.first_day, inventory, burst)
+        self.load_test = None
+        if burst is not None:
+            self.load_test = Burst.of(inventory, burst.first_day - _BEFORE_THE_BURST, other_than=burst)
+        bursts = tuple(each for each in (self.load_test, burst) if each is not None)
+        self.traffic = Traffic(spec.seed, spec.first_day, inventory, bursts)
         self._series: OrderedDict[tuple[str, date], list[Series]] = OrderedDict()
 
     @classmethod

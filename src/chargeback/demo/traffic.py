@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from math import prod
 from typing import NamedTuple
 
 from chargeback.demo.inventory import Cluster, DemoInventory, Member, Statement, Topic
@@ -90,7 +91,8 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class Burst:
-    """A consumer that reads the same data again and again: for some days it reads far more than usual."""
+    """A consumer that reads the same data again and again, or a load test: for some days it reads far more than
+    usual."""
 
     member: Member
     topic: Topic
@@ -99,17 +101,21 @@ class Burst:
     factor: int
 
     @classmethod
-    def of(cls, inventory: DemoInventory, first_day: date) -> Burst | None:
+    def of(cls, inventory: DemoInventory, first_day: date, other_than: Burst | None = None) -> Burst | None:
         """Return the burst that begins on ``first_day``: the service account that reads most from the first cluster
-        with reading service accounts on that day, and the topic most read there; None if there are none."""
+        with reading service accounts on that day, and the topic most read there, but those of another burst; None if
+        there are none."""
         accounts = {account.id for account in inventory.service_accounts}
         for cluster in inventory.clusters:
             readers = [
                 member
                 for member in inventory.members[cluster.id]
                 if member.principal in accounts and member.read and _at_work(member, cluster, first_day)
+                if other_than is None or member.principal != other_than.member.principal
             ]
-            topics = inventory.topics[cluster.id]
+            topics = [
+                each for each in inventory.topics[cluster.id] if other_than is None or each is not other_than.topic
+            ]
             if readers and topics:
                 member = max(readers, key=lambda each: (each.read, each.principal))
                 topic = max(topics, key=lambda each: (each.read, each.name))
@@ -128,7 +134,7 @@ class Traffic:
     seed: int
     first_day: date
     inventory: DemoInventory
-    burst: Burst | None = None
+    bursts: tuple[Burst, ...] = ()
 
     def members(self, cluster: Cluster, day: date) -> list[tuple[Member, int, int]]:
         """Return the active principals of ``cluster`` on that day, with bytes written and read; idle ones are left out.
@@ -143,8 +149,7 @@ class Traffic:
                 continue
             written = self._amount(member.written, member.rhythm, day, noise[2 * index])
             read = self._amount(member.read, member.rhythm, day, noise[2 * index + 1])
-            if self.burst is not None and member is self.burst.member:
-                read *= self.burst.factor_on(day)
+            read *= prod(each.factor_on(day) for each in self.bursts if each.member is member)
             if written or read:
                 found.append((member, written, read))
         return found
@@ -160,8 +165,7 @@ class Traffic:
                 continue
             written = self._amount(topic.written, topic.rhythm, day, noise[2 * index])
             read = self._amount(topic.read, topic.rhythm, day, noise[2 * index + 1])
-            if self.burst is not None and topic is self.burst.topic:
-                read *= self.burst.factor_on(day)
+            read *= prod(each.factor_on(day) for each in self.bursts if each.topic is topic)
             age = (day - self.first_day).days
             kept = topic.retained * (1000 + max(0, min(age, 400))) // 1000
             found.append((topic, written, read, kept))

@@ -159,9 +159,11 @@ class Notifier:
         if not isinstance(sink, MailSettings) or sink.contacts is None:
             return sink
         value = body.get(BELONGS_TO, {}).get(sink.contacts)
+        if value is None:
+            return sink
         with self._store.control.read() as connection:
             categories = read_categories(connection).by_key
-        if value is None or sink.contacts not in categories:
+        if sink.contacts not in categories:
             return sink
         known = categories[sink.contacts].category.register.get(value)
         contacts = [each for each in known.contacts if "@" in each] if known else []

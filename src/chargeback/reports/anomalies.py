@@ -170,6 +170,17 @@ class DriftItem(ResponseModel):
     now: float = Field(description="What a day of the last week costs, by the median.")
 
 
+class FeeItem(ResponseModel):
+    """What is billed on three days of a month or less, and cost something else in its last month than in the one
+    before: it is no part of what is judged by days."""
+
+    product_type: str
+    resource_id: str
+    last_date: date = Field(description="The last day of its last month on which it was billed.")
+    before: float
+    now: float
+
+
 class NotJudged(ResponseModel):
     """A day that is not judged, and why."""
 
@@ -191,6 +202,10 @@ class AnomaliesAnswer(ResponseModel):
     more: int = Field(description="How many more there are beyond `limit`.")
     drifts: list[DriftItem] = Field(
         description=f"What has moved slowly by the last judged day, the {_DRIFTS} largest first; nobody is told of it."
+    )
+    fees: list[FeeItem] = Field(
+        description=f"Fees that have changed by what has to be exceeded, the {_DRIFTS} largest changes first; nobody "
+        "is told of them."
     )
     marked: dict[MarkStatus, int] = Field(description="How many of all of them have which mark.")
     days_to_detection: float | None = Field(
@@ -263,7 +278,8 @@ def anomalies(
     sources = _Sources.of(reader, charged, judged, listed, asked.by) if asked.contributors else _Sources(judged)
     contributors = [sources.contributors(each) for each in listed]
     whose = {each.series.who for each in listed if not each.series.category}
-    whose |= {each.identity_id for its in contributors for each in its} | {each.identity_id for each in drifts}
+    whose |= {each.identity_id for its in contributors for each in its[:_CONTRIBUTORS]}
+    whose |= {each.identity_id for each in drifts}
     about = _About(sources, others, remembered, named(whose), currency)
     marks = [remembered.mark(each.series, each.first) for each in found]
     told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
@@ -278,6 +294,7 @@ def anomalies(
         items=[about.item(each, its) for each, its in zip(listed, contributors, strict=True)],
         more=len(found) - len(listed),
         drifts=drifts,
+        fees=_fees(charged, asked),
         marked=dict(Counter(each.status for each in marks if each is not None)),
         days_to_detection=median(told) if told else None,
         names=dict(sorted(about.names.items())),
@@ -309,6 +326,18 @@ def _drifts(
         )
         for series, how in known[:_DRIFTS]
     ]
+
+
+def _fees(charged: ComparableCosts, asked: Asked) -> list[FeeItem]:
+    """Return the fees that have changed, the largest change first."""
+    floors = asked.by.floors
+    moved = [
+        each
+        for each in charged.fees()
+        if each.last_date in asked.days and abs(each.now - each.before) >= max(floors.amount, floors.part * each.before)
+    ]
+    moved.sort(key=lambda each: (-abs(each.now - each.before), each.product_type, each.resource_id))
+    return [FeeItem.like(each, before=round(each.before, 2), now=round(each.now, 2)) for each in moved[:_DRIFTS]]
 
 
 def _why_not(state: DayState) -> Literal["not calculated", "the bill has changed", "measurements are missing"] | None:
@@ -346,15 +375,18 @@ class _Found:
 
 
 class _Others:
-    """Which story tells another one as well, among all that were found, the largest first."""
+    """Which story tells another one as well, among all that were found, the largest first: one below it that is most of
+    it, and of those of the same on the same day that have none below them the largest."""
 
     def __init__(self, found: Sequence[_Found], children: Mapping[Series, Mapping[Series, float]]) -> None:
         self._children = children
         self._of_series: dict[Series, list[_Found]] = {}
-        self._largest: dict[tuple[str, str, date, str], _Found] = {}
         for each in found:
             self._of_series.setdefault(each.series, []).append(each)
-            self._largest.setdefault(_beginning(each), each)
+        self._largest: dict[tuple[str, str, date, str], _Found] = {}
+        for each in found:
+            if self._below(each) is None:
+                self._largest.setdefault(_beginning(each), each)
 
     def owner(self, series: Series) -> dict[str, str]:
         """Return the value that all of a series belongs to, by its category."""
@@ -368,7 +400,7 @@ class _Others:
         if below is not None:
             return self.told_by(below) or below.id
         largest = self._largest[_beginning(found)]
-        return None if largest is found else self.told_by(largest) or largest.id
+        return None if largest is found else largest.id
 
     def _below(self, found: _Found) -> _Found | None:
         """Return the largest of the stories below a series that are most of its story on the same days."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 from chargeback.model.days import ONE_DAY, DayRange
@@ -50,6 +51,18 @@ class DayCost:
     line: str
 
 
+@dataclass(frozen=True)
+class Fee:
+    """What is billed on a few days of a month, for a product type of a resource: what it cost in a month, and the last
+    of its days, and in the month before."""
+
+    product_type: str
+    resource_id: str
+    last_date: date
+    before: float
+    now: float
+
+
 class ComparableCosts:
     """The visible costs of some days. With a cost ``category``, those of its values as well: what is charged to an
     identity for a product type of a resource belongs on all days to whom it belongs on its last one."""
@@ -63,7 +76,7 @@ class ComparableCosts:
         """
         self._reader, self._days, self._cursor = reader, days, reader.cursor
         self._category = category or ""
-        self._source, self._assigned = "", ""
+        self._charged, self._source, self._assigned = "", "", ""
         self._parents: Mapping[str, str] = {}
         charged = reader.scan(CHARGEBACKS, Selection.of_days(days))
         if not charged.files:
@@ -77,6 +90,7 @@ class ComparableCosts:
                 FROM {SOURCE} WHERE {condition.sql} AND amount > 0 GROUP BY ALL""",
             condition.parameters,
         )
+        self._charged = rows
         self._source = f"""(
             SELECT *, amount * coalesce(factor, 1) AS cost
             FROM (SELECT *, count(*) OVER (
@@ -158,6 +172,25 @@ class ComparableCosts:
                 for value in self._path(row[0]):
                     _add(found, Series(value, "", self._category), *row[1:])
         return found
+
+    def fees(self) -> list[Fee]:
+        """Return what is billed on a few days of a month only, in its last month and in the one before."""
+        if not self._source:
+            return []
+        rows = self._cursor.rows(
+            f"""SELECT product_type, resource_id, month, sum(amount), max(date) FROM (
+                    SELECT *, date_trunc('month', date)::DATE AS month,
+                           count(DISTINCT date) OVER (
+                               PARTITION BY product_type, resource_id, date_trunc('month', date)) AS days_of_month
+                    FROM {self._charged})
+                WHERE days_of_month <= {_FEE_DAYS} GROUP BY ALL ORDER BY product_type, resource_id, month"""
+        )
+        found = {
+            now[:2]: Fee(now[0], now[1], now[4], before[3], now[3])
+            for before, now in pairwise(rows)
+            if before[:2] == now[:2] and (before[2] + timedelta(days=31)).replace(day=1) == now[2]
+        }
+        return list(found.values())
 
     def of_everybody(self) -> dict[tuple[str, str], dict[date, DayCost]]:
         """Return what everybody together was charged for each product type of a resource, by day."""

@@ -400,7 +400,8 @@ def test_what_happens_to_months_is_in_the_outbox(tenant: Months, client: httpx.C
     assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
     assert client.post(f"{SEPTEMBER}/close").status_code == 409
     first = client.get(f"{ACME}/events").json()
-    (closed,) = first["items"]
+    closed, issued = first["items"]
+    assert (issued["kind"], issued["body"]) == ("statement.issued", {"period_id": "2026-08", "owners": ["*"]})
     receipt = client.get(AUGUST).json()["receipt"]
     assert (closed["kind"], closed["subject"]) == ("period.closed", "period/2026-08")
     assert closed["body"] == {
@@ -418,6 +419,7 @@ def test_what_happens_to_months_is_in_the_outbox(tenant: Months, client: httpx.C
     assert [(each["kind"], each["subject"]) for each in later["items"]] == [
         ("period.closed", "period/2026-09"),
         ("correction.posted", "period/2026-09"),
+        ("statement.issued", "statement/2026-09"),
         ("period.reopened", "period/2026-09"),
         ("period.sealed", "period/2026-08"),
     ]

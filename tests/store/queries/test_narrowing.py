@@ -22,7 +22,7 @@ CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_cen
 #: divided among its statements, whether they are of several bills, and at which latest price costs are compared.
 WHOLE = {
     "reports/statements/compile.py": 2,
-    "reports/anomalies.py": 1,
+    "reports/comparable_costs.py": 1,
     "reports/forecast.py": 1,
     "reports/changes.py": 2,
     "store/queries/costs.py": 2,

@@ -3428,6 +3428,11 @@ export interface components {
              */
             drifts: components["schemas"]["DriftItem"][];
             /**
+             * Fees
+             * @description Fees that have changed by what has to be exceeded, the 20 largest changes first; nobody is told of them.
+             */
+            fees: components["schemas"]["FeeItem"][];
+            /**
              * Marked
              * @description How many of all of them have which mark.
              */
@@ -7141,6 +7146,27 @@ export interface components {
              * @description Whether costs are attributed to topics.
              */
             topics: boolean;
+        };
+        /**
+         * FeeItem
+         * @description What is billed on three days of a month or less, and cost something else in its last month than in the one
+         *     before: it is no part of what is judged by days.
+         */
+        FeeItem: {
+            /** Product Type */
+            product_type: string;
+            /** Resource Id */
+            resource_id: string;
+            /**
+             * Last Date
+             * Format: date
+             * @description The last day of its last month on which it was billed.
+             */
+            last_date: string;
+            /** Before */
+            before: number;
+            /** Now */
+            now: number;
         };
         /**
          * FindingEvidence

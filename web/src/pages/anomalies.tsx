@@ -59,7 +59,7 @@ export function AnomaliesPage() {
 }
 
 function Stories({ answer }: { answer: Anomalies }) {
-  const { items, more, drifts, currency, series, start_date: start, end_date: end } = answer;
+  const { items, more, drifts, fees, currency, series, start_date: start, end_date: end } = answer;
   const [marking, setMarking] = useState<Anomaly | null>(null);
   const can = useCanTag(useHere().tenant ?? "");
   return (
@@ -98,6 +98,28 @@ function Stories({ answer }: { answer: Anomalies }) {
                   {label("identity_id", each.identity_id, answer.names[each.identity_id] ?? null).name}
                 </th>
                 <td>{label("product_category", each.product_category, null).name}</td>
+                <td className="end">
+                  <Amount amount={each.before.toFixed(2)} currency={currency} />
+                </td>
+                <td className="end">
+                  <Amount amount={each.now.toFixed(2)} currency={currency} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </>
+      )}
+      {fees.length > 0 && (
+        <>
+          <h3>Fees that have changed</h3>
+          <Table
+            label="Table of fees that have changed"
+            heads={["Product", "Resource", { name: "The month before", end: true }, { name: "Now", end: true }]}
+          >
+            {fees.map((each) => (
+              <tr key={`${each.product_type} ${each.resource_id}`}>
+                <th scope="row">{label("product_type", each.product_type, null).name}</th>
+                <td>{each.resource_id}</td>
                 <td className="end">
                   <Amount amount={each.before.toFixed(2)} currency={currency} />
                 </td>

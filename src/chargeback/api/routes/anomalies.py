@@ -113,12 +113,14 @@ _NO_MARK = {404: "There is no such tenant or mark."}
 
 
 def _remembered(request: FactsRequest) -> list[Any]:
-    """Return what else decides what stands out: marks, and what was told."""
+    """Return what else decides what stands out: marks, what was told, and the configuration."""
     with request.reading() as connection:
         known = read_anomalies(connection)
         marks = read_marks(connection)
     request.extra = Remembered(marks, {each.id: each.told_at for each in known.values() if each.told_at is not None})
-    return [[each.id for each in marks], [[number, at.isoformat()] for number, at in request.extra.told.items()]]
+    criteria = request.tenant.criteria
+    told = [[number, at.isoformat()] for number, at in request.extra.told.items()]
+    return [[each.id for each in marks], told, criteria.category, sorted(criteria.drivers.items())]
 
 
 @router.get("", needs=Right.READ, keep=True, also=lambda request, _: _remembered(request))

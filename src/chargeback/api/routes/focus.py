@@ -192,7 +192,7 @@ def export_focus(request: Export, params: Annotated[FocusRequest, Body(default_f
     "/metadata",
     needs=Right.READ,
     whole=True,
-    also=lambda request, _: request.tenant.focus.discount,
+    also=lambda request, _: [request.tenant.focus.discount, bool(request.tenant.contracts)],
 )
 def show_focus_metadata(request: Facts, params: Annotated[FocusMetadataQuery, Query()]) -> FocusMetadata:
     """Describe the export in FOCUS: its columns, and which UTC days are complete.

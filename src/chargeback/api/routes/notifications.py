@@ -39,7 +39,8 @@ class SinkItem(ResponseModel):
     @classmethod
     def of(cls, name: str, sink: SinkSettings, state: SinkState) -> Self:
         """Return a sink as the API has it: its address and its secrets are in the configuration alone."""
-        return cls(name=name, type=sink.type, kinds=sink.kinds, **asdict(state))
+        kinds = None if sink.told is None else list(sink.told)
+        return cls(name=name, type=sink.type, kinds=kinds, **asdict(state))
 
 
 class TestOutcome(ResponseModel):

@@ -279,17 +279,18 @@ def _request(
 
 
 def _events_of(entry: Closing, booked: ClosingPreview) -> Iterator[Event]:
-    """Yield that a month was closed, and which corrections of earlier months are final with it."""
+    """Yield that a month was closed, which corrections of earlier months are final with it, and that its statements
+    are."""
     amount, currency = render(booked.totals.posted), booked.currency
     yield event_of(events.PERIOD_CLOSED, entry, posted=amount, currency=currency)
-    # Owners are told as well: it has neither numbers nor digests.
-    body = {"period_id": entry.period.id, events.OWNERS: [events.EVERY_OWNER]}
-    issued = events.STATEMENT_ISSUED
-    yield Event(issued, f"statement/{entry.period.id}", body, f"{issued}/{entry.n}")
     for each in booked.corrections:
         more = {"charge_period": each.period_id, "amount": render(each.amount), "currency": currency}
         event = event_of(events.CORRECTION_POSTED, entry, **more)
         yield replace(event, dedupe_key=f"{event.dedupe_key}/{each.period_id}")
+    # Owners are told as well: it has neither numbers nor digests.
+    body = {"period_id": entry.period.id, events.OWNERS: [events.EVERY_OWNER]}
+    issued = events.STATEMENT_ISSUED
+    yield Event(issued, f"statement/{entry.period.id}", body, f"{issued}/{entry.n}")
 
 
 def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:

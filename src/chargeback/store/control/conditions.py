@@ -37,6 +37,8 @@ from chargeback.store.control.events import (
 from chargeback.store.control.schema import events
 from chargeback.store.control.shadows import shadow_names
 
+#: What conditions are about.
+CONDITIONS: Final = ("anomaly", "budget", "period", "shadow", "sink")
 #: What begins a condition, or says more of it, and what ends it.
 _BEGINS: Final = (BUDGET_CROSSED, ANOMALY_OPENED, ANOMALY_GREW, SINK_DEAD, PERIOD_READY, SHADOW_READY)
 _ENDS: Final = (BUDGET_CLEARED, ANOMALY_RESOLVED, ANOMALY_WITHDRAWN, PERIOD_CLOSED, SHADOW_ENDED)
