@@ -199,7 +199,12 @@ def test_one_value_pays_for_what_is_left(laboratory: Laboratory) -> None:
     assert posted(laboratory) == []
     laboratory.sources.lines[DAY] = laboratory.sources.lines[DAY][:2]
     standing(laboratory, over(by="category:cost_center", value="platform"))
-    assert posted(laboratory) == [(f"{DAY:%Y-%m}", "category:cost_center", "platform", "800.00")]
+    once = (f"{DAY:%Y-%m}", "category:cost_center", "platform", "800.00")
+    assert posted(laboratory) == [once]
+    laboratory.sources.lines[DAY] = laboratory.sources.lines[DAY][:1]
+    standing(laboratory, over(by="identity_id", value="sa-a"))
+    back = (*once[:3], "-800.00")
+    assert posted(laboratory) == [once, back, (once[0], "identity_id", "sa-a", "810.00")], "somebody else pays"
     with pytest.raises(ValueError, match="a shortfall is posted of commitments of spend that are not rolled over"):
         contract(
             commitments=[

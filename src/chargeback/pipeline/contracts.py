@@ -75,21 +75,23 @@ def _post_shortfalls(
         if not each.is_over or each.shortfall is None:
             continue
         reference = f"contract {name} {each.start_date}"
-        due = _shares(reader, DayRange(each.start_date, each.end_date + ONE_DAY), policy, each.shortfall, currency)
+        shares = _shares(reader, DayRange(each.start_date, each.end_date + ONE_DAY), policy, each.shortfall, currency)
+        due = {(policy.by, value): amount for value, amount in shares.items()}
         for made in (one.made for one in known if one.made.reference == reference and one.removed_at is None):
-            due[made.value] = difference(due.get(made.value, Decimal(0)), made.amount)
+            whose = (made.grouping, made.value)
+            due[whose] = difference(due.get(whose, Decimal(0)), made.amount)
         month = AccountingPeriod.of(each.end_date)
         if books.first_open is not None:
             month = max(month, books.first_open)
-        for value, amount in sorted(due.items()):
+        for (by, value), amount in sorted(due.items()):
             if amount:
                 new = NewAdjustment(
                     period=month,
                     until=month,
-                    grouping=policy.by,
+                    grouping=by,
                     value=value,
                     from_value=None,
-                    amount=amount,
+                    amount=rounded_cents(amount, currency),  # is one already, with too many digits
                     kind="fee",
                     applies_to=AccountingPeriod.of(each.end_date),
                     reason=f"Left of {name}, {each.start_date} to {each.end_date}",
