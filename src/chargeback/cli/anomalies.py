@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, FirstDay, LastDay, days_gone_through, one_tenant
 from chargeback.cli.storage import TenantName, opened_storage
 
 if TYPE_CHECKING:
@@ -27,11 +26,8 @@ def _anomalies() -> None:
 @app.command()
 def backtest(
     tenant: TenantName,
-    start: Annotated[
-        datetime,
-        typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day that is gone through."),
-    ],
-    through: Annotated[datetime, typer.Option(metavar=DAY, formats=DAY_FORMATS, help="The last one.")],
+    start: FirstDay,
+    through: LastDay,
     min_amount: Annotated[
         float | None,
         typer.Option(metavar="AMOUNT", min=0, help="By how much a day has to differ at least, instead of the setting."),
@@ -44,19 +40,16 @@ def backtest(
     """Say what would have been told on past days. On the evening of each day, with the data as it was known then, and
     whether it still stands out by what is known now."""
     from chargeback.model.anomalies import Floors
-    from chargeback.model.days import ONE_DAY, DayRange
     from chargeback.reports.backtest import back_test
     from chargeback.store.queries.engine import QueryEngine
 
-    if start > through:
-        raise typer.BadParameter("--from is after --through")
+    days = days_gone_through(start, through)
     settings = one_tenant(config, tenant).settings
     usual = settings.anomalies.criteria
     floors = Floors(
         usual.floors.amount if min_amount is None else min_amount,
         usual.floors.part if min_percent is None else min_percent / 100,
     )
-    days = DayRange(start.date(), through.date() + ONE_DAY)
     with opened_storage(tenant, config) as store, closing(QueryEngine()) as engine:
         found = back_test(store, engine, days, replace(usual, floors=floors), settings.currency)
     _show(found)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, FirstDay, LastDay, days_gone_through, one_tenant
 from chargeback.cli.storage import TenantName, opened_storage
 
 if TYPE_CHECKING:
@@ -25,23 +24,17 @@ def _forecast() -> None:
 @app.command()
 def backtest(
     tenant: TenantName,
-    start: Annotated[
-        datetime,
-        typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day that is gone through."),
-    ],
-    through: Annotated[datetime, typer.Option(metavar=DAY, formats=DAY_FORMATS, help="The last one.")],
+    start: FirstDay,
+    through: LastDay,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Say how near forecasts would have been on past days. On the evening of each day, with the data as it was known
     then, beside what the month has cost and what the mean of the last week would have said."""
-    from chargeback.model.days import ONE_DAY, DayRange
     from chargeback.reports.backtest import forecast_back_test
     from chargeback.store.queries.engine import QueryEngine
 
-    if start > through:
-        raise typer.BadParameter("--from is after --through")
+    days = days_gone_through(start, through)
     settings = one_tenant(config, tenant).settings
-    days = DayRange(start.date(), through.date() + ONE_DAY)
     with opened_storage(tenant, config) as store, closing(QueryEngine()) as engine:
         found = forecast_back_test(store, engine, days, settings.currency)
     _show(found)

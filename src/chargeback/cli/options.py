@@ -14,6 +14,7 @@ from chargeback.errors import ConfigProblem, ConfigurationError
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration, Tenant
+    from chargeback.model.days import DayRange
 
 #: The file that ``chargeback init`` writes.
 DEFAULT_CONFIG = Path("chargeback.yaml")
@@ -39,6 +40,21 @@ DAY_FORMATS = ["%Y-%m-%d"]
 DAY = "YYYY-MM-DD"
 INSTANT = "YYYY-MM-DD[THH:MM:SS]"
 INSTANT_FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
+
+
+FirstDay = Annotated[
+    datetime, typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day that is gone through.")
+]
+LastDay = Annotated[datetime, typer.Option(metavar=DAY, formats=DAY_FORMATS, help="The last one.")]
+
+
+def days_gone_through(first: datetime, last: datetime) -> DayRange:
+    """Return the days from :data:`FirstDay` to :data:`LastDay`; end the command if they are the wrong way round."""
+    from chargeback.model.days import ONE_DAY, DayRange
+
+    if first > last:
+        raise typer.BadParameter("--from is after --through")
+    return DayRange(first.date(), last.date() + ONE_DAY)
 
 
 def to_day(moment: datetime | None) -> date | None:

@@ -383,9 +383,10 @@ class _Others:
         self._of_series: dict[Series, list[_Found]] = {}
         for each in found:
             self._of_series.setdefault(each.series, []).append(each)
+        self._below = {each: self._largest_below(each) for each in found}
         self._largest: dict[tuple[str, str, date, str], _Found] = {}
         for each in found:
-            if self._below(each) is None:
+            if self._below[each] is None:
                 self._largest.setdefault(_beginning(each), each)
 
     def owner(self, series: Series) -> dict[str, str]:
@@ -396,13 +397,13 @@ class _Others:
 
     def told_by(self, found: _Found) -> str | None:
         """Return the story that is told instead of one; None if it is told itself."""
-        below = self._below(found)
+        below = self._below[found]
         if below is not None:
             return self.told_by(below) or below.id
         largest = self._largest[_beginning(found)]
         return None if largest is found else largest.id
 
-    def _below(self, found: _Found) -> _Found | None:
+    def _largest_below(self, found: _Found) -> _Found | None:
         """Return the largest of the stories below a series that are most of its story on the same days."""
         impacts = {
             each: part * _impact(each, {day.day for day in found.story.days})

@@ -165,12 +165,12 @@ class ComparableCosts:
         asked = {"identities": sorted({each.who for each in wanted if not each.category})}
         which = "WHERE list_contains($identities, identity_id)"
         for row in self._rows(f"SELECT NULL, {columns}, cost FROM {self._source} {which}", asked):
-            _add(found, Series(row[1], row[2]), *row[1:])
+            _add(found, Series(row[1], row[2]), row)
         if self._assigned and any(each.category for each in wanted):
             for row in self._rows(f"SELECT value, {columns}, cost * part FROM {self._values}"):
-                _add(found, Series(row[0], row[2], self._category), *row[1:])
+                _add(found, Series(row[0], row[2], self._category), row)
                 for value in self._path(row[0]):
-                    _add(found, Series(value, "", self._category), *row[1:])
+                    _add(found, Series(value, "", self._category), row)
         return found
 
     def fees(self) -> list[Fee]:
@@ -236,20 +236,11 @@ class ComparableCosts:
         return self._cursor.rows(sql, parameters) if self._source else []
 
 
-def _add(
-    found: dict[Series, dict[Part, dict[date, DayCost]]],
-    series: Series,
-    identity: str,
-    _group: str,
-    product_type: str,
-    resource: str,
-    day: date,
-    line: str,
-    cost: float,
-) -> None:
-    """Add a row to the series that it is a part of, if that is wanted."""
+def _add(found: dict[Series, dict[Part, dict[date, DayCost]]], series: Series, row: tuple[Any, ...]) -> None:
+    """Add a row of :meth:`ComparableCosts.of_parts` to the series that it is a part of, if that is wanted."""
     if series not in found:
         return
+    _, identity, _, product_type, resource, day, line, cost = row
     days = found[series].setdefault((identity, product_type, resource), {})
     days[day] = DayCost(cost + (days[day].cost if day in days else 0.0), line)
 

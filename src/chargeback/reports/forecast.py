@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from operator import mul, sub
 from typing import Final, Self
 
@@ -148,7 +149,7 @@ class History:
         """The last known day."""
         return self.days.end - ONE_DAY
 
-    @property
+    @cached_property
     def usual(self) -> Sequence[int]:
         """What is not scheduled, at the present level, in parts of units."""
         pairs = zip(self.days, self.amounts, strict=True)

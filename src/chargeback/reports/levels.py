@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
-from statistics import median
+from statistics import median, median_high
 from typing import Final
 
 _WEEK: Final = 7
@@ -72,7 +72,7 @@ def _surest_step(costs: Sequence[int]) -> _Step | None:
     found: _Step | None = None
     for place in range(_FEWEST_BEFORE, len(levels) - _FEWEST_AFTER + 1):
         after, before = levels[place : place + _AFTER], levels[max(0, place - _BEFORE) : place]
-        change = _upper_median(after) - _upper_median(before)
+        change = median_high(after) - median_high(before)
         if abs(change) < _LEAST:
             continue
         usually = noise * _OF_A_MEDIAN * sqrt(1 / len(after) + 1 / len(before))
@@ -80,7 +80,3 @@ def _surest_step(costs: Sequence[int]) -> _Step | None:
         if units > _UNITS and (found is None or units > found.units):
             found = _Step(place, change, units)
     return found
-
-
-def _upper_median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]

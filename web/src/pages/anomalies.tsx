@@ -98,12 +98,7 @@ function Stories({ answer }: { answer: Anomalies }) {
                   {label("identity_id", each.identity_id, answer.names[each.identity_id] ?? null).name}
                 </th>
                 <td>{label("product_category", each.product_category, null).name}</td>
-                <td className="end">
-                  <Amount amount={each.before.toFixed(2)} currency={currency} />
-                </td>
-                <td className="end">
-                  <Amount amount={each.now.toFixed(2)} currency={currency} />
-                </td>
+                <Moved of={each} currency={currency} />
               </tr>
             ))}
           </Table>
@@ -120,12 +115,7 @@ function Stories({ answer }: { answer: Anomalies }) {
               <tr key={`${each.product_type} ${each.resource_id}`}>
                 <th scope="row">{label("product_type", each.product_type, null).name}</th>
                 <td>{each.resource_id}</td>
-                <td className="end">
-                  <Amount amount={each.before.toFixed(2)} currency={currency} />
-                </td>
-                <td className="end">
-                  <Amount amount={each.now.toFixed(2)} currency={currency} />
-                </td>
+                <Moved of={each} currency={currency} />
               </tr>
             ))}
           </Table>
@@ -133,6 +123,20 @@ function Stories({ answer }: { answer: Anomalies }) {
       )}
       {marking && <MarkDialog of={marking} onClose={() => setMarking(null)} />}
     </Card>
+  );
+}
+
+/** What something cost before, and what it costs now. */
+function Moved({ of: { before, now }, currency }: { of: { before: number; now: number }; currency: string }) {
+  return (
+    <>
+      <td className="end">
+        <Amount amount={before.toFixed(2)} currency={currency} />
+      </td>
+      <td className="end">
+        <Amount amount={now.toFixed(2)} currency={currency} />
+      </td>
+    </>
   );
 }
 

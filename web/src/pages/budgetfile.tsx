@@ -3,6 +3,7 @@ import { type FormEvent, useState } from "react";
 import { send } from "../api/client";
 import { asProblem } from "../api/problems";
 import { count } from "../format/days";
+import { FileField } from "../ui/filefield";
 import { texts } from "../ui/form";
 import { Icon } from "../ui/icons";
 
@@ -23,8 +24,7 @@ export function BudgetFile({ tenant, onDone }: { tenant: string; onDone: () => v
       onDone();
     },
   });
-  const take = async (file: File | undefined) => {
-    const text = file ? await file.text() : null;
+  const take = (text: string | null) => {
     setCsv(text);
     write.reset();
     if (text === null) look.reset();
@@ -38,16 +38,7 @@ export function BudgetFile({ tenant, onDone }: { tenant: string; onDone: () => v
   const moved = would ? would.created.length + would.changed.length : 0;
   return (
     <form className="form" onSubmit={submit}>
-      <label>
-        File
-        <input
-          className="field"
-          type="file"
-          accept=".csv,text/csv"
-          required
-          onChange={(event) => void take(event.target.files?.[0])}
-        />
-      </label>
+      <FileField onText={take} />
       <div role="status" className="note">
         {would && moved === 0 && "Every line is as it is: nothing would change."}
         {would && would.created.length > 0 && <p>New: {would.created.join(", ")}</p>}

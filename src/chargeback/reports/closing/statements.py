@@ -57,7 +57,11 @@ def statements_of(
     """
     with tenant.store.control.read() as connection:
         budgets = _budgets(connection, period, by, reader.scope)
-    return replace(_without_budgets(tenant, reader, posted, period, by, asked), budgets=budgets)
+    if basis_of(posted, period, asked) == "accrual":
+        found = compile_statements(tenant, reader, period.start, by)
+    else:
+        found = _posted(tenant, reader, posted, period, by)
+    return replace(found, budgets=budgets)
 
 
 def _budgets(connection: Connection, period: AccountingPeriod, by: str, scope: RowScope | None) -> dict[str, Decimal]:
@@ -74,16 +78,10 @@ def _budgets(connection: Connection, period: AccountingPeriod, by: str, scope: R
     return found
 
 
-def _without_budgets(
-    tenant: TenantView,
-    reader: TenantReader,
-    posted: PostedReader,
-    period: AccountingPeriod,
-    by: str,
-    asked: Basis | None,
+def _posted(
+    tenant: TenantView, reader: TenantReader, posted: PostedReader, period: AccountingPeriod, by: str
 ) -> Statements:
-    if basis_of(posted, period, asked) == "accrual":
-        return compile_statements(tenant, reader, period.start, by)
+    """Return what was posted, as it was kept when the month was closed, to those who see everything."""
     closed = posted.books.find(period)
     if closed is not None and reader.sees_everything:
         with tenant.store.control.read() as connection:

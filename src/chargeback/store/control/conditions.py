@@ -7,7 +7,7 @@ these somebody was told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -37,8 +37,6 @@ from chargeback.store.control.events import (
 from chargeback.store.control.schema import events
 from chargeback.store.control.shadows import shadow_names
 
-#: What conditions are about.
-CONDITIONS: Final = ("anomaly", "budget", "period", "shadow", "sink")
 #: What begins a condition, or says more of it, and what ends it.
 _BEGINS: Final = (BUDGET_CROSSED, ANOMALY_OPENED, ANOMALY_GREW, SINK_DEAD, PERIOD_READY, SHADOW_READY)
 _ENDS: Final = (BUDGET_CLEARED, ANOMALY_RESOLVED, ANOMALY_WITHDRAWN, PERIOD_CLOSED, SHADOW_ENDED)
@@ -74,7 +72,7 @@ def read_conditions(connection: Connection, now: datetime) -> list[Condition]:
         else:
             since = each["at"] if before is None or before.ended_at is not None else before.since
             found[key] = Condition(each, since)
-    holds = _Holding.read(connection)
+    holds = _Holding.read(connection, {_kind(key) for key, each in found.items() if each.ended_at is None})
     return [
         each
         for key, each in found.items()
@@ -89,6 +87,42 @@ def _key(event: Mapping[str, Any]) -> _Key:
     return (event["subject"],)
 
 
+def _kind(key: _Key) -> str:
+    return key[0].partition("/")[0]
+
+
+def _reached_budgets(connection: Connection) -> Set[_Key]:
+    return {(f"budget/{each[0]}", *each[1:]) for each in crossed_thresholds(connection)}
+
+
+def _known_stories(connection: Connection) -> Set[_Key]:
+    return {(f"anomaly/{each.id}",) for each in read_anomalies(connection).values() if each.state != WITHDRAWN}
+
+
+def _dead_sinks(connection: Connection) -> Set[_Key]:
+    return {(subject_of(name),) for name, state in sink_states(connection).items() if state.dead}
+
+
+def _month_to_close(connection: Connection) -> Set[_Key]:
+    next_to_close = read_books(connection).first_open
+    return set() if next_to_close is None else {(f"period/{next_to_close.id}",)}
+
+
+def _shadows(connection: Connection) -> Set[_Key]:
+    return {(f"shadow/{name}",) for name in shadow_names(connection)}
+
+
+_HOLDS: Final[Mapping[str, Callable[[Connection], Set[_Key]]]] = {
+    "anomaly": _known_stories,
+    "budget": _reached_budgets,
+    "period": _month_to_close,
+    "shadow": _shadows,
+    "sink": _dead_sinks,
+}
+#: What conditions are about.
+CONDITIONS: Final = tuple(_HOLDS)
+
+
 @dataclass(frozen=True)
 class _Holding:
     """The keys of what holds by what was found last, and what people know of it."""
@@ -97,16 +131,10 @@ class _Holding:
     marks: Sequence[AnomalyMark]
 
     @classmethod
-    def read(cls, connection: Connection) -> Self:
-        """Return what is recorded."""
-        budgets = {(f"budget/{each[0]}", *each[1:]) for each in crossed_thresholds(connection)}
-        known = read_anomalies(connection).values()
-        stories = {(f"anomaly/{each.id}",) for each in known if each.state != WITHDRAWN}
-        sinks = {(subject_of(name),) for name, state in sink_states(connection).items() if state.dead}
-        next_to_close = read_books(connection).first_open
-        months = set() if next_to_close is None else {(f"period/{next_to_close.id}",)}
-        shadows = {(f"shadow/{name}",) for name in shadow_names(connection)}
-        return cls({*budgets, *stories, *sinks, *months, *shadows}, read_marks(connection))
+    def read(cls, connection: Connection, kinds: Set[str]) -> Self:
+        """Return what is recorded of some kinds of conditions."""
+        keys = {key for kind in kinds for key in _HOLDS[kind](connection)}
+        return cls(keys, read_marks(connection) if "anomaly" in kinds else [])
 
     def still(self, key: _Key, condition: Condition) -> bool:
         """Return whether a condition that nothing has ended holds: nobody has put its days aside, either."""

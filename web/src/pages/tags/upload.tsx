@@ -3,6 +3,7 @@ import { remember } from "../../app/memory";
 import { count } from "../../format/days";
 import { AuthorField } from "../../ui/author";
 import { Card } from "../../ui/card";
+import { FileField } from "../../ui/filefield";
 import { texts } from "../../ui/form";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
@@ -21,7 +22,6 @@ export function Upload() {
   const found = useMemo(() => (text === null ? null : readTags(text, { values: mode !== "remove" })), [text, mode]);
   const tooLarge = found !== null && JSON.stringify(found.items).length > MOST_BYTES * 0.95;
 
-  const take = async (file: File | undefined) => setText(file ? await file.text() : null);
   const preview = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const { author } = texts(event.currentTarget, "author");
@@ -36,16 +36,7 @@ export function Upload() {
           <code>identity</code> or <code>resource</code>.
         </p>
         <div className="form">
-          <label>
-            File
-            <input
-              className="field"
-              type="file"
-              accept=".csv,text/csv"
-              required
-              onChange={(event) => void take(event.target.files?.[0])}
-            />
-          </label>
+          <FileField onText={setText} />
           <ModeField mode={mode} onMode={setMode} />
           <AuthorField maxLength={255} />
           <button type="submit" className="button" disabled={!found || found.mistakes.length > 0 || tooLarge}>
