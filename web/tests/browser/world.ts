@@ -206,9 +206,16 @@ export function problem(route: Route, status: number, title: string, detail = "B
 }
 
 /** What axe finds, best-practice rules included, one line each. To measure each text against what is behind it takes two
- * thirds of its time: `contrast` asks for that alone, `structure` for all the rest. */
+ * thirds of its time: `contrast` asks for that alone, `structure` for all the rest. Contrast is measured once nothing
+ * loads and nothing moves: what is dimmed until the next answer comes has less of it. */
 export async function findings(page: Page, what: "all" | "structure" | "contrast" = "structure"): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
+  if (what !== "structure")
+    await page.waitForFunction(
+      () =>
+        !document.querySelector("[aria-busy=true]") &&
+        document.getAnimations().every((each) => each.effect?.getComputedTiming().endTime === Infinity),
+    );
   return page.evaluate(async (asked) => {
     const only = asked === "contrast" ? { runOnly: ["color-contrast"] } : {};
     const rules = asked === "structure" ? { rules: { "color-contrast": { enabled: false } } } : {};
