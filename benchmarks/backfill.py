@@ -18,7 +18,7 @@ from benchmarks.measure import Figure
 from benchmarks.storage import replace_tables, tables_in
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.demo.config import CUTOFF_DAYS, ServerInfo, demo_configuration
-from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
     BILLING_TABLE,

@@ -22,7 +22,7 @@ from benchmarks.reference.loop import allocate, new_database
 from benchmarks.shapes import FIRST_DAY, HUGE_DAY, LARGE, USUAL, Shape
 from benchmarks.storage import replace_tables, tables_in
 from chargeback.allocation.day import DayCalculator, Evidence
-from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 

@@ -28,9 +28,8 @@ from chargeback.store.control.catalogue import NewContent, NewFile, every_file, 
 from chargeback.store.control.closings import read_receipts
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.aggregate import Aggregate, Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import open_reader

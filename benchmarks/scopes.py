@@ -17,9 +17,8 @@ from chargeback.categories.parsing import parse_category
 from chargeback.model.days import instants
 from chargeback.reports.categories.editing import save_categories
 from chargeback.store.queries.aggregate import Aggregate, Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.queries.selection import Selection

@@ -12,7 +12,7 @@ from benchmarks.measure import Figure
 from benchmarks.tenants import Generated, opened
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.policies import parse_policies
-from chargeback.ecosystems.confluent_cloud.policies import CKUS, catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import CKUS, catalogue
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.simulate import Trial, simulate_days
@@ -28,8 +28,7 @@ from chargeback.store.facts.tables import (
     prepare_day,
     read_day,
 )
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.tenant import TenantStore

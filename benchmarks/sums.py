@@ -23,10 +23,9 @@ from chargeback.store.control.database import ControlDatabase
 from chargeback.store.facts.partial_files import PARTIALS, PartialFiles, by_week
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.costs import CostQuery, Costs, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.engine import CancellationToken, Cursor, QueryEngine
 from chargeback.store.queries.partials import kind_of, make_partials
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

@@ -22,7 +22,7 @@ from benchmarks.storage import replace_tables, tables_in
 from benchmarks.topics import topic_evidence, topic_plan
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
-from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 from chargeback.model.inventory import Identity, Inventory, ListedInventory, Resource
 from chargeback.model.money import total
@@ -47,9 +47,8 @@ from chargeback.store.facts.tables import (
     FactTables,
 )
 from chargeback.store.queries.as_of import REVISED
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import DATASETS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.tenant import TenantStore
 

@@ -33,10 +33,9 @@ from chargeback.store.control import tags
 from chargeback.store.control.tags import IDENTITY, TagWrite
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagIndex

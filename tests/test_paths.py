@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.paths import locate
+from chargeback.disk import locate
 
 
 @pytest.mark.parametrize(

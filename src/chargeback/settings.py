@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from chargeback.disk import locate
 from chargeback.model.money import parse_decimal
-from chargeback.paths import locate
 
 #: The longest time that a setting may name, in seconds: 31 days.
 MAX_WAIT_SECONDS = 31 * 86_400

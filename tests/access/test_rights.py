@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.access.rights import ALL_RIGHTS, Right, rights_of
+from chargeback.access.caller import ALL_RIGHTS, Right, rights_of
 
 
 def test_admin_is_every_right() -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.access.caller import TenantAccess
-from chargeback.access.rights import ALL_RIGHTS, Right, rights_of
+from chargeback.access.caller import ALL_RIGHTS, Right, TenantAccess, rights_of
 from chargeback.access.roles import Role, Roles, names_in
 from chargeback.access.scope import RowScope
 

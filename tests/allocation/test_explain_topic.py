@@ -7,8 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from chargeback.allocation.explain import ExplainedPortion
-from chargeback.allocation.explain_topic import FAILED, SKIPPED, explain_topic
+from chargeback.allocation.explain import FAILED, SKIPPED, ExplainedPortion, explain_topic
 from chargeback.model.topics import EXISTED, UNATTRIBUTED, TopicPlan
 from tests.allocation.bills import DAY, bill, usage
 from tests.allocation.test_topics import PLAN, SKIPPING, TRAFFIC

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.allocation.portions import billable_lines, portion_costs
+from chargeback.allocation.targets import billable_lines, portion_costs
 from tests.allocation.bills import POLICIES, bill
 
 

@@ -10,9 +10,14 @@ import pyarrow as pa
 import pytest
 
 from chargeback.allocation.methods import MethodKind
-from chargeback.allocation.portions import billable_lines, portion_costs
 from chargeback.allocation.rows import SHARES, RowBuilder, check_digits
-from chargeback.allocation.targets import AllocatedPortion, AllocationTargets, TargetGroup
+from chargeback.allocation.targets import (
+    AllocatedPortion,
+    AllocationTargets,
+    TargetGroup,
+    billable_lines,
+    portion_costs,
+)
 from chargeback.errors import AllocationError
 from chargeback.model.chargeback import CHARGEBACK_ORDER, DIMENSION_COLUMNS, NO_OWNER_LOCATED, dimension_id
 from tests.allocation.bills import DAY, POLICIES, bill, members, usage

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.allocation.columns import INTEGER, decimals_of, integers_of
-from chargeback.allocation.shares import shares_of
+from chargeback.allocation.rows import shares_of
 from chargeback.allocation.split import split_in_order
 from chargeback.allocation.targets import TargetGroup
 

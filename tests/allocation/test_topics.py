@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chargeback.allocation.topics import TopicAttributor, lines_of_clusters
-from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings
 from chargeback.model.money import from_units, total
 from chargeback.model.topics import EXISTED, TOPIC_ATTRIBUTIONS, TopicMethod, TopicPlan

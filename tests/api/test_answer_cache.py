@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.api.answer_cache import AnswerCache
+from chargeback.api.executor import AnswerCache
 
 
 def test_what_was_used_longest_ago_makes_room() -> None:

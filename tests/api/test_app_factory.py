@@ -9,7 +9,7 @@ import pytest
 
 from chargeback.api.app_factory import create_app_from
 from chargeback.config import load_configuration
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 from tests.support.serving import served
 
 CONFIGURATION = """

@@ -19,7 +19,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 import chargeback.api
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api import dependencies, parameters, preconditions, tenant_requests
 from chargeback.api.app import create_app
 from chargeback.api.authentication import authenticated
@@ -115,7 +115,7 @@ async def _store_of(request: Request) -> TenantStore:
     return store
 
 
-async def _with_a_dependency(_store: Annotated[TenantStore, dependencies.Depends(_store_of)]) -> Response:
+async def _with_a_dependency(_store: Annotated[TenantStore, tenant_requests.Depends(_store_of)]) -> Response:
     return Response()
 
 

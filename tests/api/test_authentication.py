@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chargeback.access.rights import ALL_RIGHTS, Right
+from chargeback.access.caller import ALL_RIGHTS, Right
 from chargeback.access.scope import RowScope
 from chargeback.api.authentication import authenticate_by
 from chargeback.errors import ConfigurationError

@@ -10,8 +10,7 @@ import pytest
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from chargeback.access.caller import Caller, TenantAccess
-from chargeback.access.rights import Right, rights_of
+from chargeback.access.caller import Caller, Right, TenantAccess, rights_of
 from chargeback.api import app as application
 from chargeback.api.app import create_app
 from chargeback.api.authorisation import NEEDS, Access, Needs, RequiredAccess

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.authorisation import RequiredAccess
 from chargeback.api.documentation import described
 from chargeback.api.routes.aggregate import AggregateQuery

@@ -15,7 +15,7 @@ from chargeback.access.scope import RowScope
 from chargeback.api.executor import OpenReader, RequestExecutor
 from chargeback.errors import QueryTimeout
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 from tests.support.facts import tenant_store
 
 #: How many seconds a thread may take to begin and to end.

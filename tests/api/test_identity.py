@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.api.identity import Identity
+from chargeback.api.authentication import Identity
 from chargeback.api.problems import Unauthenticated
 
 

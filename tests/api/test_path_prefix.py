@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request
 
-from chargeback.api.path_prefix import PathPrefix, prefix_of
+from chargeback.api.rewriting import PathPrefix, prefix_of
 from chargeback.api.services import ApiLimits
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, known

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chargeback.api.identity import SECRET_HEADER
+from chargeback.api.authentication import SECRET_HEADER
 from chargeback.store.tenant import TenantStore
 from tests.api.callers import client_with, me, refused, settings
 from tests.support.facts import tenant_store

@@ -8,8 +8,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from chargeback.access.caller import HIDDEN_REASON
-from chargeback.access.rights import Right
+from chargeback.access.caller import HIDDEN_REASON, Right
 from chargeback.store.control import days
 from chargeback.store.control.runs import finish_run, start_run, suspend
 from chargeback.store.tenant import TenantStore

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import httpx
 import pytest
 
-from chargeback.access.rights import Right, rights_of
+from chargeback.access.caller import Right, rights_of
 from chargeback.access.scope import RowScope
 from chargeback.api.app_factory import create_app_from
 from chargeback.api.authentication import authenticate_tokens
-from chargeback.assistants.http_endpoint import add_mcp
+from chargeback.assistants.server import add_mcp
 from chargeback.config.settings import McpSettings
 from chargeback.store.control.access_tokens import TokenWrite, create_token, new_token
 from chargeback.store.tenant import open_store

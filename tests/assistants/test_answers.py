@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chargeback.api.app import create_app
 from chargeback.assistants.answers import MOST_CHARACTERS, within_limit
-from chargeback.assistants.http_endpoint import add_mcp
+from chargeback.assistants.server import add_mcp
 from chargeback.config.settings import McpSettings
 from tests.api.conftest import DAYS, LAST
 from tests.contract.records import total

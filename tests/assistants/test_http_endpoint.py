@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.app import create_app
-from chargeback.assistants.http_endpoint import add_mcp
+from chargeback.assistants.server import add_mcp
 from chargeback.config.settings import McpSettings
 from tests.assistants.conftest import Organisation
 from tests.contract.records import Client

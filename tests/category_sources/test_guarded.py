@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chargeback.category_sources.contract import CategoryEntry, CategorySource, RegisteredValue, SourceContent
-from chargeback.category_sources.guarded import GuardedCategorySource
+from chargeback.category_sources.discovery import GuardedCategorySource
 from chargeback.errors import PluginError, SourceUnavailable
 from chargeback.model.dated import Period
 

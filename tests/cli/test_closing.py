@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.cli.exit_codes import BLOCKED, FAILED, STALE
+from chargeback.cli.options import BLOCKED, FAILED, STALE
 from chargeback.model.accounting import AccountingPeriod
 from tests.cli.conftest import TODAY, Demo, Run
 

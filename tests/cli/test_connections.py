@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chargeback.api.app import create_app
 from chargeback.api.services import ApiLimits, Services
-from chargeback.cli.connections import MAX_HEADER_BYTES, LimitedProtocol, connection_limit
-from chargeback.cli.http_server import HttpServer, listen
+from chargeback.cli.http_server import MAX_HEADER_BYTES, HttpServer, LimitedProtocol, connection_limit, listen
 from chargeback.cli.shutdown import ShutdownHandler
 from tests.support.laws import one_first
 from tests.support.serving import wait_until

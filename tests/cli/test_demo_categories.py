@@ -12,9 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chargeback.cli.demo_budgets import write_demo_budgets
-from chargeback.cli.demo_categories import apply_demo_categories
-from chargeback.cli.demo_tags import tag_teams
+from chargeback.cli.demo_story import apply_demo_categories, tag_teams, write_demo_budgets
 from chargeback.config import Tenant, load_configuration
 from chargeback.demo.config import demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
@@ -24,9 +22,8 @@ from chargeback.reports.categories.editing import document_of
 from chargeback.store.control.budgets import list_budgets
 from chargeback.store.control.cost_categories import CategoryWrite, list_categories, read_category, write_category
 from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

@@ -8,9 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from chargeback.cli.demo_categories import apply_demo_categories
-from chargeback.cli.demo_closings import close_demo_months, dispute_and_adjust
-from chargeback.cli.demo_tags import tag_teams
+from chargeback.cli.demo_story import apply_demo_categories, close_demo_months, dispute_and_adjust, tag_teams
 from chargeback.cli.statements import opened
 from chargeback.config import load_configuration
 from chargeback.demo.config import demo_configuration
@@ -18,7 +16,7 @@ from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.run_request import RunRequest
-from chargeback.reports.closing.check import check_closings
+from chargeback.reports.closing.documents import check_closings
 from chargeback.reports.closing.preview import prepare
 from chargeback.reports.closing.statements import statements_of
 from chargeback.store.control.closings import read_receipts

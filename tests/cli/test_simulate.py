@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chargeback.cli.exit_codes import BEYOND, CONFIGURATION, FAILED, MOVES, STALE
+from chargeback.cli.options import BEYOND, CONFIGURATION, FAILED, MOVES, STALE
 from tests.cli.conftest import TODAY, Demo, Run, Said, environment
 from tests.support.clock import words_within
 

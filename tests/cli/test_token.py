@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.access.scope import RowScope
 from chargeback.config import load_configuration
 from chargeback.store.control.access_tokens import AccessToken, find_token, list_tokens

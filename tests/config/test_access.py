@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.config.access import ProxySettings
 from tests.config.conftest import Load, Problems, tenant
 

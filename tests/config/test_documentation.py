@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from chargeback.config import load_configuration
-from chargeback.config.fields import models_in, walk
+from chargeback.config.problems import models_in, walk
 from chargeback.config.settings import FileSettings
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.config.fields import model_at, walk
+from chargeback.config.problems import model_at, walk
 from chargeback.config.settings import FileSettings, StorageSettings, TenantSettings
 
 

@@ -268,7 +268,7 @@ def paths(plugins: Path) -> str:
     """A configuration of an ecosystem with paths of every kind."""
     source = PLUGIN.replace("settings_model = TinySettings", "settings_model = PathSettings")
     named = source.replace('"tiny"', '"paths"')
-    (plugins / "paths.py").write_text(f"{PATHS}\n{named}", encoding="utf-8")
+    (plugins / "disk.py").write_text(f"{PATHS}\n{named}", encoding="utf-8")
     settings = "{invoices: in, plain: ../plain, inner: {folders: [a, /b]}}"
     return "plugins_path: plugins\n" + tenant(ecosystem="paths", plugin_settings=settings)
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chargeback.config.object_store import ObjectLocation
 from chargeback.config.settings import CacheSettings, StorageSettings
-from chargeback.config.storage import StorageLocation, StorageSettingError, locate
+from chargeback.config.storage import ObjectLocation, StorageLocation, StorageSettingError, locate
 
 POSTGRESQL = "postgresql://me@db/acme"
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from chargeback.config import load_configuration
-from chargeback.config.fields import walk
+from chargeback.config.problems import walk
 from chargeback.config.settings import FileSettings
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings
 from chargeback.ecosystems.discovery import load_ecosystems

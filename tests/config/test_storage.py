@@ -12,8 +12,7 @@ from pydantic import SecretStr
 from chargeback.config.settings import StorageSettings
 from chargeback.config.storage import StorageLocation, StorageSettingError, locate
 from chargeback.store.facts.tables import BILLING_TABLE
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.scan import SOURCE
 from tests.support.facts import line, new_facts, write_lines
 

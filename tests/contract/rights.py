@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from tests.contract.endpoints import BY_NAME, ENTITY, TENANT, Endpoint
 
 _CATEGORY = f"{TENANT}/cost-categories/{{category_key}}"

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from chargeback.access.caller import Caller
-from chargeback.access.rights import Right
+from chargeback.access.caller import Caller, Right
 from tests.contract.deployment import Deployment
 from tests.contract.records import Client, Everything, typical
 from tests.contract.schemathesis_rules import OUTSIDE

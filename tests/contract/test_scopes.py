@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from chargeback.access.caller import Caller
-from chargeback.access.rights import Right
+from chargeback.access.caller import Caller, Right
 from tests.contract.deployment import Deployment
 from tests.contract.endpoints import BY_NAME, ENDPOINTS, TENANT, Endpoint
 from tests.contract.records import Client, Everything, key_of, statement_key_of, topic_key_of, total

@@ -13,7 +13,7 @@ import httpx
 import pypdfium2
 import pytest
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.config.journal import JournalProfile, JournalTemplate
 from tests.contract.deployment import Deployment
 from tests.contract.problems import complaints

@@ -10,8 +10,8 @@ import httpx
 from chargeback.demo.bills import cost, legacy_cost
 from chargeback.demo.lines import BilledResource, Line
 from chargeback.demo.organisation import Organisation
+from chargeback.demo.responses import loads
 from chargeback.demo.server import DemoServer, ServerOptions
-from chargeback.demo.wire import loads
 from tests.demo.conftest import TODAY
 
 

@@ -9,9 +9,9 @@ import httpx
 
 from chargeback.demo.changes import Changes
 from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.responses import loads
 from chargeback.demo.server import DemoServer
 from chargeback.demo.shapes import Json
-from chargeback.demo.wire import loads
 from tests.demo.conftest import TODAY
 
 

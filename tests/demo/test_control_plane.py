@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from chargeback.demo.organisation import Organisation
+from chargeback.demo.responses import loads
 from chargeback.demo.server import DemoServer
-from chargeback.demo.wire import loads
 from tests.demo.conftest import TODAY
 
 COSTS = "/billing/v1/costs"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.demo.limits import RateLimiter
+from chargeback.demo.faults import RateLimiter
 
 
 def test_a_bucket_empties_and_fills_again() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.organisation import DemoSpec, Organisation
+from chargeback.demo.responses import dumps
 from chargeback.demo.sizes import Size
-from chargeback.demo.wire import dumps
 
 TODAY = date(2026, 11, 20)
 _PRINT = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chargeback.demo.promql import Aggregate, Number, OverTime, Selector, duration_ms, parse
+from chargeback.demo.prometheus import Aggregate, Number, OverTime, Selector, duration_ms, parse
 from chargeback.errors import SourceRejected
 
 

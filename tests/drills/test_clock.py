@@ -18,7 +18,7 @@ from chargeback.recompute.rules import topic_plan
 from chargeback.recompute.verify import ATTRIBUTED, verify_topics
 from chargeback.store.control import schema
 from chargeback.store.control.lease import LeaseOwner
-from chargeback.store.control.pipeline_state import pipeline_state
+from chargeback.store.control.runs import pipeline_state
 from chargeback.store.facts.upkeep import STAMP
 from tests.drills.cases import cases
 from tests.drills.ledger import TODAY, Ledger, StoredResult

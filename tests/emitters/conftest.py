@@ -9,8 +9,7 @@ import pytest
 
 from chargeback.pipeline.emit_facts import StoredFacts
 from chargeback.reports.focus.lookups import FocusTenant
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.tenant import TenantStore
 from tests.support.facts import tenant_store
 from tests.support.focus import PROFILE

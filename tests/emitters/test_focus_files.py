@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chargeback.emitters.focus_files import FocusFolder
+from chargeback.emitters.focus import FocusFolder
 from chargeback.errors import EmitterError
 
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from chargeback.ecosystems.validation.values import InvalidValue
 from chargeback.emitters.contract import Emitter, EmitterContext, EmitterParams, EmitterType, Facts, Period
-from chargeback.emitters.guarded import GuardedEmitterType
+from chargeback.emitters.discovery import GuardedEmitterType
 from chargeback.errors import EmitterError, PluginError, Stopped, StorageError
 
 CONTEXT = EmitterContext("finance", "acme", "acme-1", "confluent_cloud", "USD")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chargeback.errors import SumTooLarge
-from chargeback.model.units import Unit, unit_cost
+from chargeback.reports.unit_costs import Unit, unit_cost
 
 GIB = Unit("GiB", 2**30)
 HALF = Fraction(1, 2)

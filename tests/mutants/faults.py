@@ -37,9 +37,9 @@ FAULTS: Final = (
     Fault("allocation/split.py", "ORDER BY remainder DESC, id", "ORDER BY remainder DESC, id DESC", _ALLOCATION),
     Fault("allocation/split.py", "sign * (smaller + 1), sign * smaller", "sign * smaller, sign * smaller", _ALLOCATION),
     Fault(
-        "allocation/portions.py", 'pc.not_equal(billing["total_cost"]', 'pc.greater(billing["total_cost"]', _ALLOCATION
+        "allocation/targets.py", 'pc.not_equal(billing["total_cost"]', 'pc.greater(billing["total_cost"]', _ALLOCATION
     ),
-    Fault("allocation/portions.py", "strict=True), start=1):", "strict=True), start=0):", _ALLOCATION),
+    Fault("allocation/targets.py", "strict=True), start=1):", "strict=True), start=0):", _ALLOCATION),
     Fault("allocation/targets.py", "if units > 0 and index != self.unallocated_index", "if units > 0", _ALLOCATION),
     Fault(
         "allocation/targets.py", "elif position == 1 or method.kind", "elif position == 2 or method.kind", _ALLOCATION
@@ -58,8 +58,8 @@ FAULTS: Final = (
     Fault("allocation/topics.py", "pc.invert(pc.is_in(evidence", "(pc.is_in(evidence", _ALLOCATION),
     Fault("allocation/topics.py", 'kept = "true" if self._plan.spreads_missing', 'kept = "true" if True', _ALLOCATION),
     # Access.
-    Fault("access/rights.py", "return found | {Right.READ} if found else found", "return found", _ACCESS),
-    Fault("access/rights.py", "if Right.ADMIN in found:", "if Right.TAG in found:", _ACCESS),
+    Fault("access/caller.py", "return found | {Right.READ} if found else found", "return found", _ACCESS),
+    Fault("access/caller.py", "if Right.ADMIN in found:", "if Right.TAG in found:", _ACCESS),
     Fault("access/roles.py", "each.fullmatch(user)", "each.match(user)", _ACCESS),
     Fault("access/roles.py", "(match := each.fullmatch(group))", "(match := each.match(group))", _ACCESS),
     Fault("access/roles.py", "if self.groups and not matches:", "if False:", _ACCESS),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from chargeback.cli.demo_tags import tag_teams
+from chargeback.cli.demo_story import tag_teams
 from chargeback.demo.organisation import DemoSpec
 from chargeback.page.serve import BUILT
 from chargeback.store.control.days import DayDataset, mark_due, read_days

@@ -23,8 +23,7 @@ from chargeback.notifications.senders import send_alerts
 from chargeback.pipeline.notify import DeliveryMetrics, Notifier
 from chargeback.store.control import conditions as stored
 from chargeback.store.control import schema
-from chargeback.store.control.anomalies import KnownAnomaly, save_anomalies
-from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
+from chargeback.store.control.anomalies import KnownAnomaly, MarkedDays, add_mark, save_anomalies
 from chargeback.store.control.budgets import read_budget, write_budget
 from chargeback.store.control.conditions import Condition, read_conditions
 from chargeback.store.control.events import Event, add_events

@@ -11,8 +11,7 @@ import pytest
 from chargeback.config.settings import AnomalySettings
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline import anomalies as stage
-from chargeback.store.control.anomalies import read_anomalies
-from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
+from chargeback.store.control.anomalies import MarkedDays, add_mark, read_anomalies
 from chargeback.store.control.events import read_events
 from tests.support.clock import NOW, FixedClock
 from tests.support.sources import DAY, Laboratory, line

@@ -15,7 +15,7 @@ from chargeback.model.budgets import Budget, Threshold
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.notifications.message import message_of
 from chargeback.pipeline import digest as stage
-from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
+from chargeback.store.control.anomalies import MarkedDays, add_mark
 from chargeback.store.control.budgets import write_budget
 from chargeback.store.control.deliveries import add_deliveries, due_deliveries
 from chargeback.store.control.events import read_events

@@ -17,8 +17,7 @@ from chargeback.pipeline.run_context import RunContext
 from chargeback.pipeline.run_messages import StopSignal
 from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.lease import LeaseOwner, acquire
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from tests.support.clock import TODAY, FixedClock
 from tests.support.deployments import Deployment
 from tests.support.facts import Share, write_shares

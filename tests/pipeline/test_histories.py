@@ -46,8 +46,8 @@ from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute import days as recompute
 from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.verify import verify
-from chargeback.reports.closing.check import check_closings
 from chargeback.reports.closing.close import ClosingOrder, close, reopen
+from chargeback.reports.closing.documents import check_closings
 from chargeback.reports.closing.sealing import seal
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.backup import back_up, restore
@@ -65,9 +65,8 @@ from chargeback.store.facts.places import LOG, Folder
 from chargeback.store.facts.tables import DAY_TABLES, FactTables, published_path
 from chargeback.store.facts.upkeep import LEFTOVER_AGE, remove_unnamed
 from chargeback.store.ownership import StorageOwner
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import open_reader

@@ -11,7 +11,6 @@ import pytest
 
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.pipeline import months
 from chargeback.store.control.events import read_events
 from chargeback.store.control.invoices import Invoice, save_invoice
 from tests.support.clock import NOW
@@ -42,7 +41,7 @@ def invoiced(laboratory: Laboratory, *totals: str) -> list[dict[str, Any]]:
 def test_a_month_is_told_when_its_last_day_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not while nobody closes months, not while a day of it is missing, not for the month that goes on, and once."""
     books = Mock(first_open=None)
-    monkeypatch.setattr(months, "read_books", lambda _: books)
+    monkeypatch.setattr("chargeback.pipeline.notices.read_books", lambda _: books)
     with Laboratory(tmp_path / "laboratory", days=len(DAYS) - 1) as laboratory:
         laboratory.share(DAYS)
         assert told(laboratory) == []

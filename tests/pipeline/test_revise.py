@@ -32,9 +32,8 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     FactTables,
 )
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

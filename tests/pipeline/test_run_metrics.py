@@ -15,7 +15,7 @@ from chargeback.demo.faults import Fault
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage
-from chargeback.pipeline.run_metrics import RunMetrics
+from chargeback.pipeline.supervisor import RunMetrics
 from tests.pipeline.test_engine import configuration, eventually, start
 from tests.support.deployments import Deployment
 from tests.support.executors import HeldRuns

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from chargeback.cli.demo_tags import tag_teams
+from chargeback.cli.demo_story import tag_teams
 from chargeback.demo.organisation import DemoSpec
 from tests.contract.deployment import deployed
 from tests.support.recipes import Place

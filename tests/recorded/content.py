@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import httpx
 
-from chargeback.cli.demo_categories import apply_demo_categories
-from chargeback.cli.demo_tags import tag_teams
+from chargeback.cli.demo_story import apply_demo_categories, tag_teams
 from chargeback.config import load_configuration
 from tests.cli.conftest import called
 from tests.recorded.clock import NOW, stopped_at

@@ -13,7 +13,7 @@ import httpx
 import yaml
 
 from chargeback.api.app_factory import create_app_from
-from chargeback.assistants.http_endpoint import add_mcp
+from chargeback.assistants.server import add_mcp
 from chargeback.config import load_configuration
 from chargeback.model.days import utc_now
 from chargeback.pipeline.engine import Engine

@@ -162,7 +162,7 @@ _COMBINED: Final[Mapping[str, Sequence[str]]] = {
     "/export/focus/metadata": ("version=1.4&split=topics", "version=1.4&split=none", "split=identities&period=7d"),
 }
 #: Parts of paths whose requests are made on their own.
-_APART: Final = ("/explain", "/statement", "/journal", "/entities/", "/revisions", "_id}", "_key}")
+_APART: Final = ("/explain", "/statement", "/journal", "/entities/", "/revisions", "{")
 
 
 #: How many values of a parameter are asked for; 2 of the others.
@@ -181,9 +181,9 @@ def spread(document: Json, known: Known, *, thin: bool) -> Iterator[Question]:
     """
     values, tenant = known.values(), known.tenant
     for template, operations in document["paths"].items():
-        if "get" not in operations or not template.startswith(TENANT) or any(part in template for part in _APART):
-            continue
         inner = template.removeprefix(TENANT)
+        if "get" not in operations or inner == template or any(part in inner for part in _APART):
+            continue
         required = REQUIRED.get(inner, "")
         yield Question(joined(template, tenant, required))
         parameters = [each for each in operations["get"].get("parameters", ()) if each["in"] == "query"]

@@ -18,10 +18,9 @@ from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.anomalies import AnomaliesAnswer, Asked, Remembered, anomalies
 from chargeback.reports.categories.editing import save_categories
-from chargeback.store.control.anomaly_marks import MarkedDays, MarkStatus, add_mark, read_marks
+from chargeback.store.control.anomalies import MarkedDays, MarkStatus, add_mark, read_marks
 from chargeback.store.control.days import read_days
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from tests.support.sources import DAY, Laboratory, line

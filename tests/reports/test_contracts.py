@@ -27,8 +27,7 @@ from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.store.control.adjustments import read_adjustments
 from chargeback.store.control.days import read_days
 from chargeback.store.control.events import read_events
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from tests.support.clock import NOW, FixedClock

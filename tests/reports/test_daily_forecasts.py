@@ -13,8 +13,7 @@ from chargeback.access.scope import RowScope
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.daily_forecasts import AskedForecast, ForecastAnswer, daily_forecasts
 from chargeback.reports.forecast import scheduled_types
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.queries.selection import Selection

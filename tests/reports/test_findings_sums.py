@@ -31,8 +31,7 @@ from chargeback.store.facts.tables import (
     USAGE_TABLE,
     FactTables,
 )
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import Share, days_from, replace_day, write_shares

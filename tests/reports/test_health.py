@@ -7,7 +7,7 @@ from typing import Any
 
 from chargeback.reports.health import HealthAnswer, health
 from chargeback.store.control.days import METRICS, DatasetDay, DatasetState, DayState
-from chargeback.store.control.pipeline_state import PipelineState
+from chargeback.store.control.runs import PipelineState
 
 FIRST = date(2026, 11, 1)
 DONE = DatasetDay(DatasetState.CURRENT, is_measured=True, fingerprint="f", rows=3, revision=1)

@@ -24,10 +24,9 @@ from chargeback.recompute.rules import AllocationRules, RulesInForce
 from chargeback.recompute.simulate import Trial
 from chargeback.reports.closing.close import ClosingOrder, close
 from chargeback.reports.closing.sealing import seal
-from chargeback.reports.open_tenant import open_tenant
 from chargeback.reports.plan import AppliedPlan, Plan, PlanOrder, apply_plan, withdraw
 from chargeback.reports.policies import list_versions
-from chargeback.reports.tenant_view import TenantView
+from chargeback.reports.tenant_view import TenantView, open_tenant
 from chargeback.store.control.audit import AuditFilter, audit_entries
 from chargeback.store.control.policies import policies_revision, read_applied
 from tests.recompute.test_simulate import random_bill, random_policies

@@ -24,8 +24,7 @@ from chargeback.reports.reconciliation import (
     ReconciledSums,
 )
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares

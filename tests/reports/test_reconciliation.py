@@ -9,8 +9,7 @@ from pathlib import Path
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.reconciliation import DIFFERS, EQUAL, NONE, PENDING, reconcile
 from chargeback.store.control.days import DatasetDay, DatasetState, DayState
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares

@@ -14,9 +14,8 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.restatements import causes_between, restatement
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

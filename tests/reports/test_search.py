@@ -18,7 +18,7 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleEntities
 from tests.support.categories import SomeNames

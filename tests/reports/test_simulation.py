@@ -22,8 +22,7 @@ from chargeback.reports.simulation import MovedByCause, SimulationAnswer, simula
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import Books, ClosedPeriod, Closing
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from tests.support.clock import NOW

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from chargeback.model.days import instants
 from chargeback.model.money import total
-from chargeback.model.units import unit_cost
 from chargeback.model.usage import USAGE
-from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCosts, unit_costs
+from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCosts, unit_cost, unit_costs
 from chargeback.store.facts.tables import USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
 from tests.support.facts import Share, days_from, replace_day, write_shares

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chargeback.api import identity, parameters, signing_keys
+from chargeback.api import authentication, parameters, signing_keys
 from chargeback.api.limits import MAX_BODY_BYTES
 from chargeback.api.routes.external_costs import _MAX_MAPPING_LENGTH
 from chargeback.api.routes.statements import MOST_REPLIES
@@ -14,7 +14,7 @@ from chargeback.api.routes.tags import MAX_ITEMS
 from chargeback.api.routes.views import MOST_VIEWS
 from chargeback.categories import parsing, reading, reading_matches, regex
 from chargeback.category_sources import entries
-from chargeback.cli import connections
+from chargeback.cli import http_server
 from chargeback.config import document, journal, loading
 from chargeback.reports.categories.editing import MOST_CATEGORIES
 from chargeback.reports.statements import template_process
@@ -23,10 +23,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 KIB, MIB = 2**10, 2**20
 
 ROWS = {
-    "first line and headers": f"{connections.MAX_HEADER_BYTES // KIB} KiB",
-    "trailers": f"{connections.MAX_HEADER_BYTES // KIB} KiB",
-    "time for the headers": f"{connections.HEADER_SECONDS:g} seconds",
-    "connections": f"at most {connections._MAX_CONNECTIONS:,}",
+    "first line and headers": f"{http_server.MAX_HEADER_BYTES // KIB} KiB",
+    "trailers": f"{http_server.MAX_HEADER_BYTES // KIB} KiB",
+    "time for the headers": f"{http_server.HEADER_SECONDS:g} seconds",
+    "connections": f"at most {http_server._MAX_CONNECTIONS:,}",
     "body": f"{MAX_BODY_BYTES // MIB} MiB",
     "mistakes that are listed": f"{parameters.MOST_MISTAKES:,}",
     "tags in one request": f"{MAX_ITEMS:,}",
@@ -40,7 +40,7 @@ ROWS = {
     f"its repetitions are unfolded, {reading.MAX_REGEXES_SIZE:,} of all",
     "CSV file of rules": f"{entries.MOST_ENTRIES:,} lines, {entries.MOST_PERIODS} periods",
     "file of external costs": f"{_MAX_MAPPING_LENGTH:,} characters, {document.MAX_DEPTH} levels",
-    "users and groups": f"{identity._MAX_LENGTH} characters each, {identity._MAX_GROUPS:,} groups",
+    "users and groups": f"{authentication._MAX_LENGTH} characters each, {authentication._MAX_GROUPS:,} groups",
     "keys of an issuer": f"{signing_keys._MAX_FILE_BYTES // MIB} MiB",
     "configuration file": f"{loading.MAX_FILE_BYTES // MIB} MiB, {document.MAX_DEPTH} levels, "
     f"{document.MAX_VALUES:,} values",

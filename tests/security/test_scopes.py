@@ -25,8 +25,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import update
 
-from chargeback.access.caller import Caller
-from chargeback.access.rights import Right
+from chargeback.access.caller import Caller, Right
 from chargeback.api.app import PREFIX, create_app
 from chargeback.api.authorisation import RequiredAccess, api_routes
 from chargeback.api.services import ApiLimits, Services
@@ -39,7 +38,7 @@ from chargeback.recompute.rules import AllocationRules
 from chargeback.reports.findings import finding_id
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import schema, tags
-from chargeback.store.control.anomaly_marks import MarkedDays, add_mark
+from chargeback.store.control.anomalies import MarkedDays, add_mark
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.snoozes import put_snooze
 from chargeback.store.control.statement_replies import DISPUTED, StatementKey, add_reply

@@ -14,10 +14,9 @@ import certifi
 import pytest
 
 from chargeback.errors import SourceUnavailable
-from chargeback.sources.credentials import Credentials
+from chargeback.sources.credentials import Credentials, MetricsSettings
 from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 
 pytestmark = pytest.mark.usefixtures("process")
 

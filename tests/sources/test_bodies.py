@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from chargeback.errors import SourceTooLarge, SourceUnavailable
-from chargeback.sources.bodies import Body
+from chargeback.sources.http import Body
 
 TEXT = b"what the provider says " * 50
 

@@ -12,9 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from chargeback.errors import SourceDataError, SourcePartial, SourceRejected, SourceTooLarge, SourceUnavailable
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.http import Limits
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from tests.sources.loopback import Answer, Loopback, each
 from tests.support.prometheus import PASSWORD, USER, RealPrometheus
 

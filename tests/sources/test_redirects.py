@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from chargeback.errors import SourceRejected
-from chargeback.sources.redirects import next_address
+from chargeback.sources.http import next_address
 
 HERE = "https://api.confluent.cloud/a"
 

@@ -11,8 +11,8 @@ import pytest
 
 from chargeback.errors import SourceTooLarge
 from chargeback.model.days import InstantRange
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from chargeback.sources.windows import GroupTotals, WindowSums
 from tests.sources.loopback import Answer, Asked, Loopback
 from tests.support.prometheus import RealPrometheus

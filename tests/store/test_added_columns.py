@@ -15,9 +15,8 @@ from chargeback.model.days import DayRange
 from chargeback.store.facts import tables as module
 from chargeback.store.facts.published import publish
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS, AddedColumn, FactTables, read_day
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.errors import StorageError
 from chargeback.store.backup import back_up, restore
 from chargeback.store.control.access_tokens import TokenWrite, create_token, find_token, new_token

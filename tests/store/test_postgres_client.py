@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from sqlalchemy import make_url
 
 from chargeback.errors import StorageError
-from chargeback.store.postgres_client import connection_parameters, run_client
+from chargeback.store.backup import connection_parameters, run_client
 from tests.support.databases import PostgresServer, own_postgres_server
 
 pytestmark = pytest.mark.usefixtures("postgresql")

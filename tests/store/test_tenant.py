@@ -15,7 +15,7 @@ from chargeback.model.usage import MEMBERS
 from chargeback.store.control.lease import LeaseOwner
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, MEMBERS_TABLE
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.version import read_version
 from chargeback.store.tenant import TenantStore

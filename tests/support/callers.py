@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from chargeback.access.caller import Caller, TenantAccess
-from chargeback.access.rights import Right, rights_of
+from chargeback.access.caller import Caller, Right, TenantAccess, rights_of
 from chargeback.access.scope import RowScope
 from chargeback.api.problems import Unauthenticated
 

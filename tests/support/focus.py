@@ -25,8 +25,7 @@ from chargeback.reports.focus.metadata import focus_metadata
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TABLE, read_files
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from chargeback.store.tenant import TenantStore

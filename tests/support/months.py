@@ -35,9 +35,8 @@ from chargeback.store.control.day_revisions import (
 )
 from chargeback.store.control.days import DayDataset, save_day
 from chargeback.store.control.inventory import ensure_known
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import open_reader

@@ -32,7 +32,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, ObjectStore, S3Store
 
-from chargeback.config.object_store import AZURE, S3, ObjectLocation
+from chargeback.config.storage import AZURE, S3, ObjectLocation
 from chargeback.settings import ObjectStoreSettings
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies

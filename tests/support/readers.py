@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.engine import CancellationToken, Cursor, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import new_facts

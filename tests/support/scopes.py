@@ -16,9 +16,9 @@ from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import from_units
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleSums

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from chargeback.access.caller import Caller, CallerKind, TenantAccess
-from chargeback.access.rights import Right, rights_of
+from chargeback.access.caller import Caller, CallerKind, Right, TenantAccess, rights_of
 from chargeback.access.scope import RowScope
 from chargeback.model.inventory import NO_VALUES
 

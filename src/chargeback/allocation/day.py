@@ -3,7 +3,7 @@
 It is a pure function of its evidence and the policies: the same inputs give the same bytes, and the rows of every line
 sum to the line. It has three steps, each in a module:
 
-- :mod:`~chargeback.allocation.portions`: the portions to split (lines, divided into the portions of their policies);
+- :mod:`~chargeback.allocation.targets`: the portions to split (lines, divided into the portions of their policies);
 - :mod:`~chargeback.allocation.targets`: the targets (the identities of each portion, and the reasons);
 - :mod:`~chargeback.allocation.rows`: the rows as columns.
 
@@ -108,10 +108,16 @@ import pyarrow.compute as pc
 
 from chargeback.allocation.columns import INTEGER, repeat
 from chargeback.allocation.policies import Policy, PolicyCatalogue
-from chargeback.allocation.portions import PortionCost, billable_lines, portion_costs
-from chargeback.allocation.rows import SHARES, RowBuilder, check_digits
-from chargeback.allocation.shares import shares_of
-from chargeback.allocation.targets import AllocatedPortion, AllocationTargets, IdentityIndex, TargetGroup
+from chargeback.allocation.rows import SHARES, RowBuilder, check_digits, shares_of
+from chargeback.allocation.targets import (
+    AllocatedPortion,
+    AllocationTargets,
+    IdentityIndex,
+    PortionCost,
+    TargetGroup,
+    billable_lines,
+    portion_costs,
+)
 from chargeback.model.usage import QUANTITY
 
 # Enough digits for the sum of many integers of 38 digits.

@@ -2,11 +2,13 @@
 
 Identities are kept as columns of positions in one sorted list of ids. A *target group* is the slice of such a column
 for one method and one resource (or ``*``, the whole tenant), in ascending order of the ids.
+
+The portions to split: the lines of a day that cost something, each divided into the portions of its policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, NewType
@@ -14,7 +16,7 @@ from typing import Any, Final, NewType
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, decimals_of, int64, reinterpret
+from chargeback.allocation.columns import INTEGER, decimals_of, int64, integers_of, reinterpret
 from chargeback.allocation.methods import (
     OUTCOMES,
     PROPORTIONAL,
@@ -24,11 +26,53 @@ from chargeback.allocation.methods import (
     AllocationMethod,
     MethodKind,
 )
-from chargeback.allocation.policies import UNKNOWN
-from chargeback.allocation.portions import PortionCost
+from chargeback.allocation.policies import UNKNOWN, Policy, Portion
+from chargeback.allocation.split import split_in_order
 from chargeback.model import chargeback as chargeback_model
 from chargeback.model import inventory
+from chargeback.model.billing import MONEY
+from chargeback.model.money import to_units
 from chargeback.model.usage import EVERYTHING, OWNER, OWNERS, PERIOD, QUANTITY
+
+_LINE_ORDER: Final = ("timestamp", "resource_id", "product_type", "line_id")
+
+#: The position of a billing line in the table that :func:`billable_lines` returns.
+LineIndex = NewType("LineIndex", int)
+
+
+@dataclass(frozen=True, slots=True)
+class PortionCost:
+    """One portion of one line: ``number`` counts the portions of the line from 1, ``units`` are 10⁻¹² of the cost."""
+
+    line_index: LineIndex
+    resource_id: str
+    policy: Policy
+    number: int
+    portion: Portion
+    units: int
+
+
+def billable_lines(billing: pa.Table) -> pa.Table:
+    """Return the lines that cost something, in list order."""
+    costly = billing.filter(pc.not_equal(billing["total_cost"], pa.scalar(Decimal(0), MONEY)))
+    return costly.sort_by([(name, "ascending") for name in _LINE_ORDER]).combine_chunks()
+
+
+def portion_costs(lines: pa.Table, policies: Mapping[str, Policy]) -> Iterator[PortionCost]:
+    """Split every line exactly into the portions of its policy; portions of zero are left out.
+
+    ``policies`` maps each product type of ``lines`` to its policy.
+    """
+    weights = {name: [to_units(portion.share) for portion in policy.portions] for name, policy in policies.items()}
+    costs = integers_of(lines["total_cost"].combine_chunks())
+    fields = zip(lines["resource_id"].to_pylist(), lines["product_type"].to_pylist(), costs, strict=True)
+    for line_index, (resource_id, product_type, units) in enumerate(fields):
+        policy = policies[product_type]
+        parts = split_in_order(units, weights[product_type])
+        for number, (portion, part) in enumerate(zip(policy.portions, parts, strict=True), start=1):
+            if part:
+                yield PortionCost(LineIndex(line_index), resource_id, policy, number, portion, part)
+
 
 # Enough digits for the sum of many integers of 38 digits.
 _WIDE: Final = pa.decimal256(76, 0)

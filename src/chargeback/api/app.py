@@ -17,13 +17,12 @@ from chargeback.api.authorisation import api_routes, authorise, require_declarat
 from chargeback.api.documentation import complete, webhooks
 from chargeback.api.executor import RequestExecutor
 from chargeback.api.guard import RequestGuard
-from chargeback.api.head_requests import HeadAsGet
 from chargeback.api.limits import RequestLimits
 from chargeback.api.metrics import MetricsMiddleware, RequestMetrics
 from chargeback.api.pages import add_pages
-from chargeback.api.path_prefix import PathPrefix
 from chargeback.api.problems import Problem, add_handlers
 from chargeback.api.refusals import RefusalLog
+from chargeback.api.rewriting import HeadAsGet, PathPrefix
 from chargeback.api.routes import (
     aggregate,
     anomalies,

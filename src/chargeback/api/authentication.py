@@ -3,28 +3,239 @@
 What vouches for a sender is configured (``access.mode``): nothing, a proxy, or the issuer of a signed token. Beside a
 proxy and an issuer, tokens of machines (:mod:`chargeback.store.control.access_tokens`) are accepted; a token that does
 not hold is refused even if something else vouches for the sender.
+
+What a proxy, or the issuer of a signed token, says about the sender of a request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import hmac
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
+import jwt
 from sqlalchemy import Connection
 from starlette.requests import Request
 
-from chargeback.access.caller import Caller, CallerKind, TenantAccess
+from chargeback.access.caller import ANONYMOUS, Caller, CallerKind, TenantAccess
 from chargeback.access.roles import Roles
 from chargeback.api.executor import RequestExecutor
-from chargeback.api.identity import TOKEN_NAME, Identify, Identity, JwtIdentity, ProxyIdentity
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.problems import Unauthenticated
 from chargeback.api.services import Authenticate, Services, everybody
-from chargeback.api.signing_keys import check_keys
-from chargeback.config.access import AccessSettings
+from chargeback.api.signing_keys import Jwk, SigningKeys, check_keys, key_source
+from chargeback.config.access import AccessSettings, JwtSettings, ProxySettings
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import access_tokens
 from chargeback.store.control.access_tokens import AccessToken
+from chargeback.store.control.audit import COMMAND_LINE
+
+#: How the names of tokens begin in the audit log; no user's name does.
+TOKEN_NAME: Final = "token:"  # noqa: S105 - not a secret
+
+_MAX_LENGTH: Final = 255
+_MAX_GROUPS: Final = 1000
+_OUR_OWN: Final = frozenset({ANONYMOUS, COMMAND_LINE})
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The name of a user, and of the user's groups."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, user: str, groups: Iterable[str] = ()) -> Self:
+        """Return the identity, if its names are distinct from others and from those that this service writes itself.
+
+        Raises:
+            Unauthenticated: they cannot.
+        """
+        name, found = user.strip(), tuple(each for group in groups if (each := group.strip()))
+        if not name or name in _OUR_OWN or name.startswith(TOKEN_NAME):
+            raise Unauthenticated(f"{name!r} cannot be the name of a user.")
+        if any(len(each) > _MAX_LENGTH or not each.isprintable() for each in (name, *found)):
+            raise Unauthenticated(
+                f"The name of the user or of a group has more than {_MAX_LENGTH} characters, or some that cannot be "
+                "shown."
+            )
+        if len(found) > _MAX_GROUPS:
+            raise Unauthenticated(
+                f"The user is in {len(found):,} groups, more than {_MAX_GROUPS:,}; let the identity provider send only "
+                "those that access.roles names."
+            )
+        return cls(name, found)
+
+
+#: Returns the identity of who sends a request, given the bearer token of the request, if it has one.
+Identify = Callable[[Request, str | None], Awaitable[Identity]]
+
+
+log = logging.getLogger(__name__)
+
+SECRET_HEADER: Final = "X-Chargeback-Proxy-Secret"  # noqa: S105 - not a secret
+
+_MAX_LOGGED_PEERS: Final = 100
+_NOT_THE_PROXY: Final = (
+    "This request did not come through the proxy that says who its users are. Use the address at which the proxy "
+    "serves it, or a token (`Authorization: Bearer cb_…`)."
+)
+
+
+class ProxyIdentity:
+    """Says who sends a request, as the proxy says."""
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._settings = settings
+        secret = settings.shared_secret
+        self._secret = None if secret is None else secret.get_secret_value().encode()
+        self._logged: set[str] = set()
+
+    async def __call__(self, request: Request, _bearer: str | None) -> Identity:
+        """Return the identity in the headers.
+
+        Raises:
+            Unauthenticated: the request does not come from the proxy, or does not name exactly one user.
+        """
+        settings = self._settings
+        if not self._is_from_proxy(request):
+            raise Unauthenticated(_NOT_THE_PROXY)
+        user = _only_value(request, settings.user_header)
+        if not user:
+            raise Unauthenticated(
+                f"The proxy has not said who the user is: it sends no header {settings.user_header} "
+                "(access.proxy.user_header)."
+            )
+        groups = _only_value(request, settings.groups_header) if settings.groups_header else ""
+        return Identity.of(user, groups.split(","))
+
+    def _is_from_proxy(self, request: Request) -> bool:
+        peer = request.client.host if request.client else ""
+        if self._settings.trusts(peer) and self._has_secret(request):
+            return True
+        if self._settings.user_header in request.headers and len(self._logged) < _MAX_LOGGED_PEERS:
+            if peer not in self._logged:
+                log.warning(
+                    "ignoring the header %s of requests from %s: %s; if this is the proxy, change that",
+                    self._settings.user_header,
+                    peer,
+                    "they are without the secret of access.proxy.shared_secret"
+                    if self._settings.trusts(peer)
+                    else "the address is not in access.proxy.trusted",
+                )
+            self._logged.add(peer)
+        return False
+
+    def _has_secret(self, request: Request) -> bool:
+        if self._secret is None:
+            return True
+        sent = request.headers.getlist(SECRET_HEADER)
+        return len(sent) == 1 and hmac.compare_digest(sent[0].encode("latin-1"), self._secret)
+
+
+def _only_value(request: Request, header: str) -> str:
+    """Return the value of a header, in UTF-8; empty if there is none.
+
+    Raises:
+        Unauthenticated: there are several, one of which may be the client's own.
+    """
+    values = request.headers.getlist(header)
+    if len(values) > 1:
+        raise Unauthenticated(
+            f"The request has {len(values)} headers {header}, one of which may be the client's own; let the proxy "
+            "replace the header instead of adding one."
+        )
+    try:
+        return "".join(values).encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unauthenticated(f"The header {header} is not UTF-8.") from None
+
+
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+#: How much the clocks of the issuer and of this machine may differ.
+LEEWAY_SECONDS: Final = 60
+
+_UNSIGNED: Final = "This request has no token; send one as `Authorization: Bearer …`."
+
+
+class JwtIdentity:
+    """Says who sends a request, as the issuer of its token says."""
+
+    def __init__(self, settings: JwtSettings, keys: SigningKeys | None = None) -> None:
+        self._settings = settings
+        self._keys = keys or SigningKeys(key_source(settings))
+
+    async def __call__(self, _request: Request, bearer: str | None) -> Identity:
+        """Return the identity in a token.
+
+        Raises:
+            Unauthenticated: there is no token, or it does not hold.
+            KeysUnavailable: it cannot be verified now.
+        """
+        if bearer is None:
+            raise Unauthenticated(_UNSIGNED)
+        try:
+            header = jwt.get_unverified_header(bearer)
+            algorithm = header.get("alg")
+            if algorithm not in ALGORITHMS:
+                raise jwt.InvalidAlgorithmError
+            key = await self._keys.find(header.get("kid"))
+            if key is None:
+                raise Unauthenticated("The token was signed with a key that its issuer does not have (any more).")
+            return self._identity(self._claims(bearer, key, algorithm))
+        except jwt.PyJWTError as error:
+            raise Unauthenticated(_reason(error)) from None
+
+    def _claims(self, token: str, key: Jwk, algorithm: str) -> dict[str, Any]:
+        if key.get("alg", algorithm) != algorithm:
+            raise jwt.InvalidAlgorithmError
+        return jwt.decode(
+            token,
+            jwt.PyJWK(dict(key), algorithm),
+            algorithms=ALGORITHMS,
+            audience=self._settings.audience,
+            issuer=self._settings.issuer,
+            leeway=LEEWAY_SECONDS,
+            options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
+        )
+
+    def _identity(self, claims: dict[str, Any]) -> Identity:
+        settings = self._settings
+        user, groups = claims.get(settings.user_claim), claims.get(settings.groups_claim, [])
+        if not isinstance(user, str):
+            raise Unauthenticated(f"The token does not name its user: it has no text `{settings.user_claim}`.")
+        if settings.user_claim == "email" and claims.get("email_verified", True) not in (True, "true"):
+            raise Unauthenticated("The issuer of the token has not verified the address of its user (email_verified).")
+        if isinstance(groups, str):
+            groups = [groups]
+        if not isinstance(groups, list) or not all(isinstance(each, str) for each in groups):
+            raise Unauthenticated(f"`{settings.groups_claim}` of the token is not a list of names.")
+        return Identity.of(user, groups)
+
+
+def _reason(error: jwt.PyJWTError) -> str:
+    """Return why a token does not hold, without quoting it."""
+    match error:
+        case jwt.ExpiredSignatureError():
+            return "The token has expired; get a new one."
+        case jwt.ImmatureSignatureError():
+            return "The token is not valid yet; the clock of its issuer, or of this service, may be wrong."
+        case jwt.InvalidAudienceError():
+            return "The token is for another service: its `aud` is not access.jwt.audience."
+        case jwt.InvalidIssuerError():
+            return "The token is of another issuer: its `iss` is not access.jwt.issuer."
+        case jwt.MissingRequiredClaimError():
+            return f"The token has no `{error.claim}`."
+        case jwt.InvalidAlgorithmError():
+            return f"The token is not signed with its key's algorithm, one of {', '.join(ALGORITHMS)}."
+        case jwt.InvalidSignatureError():
+            return "The signature of the token is wrong."
+        case _:
+            return "The token is not a valid JWT."
+
 
 #: The key of the request's :class:`Caller` in the scope.
 CALLER: Final = "chargeback.caller"

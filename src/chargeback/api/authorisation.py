@@ -16,8 +16,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from chargeback.access.caller import ANONYMOUS, Caller, TenantAccess
-from chargeback.access.rights import Right
+from chargeback.access.caller import ANONYMOUS, Caller, Right, TenantAccess
 from chargeback.api.authentication import authenticated
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import ApiError, Forbidden, NotFound, Unauthenticated

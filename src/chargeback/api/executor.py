@@ -3,6 +3,10 @@
 Queries of the facts and of the control databases run in separate threads for each tenant, so a tenant whose database or
 disk hangs does not affect the others. When a request is cancelled, because of a timeout or a disconnected client, its
 queries are interrupted.
+
+Answers that were given, kept while there is room: the same request again costs nothing.
+
+An answer is kept under all that it was made of, so that it never becomes wrong and is never taken away for that.
 """
 
 from __future__ import annotations
@@ -10,31 +14,70 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
 from chargeback.access.scope import RowScope
-from chargeback.api.answer_cache import AnswerCache
 from chargeback.errors import ChargebackError, StorageError
 from chargeback.reports.search import EntityCosts
 from chargeback.reports.statements.content import Statements
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import IDENTITY, RESOURCE
-from chargeback.store.queries.cancellation import CancellationToken, interruptible
 from chargeback.store.queries.daily_totals import DayTotals
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine, interruptible
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
 from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.version import DataVersion, read_version
 from chargeback.store.queries.visible_sums import VisibleEntities
+
+#: How many bytes of answers are kept.
+ROOM: Final = 32 * 2**20
+
+
+class AnswerCache:
+    """The answers used last, in at most ``room`` bytes. Safe for use by several threads."""
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._room = room
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[str, tuple[bytes, dict[str, str]]] = OrderedDict()
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return self._size
+
+    def get(self, key: str) -> tuple[bytes, dict[str, str]] | None:
+        """Return the body and the headers that were kept under a key, if they still are."""
+        with self._lock:
+            found = self._answers.get(key)
+            if found is not None:
+                self._answers.move_to_end(key)
+            return found
+
+    def put(self, key: str, body: bytes, headers: dict[str, str]) -> None:
+        """Keep an answer; what was used longest ago makes room. One that would take a quarter of it is not kept."""
+        if len(body) > self._room // 4:
+            return
+        with self._lock:
+            if key in self._answers:
+                return
+            self._answers[key] = (body, headers)
+            self._size += len(body)
+            while self._size > self._room:
+                _, (oldest, _) = self._answers.popitem(last=False)
+                self._size -= len(oldest)
+
 
 log = logging.getLogger(__name__)
 

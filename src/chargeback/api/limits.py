@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chargeback.api.problems import error_response, timed_out, too_large, unexpected_error
 from chargeback.errors import ChargebackError
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 
 #: The key of the request's :class:`CancellationToken` in the scope.
 CANCELLATION = "chargeback.cancellation"

@@ -30,8 +30,8 @@ from chargeback.model.days import start_of_day, utc_now
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.budgets import budget_ratios
 from chargeback.store.control.conditions import CONDITIONS, read_conditions
-from chargeback.store.control.tenant_health import TenantHealth, read_health
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.control.runs import TenantHealth, read_health
+from chargeback.store.queries.engine import CancellationToken
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series, without a use
 

@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from chargeback.api.path_prefix import prefix_of
 from chargeback.api.responses import json_response
+from chargeback.api.rewriting import prefix_of
 from chargeback.api.services import Services
 from chargeback.page import PageFiles, page_routes
 

@@ -21,7 +21,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from chargeback.api.path_prefix import prefix_of
+from chargeback.api.rewriting import prefix_of
 from chargeback.errors import (
     ChargebackError,
     DamagedFacts,

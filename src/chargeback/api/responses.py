@@ -15,8 +15,7 @@ from starlette.types import Receive, Scope, Send
 from chargeback.api.executor import PieceStream, RequestContext
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.errors import ChargebackError
-from chargeback.reports.answers import ResponseModel
-from chargeback.reports.csv_text import csv_text, table_text
+from chargeback.reports.answers import ResponseModel, csv_text, table_text
 
 # Small enough that a slow client regularly accepts data, large enough that a fast one is not delayed.
 _PIECE_BYTES = 2**18
@@ -40,7 +39,7 @@ def table_response(
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return answers as a CSV file called ``name``, see :func:`~chargeback.reports.csv_text.table_text`."""
+    """Return answers as a CSV file called ``name``, see :func:`~chargeback.reports.answers.table_text`."""
     return csv_file(name, table_text(columns, items), headers=headers)
 
 

@@ -26,7 +26,7 @@ from fastapi import APIRouter, params
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.authorisation import Needs, RequiredAccess
 from chargeback.api.documentation import COMMON_STATUSES, csv_content, described
 from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader

@@ -6,18 +6,21 @@ opened; the class adds the ETag, answers 304 to a client that still has the answ
 The ETag of facts stands for everything that decides an answer: the versions of the tables, the revisions of tags,
 inventory and days, what the configuration says of the tenant, and the request. It is known before any query runs.
 Within a scope it would change with what the caller does not see, so there the content of the answer decides it.
+
+Files of rows: which formats there are, and how they are documented and sent.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Depends, Request
+from pydantic import Field
 from pydantic_core import to_json
 from sqlalchemy import Connection
 from starlette.responses import Response
@@ -25,6 +28,7 @@ from starlette.responses import Response
 from chargeback.access.caller import TenantAccess
 from chargeback.api.authorisation import accepts_only_csv
 from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
+from chargeback.api.documentation import csv_answer
 from chargeback.api.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters, Restating
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
@@ -45,6 +49,7 @@ from chargeback.store.control.given import EntityIds
 from chargeback.store.control.policies import policies_revision
 from chargeback.store.control.revisions import read_entity_revisions, read_revisions
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.queries.export import ExportFormat
 from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -473,3 +478,35 @@ Versioned = Annotated[VersionRequest, _made(VersionRequest)]
 Change = Annotated[ChangeRequest, _made(ChangeRequest)]
 Calculation = Annotated[CalculationRequest, _made(CalculationRequest)]
 Export = Annotated[ExportRequest, _made(ExportRequest)]
+
+
+MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
+    "csv": CSV_TYPE,
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/x-ndjson",
+}
+
+
+def format_field() -> Any:
+    """Return the field ``format`` of a request for a file."""
+    return Field(
+        default="csv",
+        description="The format of the file: `csv`; `parquet`, with typed columns; `jsonl`, one JSON object per line.",
+    )
+
+
+def file_answer(example: str) -> dict[str, Any]:
+    """Return the description of a response that is a file of rows, for the ``extra`` of a route; ``example`` is one of
+    CSV."""
+    described = csv_answer(
+        "The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8).",
+        example=example,
+    )
+    binary, text = {"type": "string", "format": "binary"}, {"type": "string"}
+    described["content"] |= {MEDIA_TYPES["parquet"]: {"schema": binary}, MEDIA_TYPES["jsonl"]: {"schema": text}}
+    return described
+
+
+def rows_file(name: str, form: ExportFormat, read: Callable[[TenantReader], Iterator[memoryview]]) -> RowsFile:
+    """Return a file that is sent while it is made; ``name`` is its name without the suffix."""
+    return RowsFile(f"{name}.{form}", MEDIA_TYPES[form], read)

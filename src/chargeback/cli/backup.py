@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, one_tenant
-from chargeback.cli.storage import with_each_store
+from chargeback.cli.options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    TenantOption,
+    chosen_tenants,
+    one_tenant,
+    with_each_store,
+)
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, invalid_file, one_tenant
-from chargeback.cli.storage import TenantName, opened_storage
+from chargeback.cli.options import (
+    DEFAULT_CONFIG,
+    FAILED,
+    ConfigOption,
+    TenantName,
+    invalid_file,
+    one_tenant,
+    opened_storage,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -95,7 +101,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace the file, with all comments in it.")] = False,
 ) -> None:
     """Write the cost categories as a YAML file. In canonical form."""
-    from chargeback.reports.categories.files import categories_yaml
+    from chargeback.reports.categories.editing import categories_yaml
     from chargeback.store.control.cost_categories import list_categories
 
     with opened_storage(tenant, config) as store, store.control.read() as connection:
@@ -161,7 +167,7 @@ def import_(
 def read_file(file: Path, tenant: str, config: Path) -> list[CostCategory]:
     """Return the categories of a file for a tenant, or end with every problem."""
     from chargeback.errors import ConfigurationError
-    from chargeback.reports.categories.files import read_categories
+    from chargeback.reports.categories.editing import read_categories
 
     try:
         return read_categories(file.read_text(encoding="utf-8-sig"), partial(_check_measures, tenant, config))
@@ -176,8 +182,7 @@ def _check_measures(tenant: str, config: Path, category: CostCategory) -> None:
     from chargeback.recompute.rules import AllocationRules, present_tenant
     from chargeback.reports.categories.editing import check_measures, measures_in
     from chargeback.store.facts.tables import USAGE_TABLE
-    from chargeback.store.queries.cancellation import CancellationToken
-    from chargeback.store.queries.engine import QueryEngine
+    from chargeback.store.queries.engine import CancellationToken, QueryEngine
     from chargeback.store.queries.measurements import Measured, with_owners
 
     if not measures_in(category):

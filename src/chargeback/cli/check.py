@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, ConfigOption
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant

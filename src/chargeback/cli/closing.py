@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import BLOCKED, FAILED, STALE
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
+from chargeback.cli.options import (
+    BLOCKED,
+    DEFAULT_CONFIG,
+    FAILED,
+    INSTANT,
+    INSTANT_FORMATS,
+    STALE,
+    ConfigOption,
+    one_tenant,
+)
 from chargeback.cli.statements import opened, to_grouping, to_month
 from chargeback.errors import AdjustmentInvalid, PeriodBlocked, PreviewStale
 from chargeback.model.accounting import AccountingPeriod, periods_within

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, ConfigOption, TenantOption, chosen_tenants
 from chargeback.errors import StorageError
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""``chargeback demo``: generate an organisation, allocate its bill and serve it, without any account."""
+"""``chargeback demo``: generate an organisation, allocate its bill and serve it, without any account.
+
+The demo's summary of a tenant, on the terminal.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,53 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
+from chargeback.cli.options import FAILED
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration, Tenant
     from chargeback.demo.config import ServerInfo
     from chargeback.demo.organisation import DemoSpec
     from chargeback.model.run_request import RunRequest
+
+
+from decimal import Decimal
+
+from chargeback.cli.display import aligned, money_table, print_table
+from chargeback.model.inventory import UNALLOCATED
+from chargeback.model.money import total
+from chargeback.reports.summary import Summary
+
+#: How many identities and product types are shown; the others are summed in one line.
+SHOWN = 10
+
+
+def print_summary(summary: Summary) -> None:
+    """Print the largest identities and product types, and both totals, with all digits."""
+    if not summary.days:
+        typer.echo(f"tenant {summary.tenant}: no day is calculated yet")
+        return
+    period = f"{summary.days[0].day} to {summary.days[-1].day}"
+    identities = _largest(summary.by_identity)
+    rows = zip(
+        [identity for identity, _ in identities],
+        [summary.names.get(identity, "") for identity, _ in identities],
+        aligned([amount for _, amount in identities]),
+        strict=True,
+    )
+    print_table(f"Cost by identity, {period}", ("identity", "name", summary.currency), rows)
+    money_table(f"Cost by product type, {period}", "product type", _largest(summary.by_product), summary.currency)
+    same = "the same to the last digit" if summary.billed == summary.charged else "NOT THE SAME"
+    owned = total([amount for identity, amount in summary.by_identity if identity != UNALLOCATED])
+    totals = (("billed", summary.billed), ("charged", summary.charged), ("of it with an owner", owned))
+    money_table(f"{len(summary.days)} days: {same}", "total", totals, summary.currency)
+
+
+def _largest(amounts: tuple[tuple[str, Decimal], ...]) -> list[tuple[str, Decimal]]:
+    shown, rest = list(amounts[:SHOWN]), amounts[SHOWN:]
+    if rest:
+        shown.append((f"{len(rest)} others", total([amount for _, amount in rest])))
+    return shown
+
 
 #: The timeout for generating the organisation, in seconds.
 START_SECONDS = 60
@@ -106,10 +149,9 @@ def demo(
     Each combination of size, days and seed has its own folder below --data; the next time, only new days are
     calculated.
     """
-    from chargeback.cli.demo_tags import tag_teams
+    from chargeback.cli.demo_story import tag_teams
     from chargeback.cli.http_server import listen
     from chargeback.cli.serve import Mode, serve_until_stopped
-    from chargeback.cli.summary import print_summary
     from chargeback.config import load_configuration
     from chargeback.demo.config import CUTOFF_DAYS
     from chargeback.demo.organisation import DemoSpec
@@ -189,7 +231,7 @@ def _record(folder: Path, began: date, late_bill: date | None) -> None:
 
 def _announced(configuration: Configuration, spec: DemoSpec) -> str:
     """Say that the load test was planned, before its days are known; return a sentence about it, if there is one."""
-    from chargeback.cli.demo_budgets import announce_load_test
+    from chargeback.cli.demo_story import announce_load_test
     from chargeback.demo.organisation import Organisation
 
     test = Organisation.generate(spec).load_test
@@ -202,8 +244,7 @@ def _announced(configuration: Configuration, spec: DemoSpec) -> str:
 
 def _organise(tenant: Tenant, seed: int) -> None:
     """Give the tenant cost categories, and budgets of them."""
-    from chargeback.cli.demo_budgets import write_demo_budgets
-    from chargeback.cli.demo_categories import apply_demo_categories
+    from chargeback.cli.demo_story import apply_demo_categories, write_demo_budgets
 
     apply_demo_categories(tenant, seed)
     write_demo_budgets(tenant)
@@ -211,7 +252,7 @@ def _organise(tenant: Tenant, seed: int) -> None:
 
 def _close_months(configuration: Configuration, tenant: Tenant, provider: _Provider, folder: Path, began: date) -> None:
     """Close the months that are complete; then let the bill of one of them grow, which a run posts to the open one."""
-    from chargeback.cli.demo_closings import close_demo_months, dispute_and_adjust
+    from chargeback.cli.demo_story import close_demo_months, dispute_and_adjust
     from chargeback.model.days import utc_now
     from chargeback.model.run_request import RunRequest
 

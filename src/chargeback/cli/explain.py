@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
 from chargeback.cli.options import (
     DAY,
     DAY_FORMATS,
     DEFAULT_CONFIG,
+    FAILED,
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,

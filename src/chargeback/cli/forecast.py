@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, FirstDay, LastDay, days_gone_through, one_tenant
-from chargeback.cli.storage import TenantName, opened_storage
+from chargeback.cli.options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    FirstDay,
+    LastDay,
+    TenantName,
+    days_gone_through,
+    one_tenant,
+    opened_storage,
+)
 
 if TYPE_CHECKING:
     from chargeback.reports.backtest import ForecastTest

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED
 from chargeback.disk import explain_denial
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
 from chargeback.cli.statements import BasisOption, opened, print_tie_out, to_basis, to_grouping, to_month
 from chargeback.model.accounting import AccountingPeriod
 

@@ -42,7 +42,7 @@ from chargeback.cli import (
     token,
     verify,
 )
-from chargeback.cli.exit_codes import CONFIGURATION, FAILED, INTERRUPTED, OK
+from chargeback.cli.options import CONFIGURATION, FAILED, INTERRUPTED, OK
 from chargeback.errors import ChargebackError, ConfigurationError
 
 # Helps name an argument, as in TENANT; its type, such as <str>, would come behind it.

@@ -33,6 +33,6 @@ def mcp(
     configure_logging(configuration.logging, configuration.secrets())
     require_usable_storage(list(configuration.tenants.values()))
 
-    from chargeback.assistants.stdio import serve_stdio
+    from chargeback.assistants.server import serve_stdio
 
     serve_stdio(configuration, token or None)

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED, STALE
-from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, invalid_file, one_tenant, to_day
+from chargeback.cli.options import (
+    DAY,
+    DAY_FORMATS,
+    DEFAULT_CONFIG,
+    FAILED,
+    STALE,
+    ConfigOption,
+    TenantName,
+    invalid_file,
+    one_tenant,
+    opened_storage,
+    to_day,
+)
 from chargeback.cli.statements import opened
-from chargeback.cli.storage import TenantName, opened_storage
 from chargeback.errors import ConfigurationError, PlanRefused, PlanStale, ReachesIntoClosed
 
 if TYPE_CHECKING:

@@ -1,15 +1,19 @@
-"""Progress of runs: bars on a terminal, plain lines in a pipe."""
+"""Progress of runs: bars on a terminal, plain lines in a pipe.
+
+Standard error with a live display: output of this process and its children appears above the display.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -17,8 +21,52 @@ from rich.progress import Progress as Bars
 from rich.table import Column
 from rich.text import Text
 
-from chargeback.cli.stderr import printed_above
 from chargeback.pipeline.run_messages import Progress, Stage
+
+_STDERR: Final = 2
+#: How long to wait for remaining lines at the end, in seconds.
+_LAST_LINES_SECONDS: Final = 2.0
+
+
+@contextmanager
+def printed_above(console: Console) -> Iterator[None]:
+    """Print every line that this process or a child writes to standard error through ``console``.
+
+    A child inherits the file descriptor, not the console: without this its log lines would appear in the middle of a
+    bar. No effect for a console that does not write to standard error.
+    """
+    try:
+        is_stderr = console.file.fileno() == _STDERR
+    except (OSError, ValueError):
+        is_stderr = False
+    if not is_stderr:
+        yield
+        return
+    before = console.file
+    terminal = os.dup(_STDERR)
+    reading, writing = os.pipe()
+    with os.fdopen(terminal, "w", encoding="utf-8", errors="backslashreplace", closefd=False) as drawn:
+        console.file = drawn
+        os.dup2(writing, _STDERR)
+        os.close(writing)
+        printer = threading.Thread(target=_print_lines, args=(reading, console), name="stderr", daemon=True)
+        printer.start()
+        try:
+            yield
+        finally:
+            before.flush()
+            os.dup2(terminal, _STDERR)  # the pipe ends once the children have ended, too
+            printer.join(_LAST_LINES_SECONDS)
+            drawn.flush()
+            console.file = before
+    os.close(terminal)
+
+
+def _print_lines(reading: int, console: Console) -> None:
+    with os.fdopen(reading, encoding="utf-8", errors="backslashreplace") as lines:
+        for line in lines:
+            console.print(line.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
+
 
 #: On a narrower terminal there is no room for bars.
 BARS_WIDTH = 150

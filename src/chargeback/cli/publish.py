@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
-from chargeback.cli.storage import with_each_store
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, with_each_store
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import CONFIGURATION, FAILED
 from chargeback.cli.options import (
+    CONFIGURATION,
     DAY,
     DAY_FORMATS,
     DEFAULT_CONFIG,
+    FAILED,
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
@@ -103,8 +104,7 @@ def _compare(
 
     from chargeback.reports.external_costs.comparison import compare_costs
     from chargeback.reports.external_costs.files import period_of
-    from chargeback.store.queries.cancellation import CancellationToken
-    from chargeback.store.queries.engine import QueryEngine
+    from chargeback.store.queries.engine import CancellationToken, QueryEngine
     from chargeback.store.queries.lookups import LookupCaches
     from chargeback.store.queries.reader import open_reader
     from chargeback.store.tenant import open_store

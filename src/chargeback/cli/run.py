@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import BLOCKED, FAILED, INTERRUPTED
-from chargeback.cli.options import DAY, DAY_FORMATS, DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants, to_day
+from chargeback.cli.options import (
+    BLOCKED,
+    DAY,
+    DAY_FORMATS,
+    DEFAULT_CONFIG,
+    FAILED,
+    INTERRUPTED,
+    ConfigOption,
+    TenantOption,
+    chosen_tenants,
+    to_day,
+)
 from chargeback.cli.shutdown import ShutdownHandler
 
 _log = logging.getLogger(__name__)

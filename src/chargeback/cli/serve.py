@@ -79,7 +79,7 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
 
             app = create_app_from(configuration, mode.value, engine)
             if answers_assistants:
-                from chargeback.assistants.http_endpoint import add_mcp
+                from chargeback.assistants.server import add_mcp
 
                 add_mcp(app, configuration.mcp)
             HttpServer(app, stopper).run_on(socket)

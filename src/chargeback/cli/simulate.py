@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from chargeback.cli.exit_codes import BEYOND, FAILED, MOVES
 from chargeback.cli.options import (
+    BEYOND,
     DAY,
     DAY_FORMATS,
     DEFAULT_CONFIG,
+    FAILED,
     INSTANT,
     INSTANT_FORMATS,
+    MOVES,
     ConfigOption,
     invalid_file,
     one_tenant,
+    opened_storage,
 )
-from chargeback.cli.storage import opened_storage
 
 if TYPE_CHECKING:
     from chargeback.categories.document import CostCategory

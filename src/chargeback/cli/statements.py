@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
 from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[Tena
     """Open the storage of a tenant: its view, a reader, and one of what was posted, as of an instant (None: now); end
     with an error if there is none yet."""
     from chargeback.errors import NothingGathered
-    from chargeback.reports.open_tenant import open_tenant
+    from chargeback.reports.tenant_view import open_tenant
 
     try:
         with open_tenant(tenant, as_of) as found:

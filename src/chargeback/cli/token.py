@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption
-from chargeback.cli.storage import TenantName, opened_storage
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, ConfigOption, TenantName, opened_storage
 
 if TYPE_CHECKING:
-    from chargeback.access.rights import Right
+    from chargeback.access.caller import Right
     from chargeback.access.scope import RowScope
     from chargeback.store.control.access_tokens import AccessToken
 
@@ -104,7 +102,7 @@ def revoke(
 
 
 def _rights(text: str) -> frozenset[Right]:
-    from chargeback.access.rights import Right
+    from chargeback.access.caller import Right
 
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in set(Right)]

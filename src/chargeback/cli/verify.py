@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chargeback.cli.exit_codes import FAILED
-from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantOption, chosen_tenants
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, ConfigOption, TenantOption, chosen_tenants
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
@@ -65,7 +64,7 @@ def verify(
 def _verify_closings(tenants: Iterable[Tenant]) -> None:
     """Check the closed months of some tenants; end with an error if something is wrong with one."""
     from chargeback.cli.statements import opened
-    from chargeback.reports.closing.check import check_closings
+    from chargeback.reports.closing.documents import check_closings
 
     right = True
     for each in tenants:

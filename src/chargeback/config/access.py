@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.access.roles import Role, Roles, names_in
 from chargeback.access.scope import RowScope
 from chargeback.settings import LocalPath, Settings, Url, is_loopback

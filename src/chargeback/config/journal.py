@@ -9,8 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from chargeback.disk import explain_denial
-from chargeback.paths import locate
+from chargeback.disk import explain_denial, locate
 from chargeback.settings import Settings
 
 #: The largest file of a template, in bytes.

@@ -41,11 +41,11 @@ from chargeback.config.settings import (
 )
 from chargeback.config.storage import StorageLocation, StorageSettingError, locate
 from chargeback.disk import explain_denial
+from chargeback.disk import locate as locate_path
 from chargeback.ecosystems.contract import Ecosystem
 from chargeback.ecosystems.discovery import Discovered
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import ConfigProblem, ConfigurationError, PluginError, in_one_line
-from chargeback.paths import locate as locate_path
 from chargeback.plugins import calling
 from chargeback.settings import FOLDER, Whole, is_loopback
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field, model_validator
 
 from chargeback.config.document import values_of
+from chargeback.disk import locate
 from chargeback.errors import ConfigProblem, ConfigurationError
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.paths import locate
 from chargeback.settings import Settings
 
 #: From how many days on a shadow says enough.

@@ -25,12 +25,10 @@ from starlette.types import Receive, Scope, Send
 
 from chargeback.demo.changes import Changes
 from chargeback.demo.control_plane import ApiRequest, ControlPlane, Endpoint
-from chargeback.demo.faults import Fault, Faults, PagingFault
-from chargeback.demo.limits import RateLimiter
+from chargeback.demo.faults import Fault, Faults, PagingFault, RateLimiter
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.prometheus import Evaluator, check_resolution, parse_step, parse_time
-from chargeback.demo.responses import Family, Refusal, Response, invalid, refusal_response
-from chargeback.demo.wire import dumps
+from chargeback.demo.responses import Family, Refusal, Response, dumps, invalid, refusal_response
 from chargeback.errors import SourceRejected
 
 PROMETHEUS = "/prometheus"

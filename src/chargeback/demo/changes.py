@@ -10,8 +10,8 @@ from chargeback.demo.bills import cost, legacy_cost
 from chargeback.demo.lines import late_line
 from chargeback.demo.organisation import Organisation
 from chargeback.demo.randomness import token
+from chargeback.demo.responses import dumps
 from chargeback.demo.shapes import Json
-from chargeback.demo.wire import dumps
 
 
 class Changes:

@@ -12,10 +12,9 @@ from chargeback.demo.changes import Changes
 from chargeback.demo.faults import PagingFault
 from chargeback.demo.inventory import ProviderObject
 from chargeback.demo.organisation import Organisation
-from chargeback.demo.responses import Family, Listing, ListKind, Refusal, Response, invalid, page
+from chargeback.demo.responses import Family, Listing, ListKind, Refusal, Response, dumps, invalid, page
 from chargeback.demo.shapes import Json, Shapes
 from chargeback.demo.sizes import FLINK_REGIONS, OTHER_REGIONS
-from chargeback.demo.wire import dumps
 
 Query = Mapping[str, str]
 #: "Maximum one month" and "up to one year back" (provider's page on invoices and costs).

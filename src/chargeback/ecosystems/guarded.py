@@ -29,10 +29,15 @@ from chargeback.ecosystems.contract import (
 )
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.ecosystems.settings import PluginSettings
-from chargeback.ecosystems.validation.bills import check_days
-from chargeback.ecosystems.validation.listings import check_listing
-from chargeback.ecosystems.validation.measurements import check_topics, check_usage
-from chargeback.ecosystems.validation.plugins import check_finding, check_gatherer, check_plugin
+from chargeback.ecosystems.validation.gathered import (
+    check_days,
+    check_finding,
+    check_gatherer,
+    check_listing,
+    check_plugin,
+    check_topics,
+    check_usage,
+)
 from chargeback.ecosystems.validation.values import InvalidValue, expect
 from chargeback.errors import PluginError
 from chargeback.model.days import DayRange

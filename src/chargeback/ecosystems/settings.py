@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 from chargeback.allocation.policies import parse_policies
 from chargeback.errors import ConfigurationError
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, Settings, Url
-from chargeback.sources.settings import MetricsSettings
+from chargeback.sources.credentials import MetricsSettings
 
 __all__ = ["EmitterSettings", "ExactDecimal", "LocalPath", "MetricsSettings", "PluginSettings", "Url"]
 

@@ -1,6 +1,5 @@
 """The browser page, as files that were built from ``web/``, and how they are served."""
 
-from chargeback.page.encodings import accepts_encoding
-from chargeback.page.serve import PATH, PageFiles, page_routes
+from chargeback.page.serve import PATH, PageFiles, accepts_encoding, page_routes
 
 __all__ = ["PATH", "PageFiles", "accepts_encoding", "page_routes"]

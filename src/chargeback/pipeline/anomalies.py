@@ -19,9 +19,9 @@ from chargeback.store.control.anomalies import (
     KnownAnomaly,
     anomalies_revision,
     read_anomalies,
+    read_marks,
     save_anomalies,
 )
-from chargeback.store.control.anomaly_marks import read_marks
 from chargeback.store.control.events import (
     ANOMALY_GREW,
     ANOMALY_OPENED,

@@ -12,7 +12,7 @@ from chargeback.pipeline.anomalies import scope_key
 from chargeback.pipeline.look import Look, only_for
 from chargeback.reports.anomalies import Remembered
 from chargeback.reports.digest import Known, digest
-from chargeback.store.control.anomaly_marks import read_marks
+from chargeback.store.control.anomalies import read_marks
 from chargeback.store.control.budgets import list_budgets
 from chargeback.store.control.events import DIGEST_WEEKLY, Event, are_recorded
 

@@ -21,10 +21,9 @@ from chargeback.reports.focus.lookups import FocusTenant
 from chargeback.reports.focus.metadata import focus_metadata
 from chargeback.store.control.emissions import existing_on
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.posted import open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader

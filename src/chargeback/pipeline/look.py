@@ -16,8 +16,7 @@ from chargeback.reports.names import names_of_identities
 from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.events import NOTIFY, OWNERS, Event, add_events, are_recorded
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 

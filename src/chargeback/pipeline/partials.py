@@ -15,9 +15,8 @@ from chargeback.model.days import DayRange, week_of
 from chargeback.pipeline.run_context import RunContext
 from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import DATASETS, Dataset
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.partials import lacks_partials, make_partials
 
 log = logging.getLogger(__name__)

@@ -17,14 +17,12 @@ from chargeback.model.days import Clock, utc_now
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.anomalies import tell_anomalies
 from chargeback.pipeline.bills import open_others
-from chargeback.pipeline.budgets import tell_budgets
 from chargeback.pipeline.chargebacks import calculate
-from chargeback.pipeline.contracts import tell_contracts
 from chargeback.pipeline.digest import tell_week
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
 from chargeback.pipeline.look import look_and_tell
-from chargeback.pipeline.months import tell_months
+from chargeback.pipeline.notices import tell_budgets, tell_contracts, tell_months
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.publish import publish_run
 from chargeback.pipeline.repair import repair

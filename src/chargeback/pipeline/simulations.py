@@ -23,9 +23,8 @@ from chargeback.logs import configure_logging
 from chargeback.model.days import Clock, utc_now
 from chargeback.recompute.rules import present_tenant
 from chargeback.recompute.simulate import Progress, Trial, simulate_days
-from chargeback.reports.open_tenant import open_tenant
 from chargeback.reports.simulation import SimulationAnswer, simulation_answer
-from chargeback.reports.tenant_view import SimulationOrder
+from chargeback.reports.tenant_view import SimulationOrder, open_tenant
 from chargeback.store.control.simulations import SILENCE, end_simulation, note_simulation
 from chargeback.store.tenant import TenantStore, open_store
 

@@ -30,8 +30,7 @@ from chargeback.recompute.stored_day import (
     where,
 )
 from chargeback.store.control.inventory import read_inventory
-from chargeback.store.control.inventory_lists import IDENTITIES
-from chargeback.store.control.names import ids_named, names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, ids_named, names_of
 from chargeback.store.control.policies import used_policies
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from chargeback.store.tenant import TenantStore

@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from chargeback.allocation.explain import ExplainedPortion
-from chargeback.allocation.explain_topic import explain_topic
+from chargeback.allocation.explain import ExplainedPortion, explain_topic
 from chargeback.allocation.methods import MethodKind
 from chargeback.allocation.topics import lines_of_clusters
 from chargeback.model.topics import ATTRIBUTION_FAILED, EVEN_SPLIT, UNATTRIBUTED, TopicPlan, topic_resource_id
@@ -28,8 +27,7 @@ from chargeback.recompute.stored_day import (
     resource_name,
     where,
 )
-from chargeback.store.control.inventory_lists import RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import RESOURCES, names_of
 from chargeback.store.control.topics import resource_ids
 from chargeback.store.queries.as_of import REVISED_TOPICS
 from chargeback.store.tenant import TenantStore

@@ -20,8 +20,7 @@ from chargeback.model.money import total
 from chargeback.store.control.catalogue import files_of_day
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import METRICS, DayState, read_days
-from chargeback.store.control.inventory_lists import RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import RESOURCES, names_of
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.tables import (

@@ -21,7 +21,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.comparable_costs import ComparableCosts, DayCost, Part, Series
 from chargeback.reports.wording import money_text
-from chargeback.store.control.anomaly_marks import CONFIRMED, AnomalyMark, MarkStatus, newest_mark
+from chargeback.store.control.anomalies import CONFIRMED, AnomalyMark, MarkStatus, newest_mark
 from chargeback.store.control.days import DayState
 from chargeback.store.queries.reader import TenantReader
 

@@ -15,9 +15,8 @@ from chargeback.model.money import total
 from chargeback.reports.anomalies import AnomalyItem, Asked, Remembered, anomalies
 from chargeback.reports.forecast import WEEK, CostForecast, forecast, history, known_days, scheduled_types
 from chargeback.store.control.days import DayState, read_days
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

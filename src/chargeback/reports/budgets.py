@@ -20,8 +20,8 @@ from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum
 from chargeback.reports.forecast import forecast, history, known_days, scheduled_types
 from chargeback.store.control.budgets import BudgetVersion
 from chargeback.store.control.days import DayState
-from chargeback.store.queries.category_lookup import CategoryIndex, with_descendants
 from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.lookups import CategoryIndex, with_descendants
 from chargeback.store.queries.plan import narrowed
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

@@ -36,8 +36,7 @@ from chargeback.reports.answers import ComparedWith, Counted, Exact, Grouped, Re
 from chargeback.reports.names import display_names
 from chargeback.reports.periods import Comparison
 from chargeback.reports.wording import Names, money_text, name
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.keys import keys_of

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.facts.tables import USAGE_TABLE
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.keys import ByDay, keys_of
+from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.partials import REALLOCATED
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader

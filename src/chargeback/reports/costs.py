@@ -30,8 +30,7 @@ from chargeback.reports.reconciliation import ReconciledState, reconcile, states
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import CostTopics, TopicCosts, named_topics, of_topics, topic_costs
 from chargeback.store.control.days import DayState
-from chargeback.store.control.inventory_lists import RESOURCES
-from chargeback.store.control.names import Named
+from chargeback.store.control.inventory_lists import RESOURCES, Named
 from chargeback.store.queries.costs import Breakdown, CostQuery, Item, Totals, costs, days_with_rows
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

@@ -19,8 +19,7 @@ from chargeback.model.topics import RETAINED_BYTES_RATIO, UNATTRIBUTED, topic_re
 from chargeback.model.usage import ACTIVE
 from chargeback.reports.answers import Exact, Instant, PageOf, ResponseModel, Sum
 from chargeback.reports.topic_costs import BYTES_IN, BYTES_OUT
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import Named, names_of, owners_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, Named, names_of, owners_of
 from chargeback.store.facts.tables import MEMBERS_TABLE, TOPIC_USAGE_TABLE, USAGE_TABLE
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.keys import ByColumn, ByDay, Key, keys_of

@@ -12,7 +12,7 @@ from pydantic import Field
 from chargeback.model.days import ONE_DAY
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control.days import METRICS, TOPIC_METRICS, DayState
-from chargeback.store.control.pipeline_state import PipelineState
+from chargeback.store.control.runs import PipelineState
 
 Kind = Literal["suspended", "days_waiting", "run_failed", "days_incomplete", "topics_misconfigured"]
 Severity = Literal["bad", "warning"]

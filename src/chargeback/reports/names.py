@@ -7,8 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
-from chargeback.store.control.names import Named, names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, Named, names_of
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import Breakdown
 

@@ -19,8 +19,7 @@ from chargeback.model.money import difference, total
 from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import DayDataset, DayState, read_days
-from chargeback.store.control.inventory_lists import RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import RESOURCES, names_of
 from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 from chargeback.store.queries.keys import ByColumn, ByDay

@@ -14,9 +14,8 @@ from chargeback.model.money import total
 from chargeback.recompute.verify import CALCULATED, DayCheck, verify
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection

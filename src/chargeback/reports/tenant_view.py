@@ -1,8 +1,12 @@
-"""A tenant as seen by the front ends."""
+"""A tenant as seen by the front ends.
+
+The storage of a configured tenant, opened for one use case.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final, NoReturn, Protocol, Self, cast
@@ -16,13 +20,18 @@ from chargeback.config.notifications import SinkSettings
 from chargeback.config.shadows import Shadow
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
+from chargeback.errors import NothingGathered
 from chargeback.model.anomalies import Criteria
 from chargeback.model.currency import Rates
 from chargeback.model.days import DayRange
 from chargeback.model.run_request import RunRequest
-from chargeback.recompute.rules import AllocationRules, RulesInForce
+from chargeback.recompute.rules import AllocationRules, RulesInForce, present_tenant
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.tenant import TenantStore
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
+from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.posted import PostedReader, open_posted
+from chargeback.store.queries.reader import TenantReader, open_reader
+from chargeback.store.tenant import TenantStore, open_store
 
 
 class PipelinePort(Protocol):
@@ -188,3 +197,25 @@ class _Fence:
 
 
 _FENCE: Final = cast(FactTables, cast(Any, _Fence()))
+
+
+@contextmanager
+def open_tenant(
+    tenant: Tenant, as_of: datetime | None = None
+) -> Iterator[tuple[TenantView, TenantReader, PostedReader]]:
+    """Open the storage of a tenant: its view, a reader, and one of what was posted, as of an instant (None: now).
+
+    Raises:
+        NothingGathered: there is none yet.
+        StorageError: it cannot be used.
+    """
+    database = tenant.storage.database_file
+    if database is not None and not database.exists():
+        raise NothingGathered(f"tenant {tenant.name}: no data has been gathered yet")
+    token, caches = CancellationToken(), LookupCaches()
+    with closing(open_store(tenant)) as store, QueryEngine() as engine:
+        present = present_tenant(tenant, store.control)
+        in_force = RulesInForce(tenant, store.control, AllocationRules.of(tenant))
+        view = TenantView.of(present, store, AllocationRules.of(present), in_force=in_force)
+        with open_reader(engine, store, token, caches, as_of=as_of) as reader:
+            yield view, reader, open_posted(reader, store, token, caches, as_of)

@@ -16,8 +16,7 @@ from chargeback.model.topics import UNATTRIBUTED
 from chargeback.reports.answers import CONVERSION, Amount, ConversionItem, Exact, ResponseModel, currency_of
 from chargeback.reports.periods import Comparison
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.inventory_lists import RESOURCES
-from chargeback.store.control.names import Named, names_of
+from chargeback.store.control.inventory_lists import RESOURCES, Named, names_of
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE
 from chargeback.store.queries.costs import periods_of
 from chargeback.store.queries.datasets import TOPIC_ATTRIBUTIONS

@@ -1,10 +1,17 @@
-"""Credentials for outbound requests: never in a repr, a log or an error."""
+"""Credentials for outbound requests: never in a repr, a log or an error.
+
+Settings of connections to sources.
+"""
 
 from __future__ import annotations
 
 import base64
+from typing import Literal, Self
+
+from pydantic import SecretStr, model_validator
 
 from chargeback.errors import ConfigProblem, ConfigurationError
+from chargeback.settings import Settings, Url
 
 _SHORTEST_SECRET = 4
 
@@ -55,3 +62,22 @@ def _check_printable(*values: str) -> None:
     if not all(value and value.isprintable() for value in values):
         message = "a credential is empty or contains a line break or a control character"
         raise ConfigurationError([ConfigProblem("", message)])
+
+
+class MetricsSettings(Settings):
+    """A Prometheus-compatible metrics source."""
+
+    type: Literal["prometheus"] = "prometheus"
+    url: Url
+    auth_type: Literal["none", "basic", "bearer"] = "none"
+    username: str | None = None
+    password: SecretStr | None = None
+    bearer_token: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _credentials(self) -> Self:
+        if self.auth_type == "basic" and not (self.username and self.password):
+            raise ValueError("username and password required for basic authentication")
+        if self.auth_type == "bearer" and not self.bearer_token:
+            raise ValueError("bearer_token required for bearer authentication")
+        return self

@@ -1,4 +1,12 @@
-"""The HTTP client: time limits, retries, shared rate limits, and waits that can be stopped."""
+"""The HTTP client: time limits, retries, shared rate limits, and waits that can be stopped.
+
+The body of a response, decompressed as it arrives and never larger than its limit.
+
+A few kilobytes of gzip can decompress to gigabytes. So no library decompresses whole chunks: decompression stops at the
+limit.
+
+Rules for redirects. Credentials must never be sent to another host than intended.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +16,13 @@ import os
 import random
 import ssl
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import httpx
 import tenacity
@@ -22,16 +31,131 @@ from chargeback import __version__
 from chargeback.errors import (
     SourceError,
     SourceRejected,
+    SourceTooLarge,
     SourceUnavailable,
     SourceUnreachable,
     Stopped,
 )
-from chargeback.sources.bodies import ACCEPTED, Body
 from chargeback.sources.calls import CALLS, NO_ANSWER
 from chargeback.sources.credentials import Credentials
 from chargeback.sources.rate_limit import RateLimiter
-from chargeback.sources.redirects import REDIRECTS, next_address
 from chargeback.sources.replies import Classifier, Reply, classify_json
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEPING_METHOD = frozenset({307, 308})
+
+
+def next_address(
+    method: str, status: int, here: httpx.URL, location: str | None, *, authorized: bool, trusted_domain: str | None
+) -> httpx.URL:
+    """Return the next address.
+
+    A redirect is followed on the same origin, and from ``http`` to ``https`` on the same host. Without credentials
+    (``authorized`` is false), a GET may be redirected to any host with the same scheme. With credentials, another host
+    is only allowed over https, and if both hosts are in ``trusted_domain``. A POST is only repeated if the status
+    demands it.
+
+    Raises:
+        SourceRejected: the redirect must not be followed; the message names its host.
+    """
+    try:
+        there = here.join(location or "")
+    except (httpx.InvalidURL, ValueError):
+        raise SourceRejected(f"HTTP {status}: redirected to an invalid address", status=status) from None
+    if not location or there.scheme not in {"http", "https"} or there.userinfo:
+        raise SourceRejected(f"HTTP {status}: redirected without a valid address", status=status)
+    if method != "GET" and status not in _KEEPING_METHOD:
+        raise SourceRejected(f"HTTP {status}: redirected to {_origin(there)}; configure that address", status=status)
+    upgraded = here.scheme == "http" and there.scheme == "https" and here.host == there.host
+    if _origin(here) == _origin(there) or upgraded:
+        return there
+    if here.scheme != there.scheme:
+        raise SourceRejected(f"HTTP {status}: redirected from {here.scheme} to {_origin(there)}", status=status)
+    if not authorized and method == "GET":
+        return there
+    if authorized and there.scheme == "https" and trusted_domain and _within(here, there, domain=trusted_domain):
+        return there
+    raise SourceRejected(
+        f"HTTP {status}: redirected to {_origin(there)}, to which this request must not be sent", status=status
+    )
+
+
+def _within(*addresses: httpx.URL, domain: str) -> bool:
+    return all(address.host == domain or address.host.endswith(f".{domain}") for address in addresses)
+
+
+def _origin(address: httpx.URL) -> str:
+    port = address.port or {"http": 80, "https": 443}.get(address.scheme)
+    return f"{address.scheme}://{address.host}:{port}"
+
+
+#: The accepted encodings; others are refused.
+ACCEPTED: Final = "gzip"
+
+_MEBIBYTE: Final = 1024 * 1024
+#: Makes zlib accept both its own header and that of gzip.
+_ANY_HEADER: Final = 32 + zlib.MAX_WBITS
+
+
+class Body:
+    """The part of a response body that has arrived.
+
+    ``encoding`` is the response's ``Content-Encoding``; ``largest`` is the limit in bytes, once decompressed;
+    ``address`` names the source in errors.
+
+    Raises:
+        SourceUnavailable: the encoding is not an accepted one.
+    """
+
+    def __init__(self, encoding: str, largest: int, address: str) -> None:
+        self._largest = largest
+        self._address = address
+        self._content = bytearray()
+        names = [name for each in encoding.split(",") if (name := each.strip().lower()) not in {"", "identity"}]
+        if len(names) > 1 or set(names) - {"gzip", "x-gzip", "deflate"}:
+            raise SourceUnavailable(f"{address} responded in an encoding that was not requested: {encoding[:60]!r}")
+        self._is_compressed = bool(names)
+        self._stream: Any = None
+
+    def add(self, chunk: bytes) -> None:
+        """Add data that has arrived.
+
+        Raises:
+            SourceTooLarge: the body is larger than the limit.
+            SourceUnavailable: it is not compressed with its encoding.
+        """
+        if not self._is_compressed:
+            self._append(chunk)
+            return
+        while chunk:
+            if self._stream is None:
+                self._stream = zlib.decompressobj(_ANY_HEADER)
+            try:
+                # One byte beyond the limit distinguishes a body that is too large from one that just fits.
+                self._append(self._stream.decompress(chunk, self._largest - len(self._content) + 1))
+            except zlib.error:
+                raise SourceUnavailable(f"the response of {self._address} cannot be decompressed") from None
+            if self._stream.eof:  # another member may follow
+                chunk, self._stream = self._stream.unused_data, None
+            else:
+                chunk = self._stream.unconsumed_tail
+
+    def _append(self, content: bytes) -> None:
+        if len(self._content) + len(content) > self._largest:
+            limit = f"{self._largest / _MEBIBYTE:.3g} MiB"
+            raise SourceTooLarge(f"the response of {self._address} is larger than the limit of {limit}")
+        self._content += content
+
+    def finish(self) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            SourceUnavailable: it is incomplete.
+        """
+        if self._stream is not None:
+            raise SourceUnavailable(f"the response of {self._address} is truncated")
+        return bytes(self._content)
+
 
 logger = logging.getLogger(__name__)
 

@@ -17,10 +17,9 @@ from threading import Event
 from typing import Any, Self
 
 from chargeback.errors import SourceDataError, SourceError, SourcePartial, SourceTooLarge, SourceUnavailable
-from chargeback.sources.credentials import Credentials
+from chargeback.sources.credentials import Credentials, MetricsSettings
 from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient, Limits
 from chargeback.sources.replies import Reply, classify_response
-from chargeback.sources.settings import MetricsSettings
 
 logger = logging.getLogger(__name__)
 

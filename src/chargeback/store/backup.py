@@ -3,21 +3,31 @@
 A backup is a folder: the control database (``control.db``, or ``control.dump`` as ``pg_dump`` writes it), the files
 that it names (``facts/``), and ``backup.json``, which names the tenant. The copy of the database is of one point in
 time, and files never change: runs go on meanwhile.
+
+PostgreSQL's client programs (``pg_dump``, ``pg_restore``), connected in the same way as the service.
+
+The parameters are those that the service gives its driver, as one connection string for libpq. It has no secrets,
+because every user of the host can read the arguments of a process. Secrets are passed in the environment or, if libpq
+has no variable for them, in a service file that only this user can read.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
-from contextlib import closing
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy.engine import URL, make_url
 
-from chargeback.config.storage import apart_from_schema
+from chargeback.config.storage import POSTGRESQL_SECRETS, apart_from_schema
 from chargeback.disk import explain_denial, fsync
 from chargeback.errors import DamagedFacts, StorageError
 from chargeback.model.days import render_instant, utc_now
@@ -26,8 +36,62 @@ from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import clear_holder
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import check_content
-from chargeback.store.postgres_client import run_client
 from chargeback.store.tenant import TenantStore
+
+#: libpq's environment variables for parameters that must not be arguments of a process.
+_VARIABLES: Final = {"password": "PGPASSWORD", "passfile": "PGPASSFILE"}
+_SERVICE: Final = "chargeback"
+
+
+def run_client(url: URL, program: str, *arguments: str) -> None:
+    """Run a program of PostgreSQL's against the database at ``url``.
+
+    Raises:
+        StorageError: the program is not installed, or failed.
+    """
+    from psycopg.conninfo import make_conninfo
+
+    parameters = connection_parameters(url)
+    secrets = {name: parameters.pop(name) for name in POSTGRESQL_SECRETS & parameters.keys()}
+    try:
+        with _environment(secrets, has_service="service" in parameters) as environment:
+            done = subprocess.run(  # noqa: S603 - the words are ours
+                [program, *arguments, f"--dbname={make_conninfo(**parameters)}"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+    except FileNotFoundError:
+        raise StorageError(f"{program} is not installed here (Debian: apt-get install postgresql-client)") from None
+    if done.returncode != 0:
+        raise StorageError(f"{program} failed: {' '.join(done.stderr.split())[:500]}")
+
+
+def connection_parameters(url: URL) -> dict[str, str]:
+    """Return a connection string as parameters of libpq, including secrets."""
+    dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
+    _, parameters = dialect.create_connect_args(url)
+    return {name: str(value) for name, value in parameters.items()}
+
+
+@contextmanager
+def _environment(secrets: Mapping[str, str], *, has_service: bool) -> Iterator[dict[str, str]]:
+    """Yield the environment of a program, with ``secrets``."""
+    named = {_VARIABLES[name]: value for name, value in secrets.items() if name in _VARIABLES}
+    unnamed = {name: value for name, value in secrets.items() if name not in _VARIABLES}
+    if not unnamed:
+        yield os.environ | named
+        return
+    if has_service:
+        raise StorageError(f"{', '.join(sorted(unnamed))}: put it into the service file that `service` names")
+    with tempfile.TemporaryDirectory(prefix="chargeback-") as folder:
+        file = Path(folder) / "pg_service.conf"
+        file.touch(mode=0o600)
+        lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in unnamed.items())]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        yield os.environ | named | {"PGSERVICEFILE": str(file), "PGSERVICE": _SERVICE}
+
 
 LABEL: Final = "backup.json"
 FACTS: Final = "facts"

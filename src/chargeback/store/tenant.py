@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
-from chargeback.config.object_store import ObjectLocation
+from chargeback.config.storage import ObjectLocation
 from chargeback.ecosystems.contract import UsageResolver
 from chargeback.errors import SchemaError, StorageError
 from chargeback.model.inventory import Inventory

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.config.notifications import ChatSettings
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME, parameters_of

@@ -20,7 +20,7 @@ from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity
 from chargeback.model.run_request import RunRequest
-from chargeback.reports.closing.check import check_closings
+from chargeback.reports.closing.documents import check_closings
 from chargeback.store.backup import back_up, restore
 from chargeback.store.control.catalogue import end_days
 from chargeback.store.control.closings import read_books

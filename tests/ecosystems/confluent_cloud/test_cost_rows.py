@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chargeback.ecosystems.confluent_cloud.cost_rows import LineContext, read_row, resource_type, to_line
+from chargeback.ecosystems.confluent_cloud.costs import LineContext, read_row, resource_type, to_line
 from chargeback.errors import SourceDataError
 from chargeback.model.billing import BillingLine
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chargeback.allocation.policies import Policy
-from chargeback.ecosystems.confluent_cloud.policies import catalogue, tenant_catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue, tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.settings import MEASURES, ConfluentCloudSettings
 
 #: Every line type the provider documents (billing/v1, schema Cost), and the older spellings.

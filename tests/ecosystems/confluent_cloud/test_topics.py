@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chargeback.ecosystems.confluent_cloud import ecosystem
-from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TOPIC_METHODS, TopicSettings, topic_settings
 from chargeback.ecosystems.contract import TopicEcosystem

@@ -34,9 +34,9 @@ from chargeback.ecosystems.contract import MeasuredUsage
 from chargeback.errors import SourceUnavailable
 from chargeback.model.inventory import Inventory, Resource
 from chargeback.model.usage import USAGE
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.http import Limits
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from chargeback.sources.windows import WindowSums
 from tests.ecosystems.confluent_cloud.conftest import TODAY
 from tests.support.prometheus import RealPrometheus

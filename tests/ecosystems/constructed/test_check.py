@@ -9,10 +9,10 @@ from threading import Event
 
 import pytest
 
-from chargeback.ecosystems.constructed.check import range_warning, series_of
+from chargeback.ecosystems.constructed.plugin import range_warning, series_of
 from chargeback.ecosystems.findings import attempt
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.openmetrics import Scrapes
 from tests.support.prometheus import RealPrometheus

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from chargeback.config.fields import walk
+from chargeback.config.problems import walk
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
 from chargeback.ecosystems.generic_metrics_only.settings import GenericMetricsSettings
 from chargeback.ecosystems.self_managed_kafka.settings import PRESETS, SelfManagedKafkaSettings

@@ -17,8 +17,8 @@ from chargeback.ecosystems.constructed.identities import (
 )
 from chargeback.ecosystems.constructed.settings import IdentitySource
 from chargeback.errors import SourceRejected
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from tests.sources.loopback import Answer, Loopback
 from tests.support.clock import NOW, TODAY, FixedClock
 from tests.support.openmetrics import Scrapes

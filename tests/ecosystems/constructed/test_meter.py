@@ -14,8 +14,8 @@ import pytest
 
 from chargeback.ecosystems.constructed.meter import Meter, billable
 from chargeback.errors import SourceDataError, SourceTooLarge
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from tests.sources.loopback import Answer, Asked, Loopback
 from tests.support.openmetrics import MINUTES_OF_A_DAY, Scrapes, steady
 from tests.support.prometheus import RealPrometheus

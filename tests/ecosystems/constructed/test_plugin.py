@@ -14,9 +14,8 @@ import pytest
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.constructed.bill import Charge, LineDefaults, gather
 from chargeback.ecosystems.constructed.meter import Shares
-from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem, ConstructedGatherer
+from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem, ConstructedGatherer, measured_usage
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
-from chargeback.ecosystems.constructed.usage import measured_usage
 from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.ecosystems.self_managed_kafka import ecosystem as kafka
 from chargeback.ecosystems.settings import PluginSettings

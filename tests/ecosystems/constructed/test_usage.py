@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from chargeback.ecosystems.constructed.meter import Shares
-from chargeback.ecosystems.constructed.usage import measured_usage
+from chargeback.ecosystems.constructed.plugin import measured_usage
 from chargeback.model.usage import USAGE
 
 DAY = date(2026, 11, 10)

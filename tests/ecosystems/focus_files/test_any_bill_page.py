@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chargeback.config.fields import walk
+from chargeback.config.problems import walk
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
 from chargeback.ecosystems.focus_files.settings import FocusFilesSettings
 from chargeback.model.money import total

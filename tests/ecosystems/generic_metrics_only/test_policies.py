@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.ecosystems.generic_metrics_only.policies import catalogue, tenant_catalogue
+from chargeback.ecosystems.generic_metrics_only.gatherer import catalogue, tenant_catalogue
 from tests.ecosystems.generic_metrics_only.conftest import settings_for
 
 EVEN = ["even(active)", "even(period)", "unallocated"]

@@ -12,11 +12,11 @@ import pytest
 
 from chargeback.ecosystems.constructed.bill import Charge
 from chargeback.ecosystems.constructed.meter import Meter
-from chargeback.ecosystems.self_managed_kafka.bill import DailyCharges
 from chargeback.ecosystems.self_managed_kafka.brokers import BrokerMetrics
+from chargeback.ecosystems.self_managed_kafka.gatherer import DailyCharges
 from chargeback.errors import SourceDataError
+from chargeback.sources.credentials import MetricsSettings
 from chargeback.sources.prometheus import PrometheusClient
-from chargeback.sources.settings import MetricsSettings
 from tests.ecosystems.self_managed_kafka.conftest import DAY, RATES, settings_for
 from tests.support.clock import TODAY
 from tests.support.prometheus import RealPrometheus

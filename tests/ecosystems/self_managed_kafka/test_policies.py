@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.ecosystems.self_managed_kafka.policies import catalogue, tenant_catalogue
+from chargeback.ecosystems.self_managed_kafka.gatherer import catalogue, tenant_catalogue
 from tests.ecosystems.self_managed_kafka.conftest import RATES, settings_for
 
 EVEN = "even(active), even(period), unallocated"

@@ -80,7 +80,7 @@ def test_usage_that_only_cleaning_made_the_same_is_added_up(ask: Callable[..., A
 def test_a_column_that_was_added_later_may_be_missing(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin that knows nothing of it goes on; one that does may say nothing in it."""
     longer = USAGE.append(pa.field("source", pa.string()))
-    monkeypatch.setattr("chargeback.ecosystems.validation.measurements.USAGE", longer)
+    monkeypatch.setattr("chargeback.ecosystems.validation.gathered.USAGE", longer)
     without = measured(row(DAY))
     for said in (None, "metrics"):
         known = MeasuredUsage(without.table.append_column("source", pa.array([said], pa.string())))

@@ -15,9 +15,8 @@ from chargeback.categories.parsing import parse_category
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import to_units
 from chargeback.reports.categories.answers import DryRunAnswer, preview
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.tag_index import TagIndex

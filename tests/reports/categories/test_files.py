@@ -6,8 +6,7 @@ import pytest
 
 from chargeback.categories.document import CostCategory
 from chargeback.errors import ConfigurationError
-from chargeback.reports.categories.editing import _text
-from chargeback.reports.categories.files import categories_yaml, read_categories
+from chargeback.reports.categories.editing import _text, categories_yaml, read_categories
 from chargeback.store.control.cost_categories import CategoryVersion
 from tests.support.clock import NOW
 

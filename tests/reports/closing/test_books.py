@@ -20,9 +20,8 @@ from chargeback.model.accounting import AccountingPeriod, periods_within
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.run_request import RunRequest
 from chargeback.reports.closing.adjusting import adjust
-from chargeback.reports.closing.check import check_closings
 from chargeback.reports.closing.close import ClosingOrder, close
-from chargeback.reports.closing.documents import kept_statements
+from chargeback.reports.closing.documents import check_closings, kept_statements
 from chargeback.reports.closing.preview import prepare
 from chargeback.reports.closing.reach import check_recalculation
 from chargeback.reports.statements.compile import compile_statements

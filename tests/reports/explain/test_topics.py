@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chargeback.allocation.explain_topic import explain_topic
+from chargeback.allocation.explain import explain_topic
 from chargeback.allocation.topics import TopicAttributor
 from chargeback.model.money import from_units
 from chargeback.model.topics import EXISTED, UNATTRIBUTED, TopicMethod, TopicPlan

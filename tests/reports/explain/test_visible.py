@@ -25,9 +25,8 @@ from chargeback.reports.explain.visible import VisiblePart, VisibleShares, as_se
 from chargeback.reports.wording import Names
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.day_revisions import Revision
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader, open_reader

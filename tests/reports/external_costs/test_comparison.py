@@ -15,8 +15,7 @@ from chargeback.model.days import DayRange
 from chargeback.model.money import total
 from chargeback.reports.external_costs.comparison import ExternalReconciliation, compare_costs
 from chargeback.reports.external_costs.files import CostMapping, ExternalCost, read_costs
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.databases import control_database

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
 from chargeback.reports.flow import PlacedCost
 from chargeback.reports.graph.tree import Node, build, filters_of, find, shown
-from chargeback.store.control.lineage import Lineage
+from chargeback.store.control.inventory_lists import Lineage
 from tests.support.laws import examples
 
 KNOWN = {

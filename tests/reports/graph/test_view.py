@@ -33,10 +33,9 @@ from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.files import read_file
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection
 from chargeback.store.queries.tag_index import TagIndex

@@ -17,7 +17,7 @@ import pytest
 
 from chargeback import how_to_install
 from chargeback.allocation.policies import UNKNOWN, Policy
-from chargeback.ecosystems.confluent_cloud.policies import catalogue
+from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.errors import PdfUnavailable
 from chargeback.model.effects import EFFECTS
 from chargeback.reports.changes import ChangeEffects

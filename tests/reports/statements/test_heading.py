@@ -24,8 +24,7 @@ from chargeback.reports.statements.journal import journal_of
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.statement_replies import ACKNOWLEDGED, StatementKey, add_reply
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import open_reader
 from tests.support.clock import NOW, FixedClock

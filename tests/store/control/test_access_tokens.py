@@ -9,8 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from chargeback.access.caller import TenantAccess
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right, TenantAccess
 from chargeback.access.scope import RowScope
 from chargeback.store.control import access_tokens as store
 from chargeback.store.control.access_tokens import AccessToken, TokenWrite

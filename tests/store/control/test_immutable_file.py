@@ -10,8 +10,7 @@ from sqlalchemy import insert, select
 from chargeback.errors import StorageError
 from chargeback.model.days import utc_now
 from chargeback.store.control import schema
-from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.immutable_file import ImmutableSqliteFile
+from chargeback.store.control.database import ControlDatabase, ImmutableSqliteFile
 from tests.support.databases import control_database
 
 

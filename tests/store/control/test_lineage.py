@@ -5,7 +5,7 @@ from __future__ import annotations
 from chargeback.model.inventory import Resource
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.inventory import ensure_known
-from chargeback.store.control.lineage import Lineage, read_enclosing, read_lineages
+from chargeback.store.control.inventory_lists import Lineage, read_enclosing, read_lineages
 from tests.support.clock import NOW
 
 

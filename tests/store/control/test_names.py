@@ -7,8 +7,7 @@ from sqlalchemy import update
 from chargeback.model.inventory import Identity, Resource
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.inventory import ensure_known
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import Named, names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, Named, names_of
 from chargeback.store.control.schema import resources
 from tests.support.clock import NOW
 

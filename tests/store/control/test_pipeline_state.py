@@ -10,8 +10,7 @@ import pytest
 
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import LeaseOwner, acquire
-from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
-from chargeback.store.control.runs import finish_run, start_run, suspend
+from chargeback.store.control.runs import PipelineState, finish_run, pipeline_state, start_run, suspend
 from tests.support.databases import KINDS, control_database
 
 

@@ -15,9 +15,9 @@ from sqlalchemy import make_url, text
 
 from chargeback.config.storage import apart_from_schema, in_schema
 from chargeback.errors import ForeignStorage
+from chargeback.store.backup import connection_parameters
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.ownership import StorageOwner
-from chargeback.store.postgres_client import connection_parameters
 from tests.support.databases import scratch_database, with_schema
 
 pytestmark = pytest.mark.usefixtures("postgresql")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from chargeback.config.object_store import ObjectLocation
+from chargeback.config.storage import ObjectLocation
 from chargeback.errors import StorageError
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies

@@ -17,8 +17,7 @@ from chargeback.errors import DamagedFacts, QueryTimeout, StorageError
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.files import DayFile, write_file
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.scan import SOURCE
 from tests.store.facts.test_tables import rows
 from tests.support.damage import DAMAGES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chargeback.errors import QueryTimeout
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 
 
 def test_what_runs_is_interrupted_and_nothing_else() -> None:

@@ -35,12 +35,12 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries import aggregate as aggregates
 from chargeback.store.queries.aggregate import Aggregate, Grouping
 from chargeback.store.queries.assignments import Assignments
-from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.costs import CostQuery, costs
 from chargeback.store.queries.daily_totals import daily_totals
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.question import Sums

@@ -14,10 +14,9 @@ from chargeback.model.inventory import Resource
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.aggregate import Grouping
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.clusters import CLUSTER_ID, ClusterCache
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection

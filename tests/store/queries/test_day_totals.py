@@ -10,10 +10,9 @@ from pathlib import Path
 
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.store.facts.tables import BILLING_TABLE
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.datasets import BILLING_LINES
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import days_from, line, new_facts, write_lines

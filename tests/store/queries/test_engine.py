@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from chargeback.errors import QueryTimeout, StorageError
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.engine import (
     SMALLEST_MEMORY,
+    CancellationToken,
     QueryEngine,
     available_memory,
     available_processors,

@@ -10,8 +10,8 @@ import chargeback
 from chargeback.access.scope import RowScope
 from chargeback.categories.document import CostCategory
 from chargeback.model.days import instants
-from chargeback.store.queries.category_lookup import CategoryIndex, StoredCategory
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.lookups import CategoryIndex, StoredCategory
 from chargeback.store.queries.plan import category_keys, narrowed
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter, equal
 

@@ -23,9 +23,8 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE, SCHEMAS, TOPICS_TAB
 from chargeback.store.queries import aggregate as aggregates
 from chargeback.store.queries import partials as module
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.engine import CancellationToken, Cursor, QueryEngine
 from chargeback.store.queries.partials import SumSource, kind_of, lacks_partials, make_partials, partial_kinds
 from chargeback.store.queries.plan import Reads
 from chargeback.store.queries.question import Sums

@@ -18,12 +18,12 @@ from chargeback.model.days import instants
 from chargeback.reports.flow import flow
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
-from chargeback.store.queries.category_lookup import NO_CATEGORIES
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import COST_COLUMNS, CostQuery, costs
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.keys import KeyLookups, keys_of
+from chargeback.store.queries.lookups import NO_CATEGORIES
 from chargeback.store.queries.partials import ROW_COUNT, make_partials
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader

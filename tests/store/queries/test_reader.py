@@ -11,9 +11,8 @@ from chargeback.errors import QueryTimeout
 from chargeback.model.days import instants
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.engine import QueryEngine
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader, open_reader

@@ -9,7 +9,7 @@ import pytest
 
 from chargeback.errors import QueryTimeout
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.version import read_version
 from tests.support.days import set_chargebacks

@@ -9,7 +9,7 @@ from fastapi import Body, Path, Query
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.access.scope import CATEGORY, RowScope
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
@@ -25,20 +25,19 @@ from chargeback.reports.anomalies import AnomaliesAnswer, Asked, MarkItem, Remem
 from chargeback.reports.answers import PageOf
 from chargeback.reports.names import names_of_identities
 from chargeback.reports.reconciliation import states_seen
-from chargeback.store.control.anomalies import read_anomalies
-from chargeback.store.control.anomaly_marks import (
+from chargeback.store.control.anomalies import (
     MarkedDays,
     MarkStatus,
     add_mark,
     count_marks,
     find_mark,
+    read_anomalies,
     read_marks,
     remove_mark,
 )
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.given import EntityIds
-from chargeback.store.control.inventory_lists import IDENTITIES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, names_of
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.control.tags import IDENTITY
 from chargeback.store.queries.lookups import read_categories

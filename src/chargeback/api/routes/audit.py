@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters, Text
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control

@@ -6,7 +6,7 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import Id, OptionalText, Text
 from chargeback.api.responses import page_response
 from chargeback.api.routing import Files, Routes

@@ -13,7 +13,7 @@ from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.category_sources.csv_file import plain_cell, separator_of
 from chargeback.model.accounting import PERIOD_ID
 from chargeback.model.budgets import Budget
-from chargeback.reports.csv_text import csv_text
+from chargeback.reports.answers import csv_text
 
 COLUMNS: Final = ("id", "name", "parent", "scope", "thresholds", "notify", "monthly")
 _REQUIRED: Final = COLUMNS[:2]

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.access.caller import TenantAccess
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right, TenantAccess
 from chargeback.access.scope import RowScope
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
@@ -34,7 +33,7 @@ from chargeback.store.control import budgets as store
 from chargeback.store.control.budgets import BudgetVersion
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.days import read_days
-from chargeback.store.queries.category_lookup import CategoryIndex
+from chargeback.store.queries.lookups import CategoryIndex
 
 MAX_BUDGETS = 1_000
 _AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,12})?$"

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import CATEGORY_KEY, CommonParameters, Day, Id, StrictModel, Text
 from chargeback.api.problems import NotFound
 from chargeback.api.routing import Routes
@@ -21,7 +21,7 @@ from chargeback.reports.categories.answers import (
     display_names,
 )
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.lineage import read_lineages
+from chargeback.store.control.inventory_lists import read_lineages
 from chargeback.store.queries.reader import TenantReader
 
 

@@ -19,7 +19,7 @@ from chargeback.errors import StorageError
 from chargeback.pipeline.emit_facts import StoredSums
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.days import newest_calculated
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 from chargeback.store.queries.reader import TenantReader
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from fastapi import Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import AmountText, FactsParameters, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter, NotFound
 from chargeback.api.responses import page_response, table_response
@@ -30,8 +30,7 @@ from chargeback.reports.answers import (
 )
 from chargeback.reports.explain.links import chargeback_link
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
 from chargeback.store.queries.chargebacks import allocation_issues, dimension
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.keys import CHARGE_CLASS

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import FactsParameters
 from chargeback.api.problems import NotFound
 from chargeback.api.routing import Routes

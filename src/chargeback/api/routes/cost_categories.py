@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES, csv_answer
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, Restating, visible

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import Day, FactsParameters, Text
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts

@@ -9,8 +9,7 @@ from fastapi import Body
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
-from chargeback.api.export_files import file_answer, format_field, rows_file
+from chargeback.access.caller import Right
 from chargeback.api.parameters import (
     CATEGORY_PARAMETER,
     CATEGORY_PREFIX,
@@ -26,7 +25,15 @@ from chargeback.api.parameters import (
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import Basis, ChargebackColumns, selected
-from chargeback.api.tenant_requests import Export, RowsFile, category_versions, check_posted
+from chargeback.api.tenant_requests import (
+    Export,
+    RowsFile,
+    category_versions,
+    check_posted,
+    file_answer,
+    format_field,
+    rows_file,
+)
 from chargeback.store.queries.category_parts import SHARE
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.export import ExportFormat

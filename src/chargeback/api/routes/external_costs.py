@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Body
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import AsOf, Day, StrictModel
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from fastapi import Query
 from pydantic import Field, WithJsonSchema, field_validator
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.currency import CurrencyParameter, conversion_for
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import CATEGORY_GROUPS, ComparingQuery, CostColumns, check_columns, column_or_tag

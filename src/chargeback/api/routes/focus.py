@@ -8,8 +8,7 @@ from fastapi import Body, Query
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
-from chargeback.api.export_files import MEDIA_TYPES, rows_file
+from chargeback.access.caller import Right
 from chargeback.api.parameters import (
     AsOf,
     DateRangeParameters,
@@ -25,6 +24,7 @@ from chargeback.api.routing import CSV, Routes
 from chargeback.api.selecting import Basis
 from chargeback.api.tenant_requests import (
     CATEGORIES_HEADER,
+    MEDIA_TYPES,
     Export,
     ExportRequest,
     Facts,
@@ -32,6 +32,7 @@ from chargeback.api.tenant_requests import (
     RowsFile,
     category_versions,
     check_posted,
+    rows_file,
 )
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import ONE_DAY, DayRange

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from fastapi import Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import Day
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.routing import Routes

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from fastapi import Query
 from pydantic import Field, StringConstraints
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import ComparingQuery, CostColumns, DatasetQuery

@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy import RowMapping
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters, SearchText, TagKey, Text, When, instant_if_valid, tag_pair
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import table_response

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import CSV_TYPE
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import attachment

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from fastapi import Path, Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.problems import NotFound

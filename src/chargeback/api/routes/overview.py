@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import Field
 from sqlalchemy import RowMapping
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.routes.tenants import TenantSettings, TenantsQuery, tenant_settings
 from chargeback.api.routing import Routes
@@ -16,8 +16,7 @@ from chargeback.model.days import instants
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.health import HealthAnswer, health
 from chargeback.store.control.days import read_days
-from chargeback.store.control.pipeline_state import pipeline_state
-from chargeback.store.control.runs import latest_runs
+from chargeback.store.control.runs import latest_runs, pipeline_state
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.sums import tag_coverage

@@ -9,7 +9,7 @@ from fastapi import Body, Path, Query
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import AmountText, Day, FactsParameters, Note, PeriodId, StrictModel, Text, When

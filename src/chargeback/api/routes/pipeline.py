@@ -7,12 +7,12 @@ from fastapi import Body, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import Day, Note, Restating, check_order
-from chargeback.api.path_prefix import prefix_of
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import json_response
+from chargeback.api.rewriting import prefix_of
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, Control
@@ -21,7 +21,7 @@ from chargeback.model.run_request import RunRequest
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.closing.reach import check_recalculation
 from chargeback.store.control.closings import read_books
-from chargeback.store.control.pipeline_state import pipeline_state
+from chargeback.store.control.runs import pipeline_state
 
 
 class RunBody(Restating):

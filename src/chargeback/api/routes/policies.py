@@ -9,7 +9,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel, Text
 from chargeback.api.problems import Conflict, InvalidParameter, NotFound, sentence

@@ -20,9 +20,9 @@ from chargeback.api.services import Services
 from chargeback.errors import StorageError
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.pipeline_state import PipelineState, pipeline_state
+from chargeback.store.control.runs import PipelineState, pipeline_state
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 
 
 class Health(ResponseModel):

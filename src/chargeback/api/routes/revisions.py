@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from fastapi import Path, Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import Day, When, instant_if_valid
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.routes.tenants import TenantsQuery

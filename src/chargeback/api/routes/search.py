@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import SearchText
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import UsualPeriodQuery

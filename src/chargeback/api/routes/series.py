@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.currency import CurrencyParameter, conversion_for
 from chargeback.api.parameters import JSON_TYPE
 from chargeback.api.problems import InvalidParameter, InvalidRequest

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import Field
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Facts

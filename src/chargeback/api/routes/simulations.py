@@ -9,14 +9,14 @@ from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 from starlette.responses import Response
 
 from chargeback import __version__
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import csv_answer
 from chargeback.api.parameters import CommonParameters, Day, StrictModel, When, check_order
-from chargeback.api.path_prefix import prefix_of
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_response, json_response
+from chargeback.api.rewriting import prefix_of
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import check_columns, groups_of

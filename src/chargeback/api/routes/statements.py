@@ -7,8 +7,7 @@ from fastapi import Body, Query
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
-from chargeback.access.caller import Caller
-from chargeback.access.rights import Right
+from chargeback.access.caller import Caller, Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import (
     CATEGORY_PARAMETER,

@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from chargeback.access.caller import Caller
-from chargeback.access.rights import Right
+from chargeback.access.caller import Caller, Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import (

@@ -7,8 +7,7 @@ from fastapi import Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.access.caller import TenantAccess
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right, TenantAccess
 from chargeback.api.authorisation import Access, access_to
 from chargeback.api.dependencies import CallerDep, ServicesDep
 from chargeback.api.executor import RequestExecutor, control_reader
@@ -22,7 +21,7 @@ from chargeback.reports.answers import ResponseModel
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import DayCounts, DayState, count_days, read_days
-from chargeback.store.queries.cancellation import CancellationToken
+from chargeback.store.queries.engine import CancellationToken
 
 TopicStatus = Literal["disabled", "enabled", "config_error"]
 TopicError = Annotated[

@@ -6,17 +6,15 @@ from fastapi import Body, Depends, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.access.caller import TenantAccess
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right, TenantAccess
 from chargeback.api.dependencies import AccessDep, TenantDep
-from chargeback.api.export_files import file_answer, format_field, rows_file
 from chargeback.api.parameters import DateRangeParameters, FactsParameters, OptionalText, Text
 from chargeback.api.problems import ApiError
 from chargeback.api.responses import page_response
 from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, AggregateParameters, aggregate_response
 from chargeback.api.routing import Files, Routes
 from chargeback.api.selecting import DatasetQuery, Filters, groups_of
-from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile
+from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile, file_answer, format_field, rows_file
 from chargeback.model.topics import AttributionMethod
 from chargeback.reports.answers import (
     CONVERSION,

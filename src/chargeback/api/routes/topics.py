@@ -6,7 +6,7 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
-from chargeback.access.rights import Right
+from chargeback.access.caller import Right
 from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.responses import table_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts

@@ -7,8 +7,7 @@ from pydantic import Field, StringConstraints
 from sqlalchemy import RowMapping
 from starlette.responses import Response
 
-from chargeback.access.caller import Caller
-from chargeback.access.rights import Right
+from chargeback.access.caller import Caller, Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.executor import RequestContext

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.confluent_cloud.costs import HISTORY_DAYS
-from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGatherer
+from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGatherer, catalogue, tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.objects import IDENTITY_POOL, PRINCIPAL, SERVICE_ACCOUNT, USER
-from chargeback.ecosystems.confluent_cloud.policies import catalogue, tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings, usable_topic_settings
 from chargeback.ecosystems.confluent_cloud.usage import with_owners

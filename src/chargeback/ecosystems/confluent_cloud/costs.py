@@ -2,23 +2,177 @@
 
 Facts: a window is at most a month and starts at most a year back (docs: Invoices and costs); a page has at most
 10,000 rows (OpenAPI). Under load, the API sometimes refuses dates in range as "too far in the past".
+
+Converts rows of ``GET /billing/v1/costs`` to billing lines.
+
+Facts: the provider's OpenAPI (``billing/v1``, schema Cost) and observations in practice: rows without ids, units
+or resources, amounts as text, dates with a trailing ``" 00:00:00"``, and the response shape of organizations created
+before 2024-05-15 (a top-level ``environment`` and a text in ``resource.environment``).
 """
 
 from __future__ import annotations
 
 import calendar
 import logging
-from collections.abc import Iterator
-from datetime import date, timedelta
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any, Final
 
 from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest, classify_cloud_response
-from chargeback.ecosystems.confluent_cloud.cost_rows import CostRow, LineContext, read_row, to_line
 from chargeback.ecosystems.contract import GatheredDay, TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
 from chargeback.model.billing import BillingLine
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import ONE_DAY, DayRange, start_of_day
+from chargeback.model.money import is_exact, parse_decimal, to_amount
 from chargeback.sources.replies import Reply
+
+ORGANIZATION = "organization"
+UNKNOWN = "UNKNOWN"
+AMOUNTS: Final = ("amount", "original_amount", "discount_amount", "price", "quantity")
+_EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
+_MAX_TEXT_LENGTH = 2000
+
+#: Resource type by the prefix of the id.
+RESOURCE_TYPES: Final = {
+    "lkc-": "kafka_cluster",
+    "lsrc-": "schema_registry",
+    "lcc-": "connector",
+    "clcc-": "connector",
+    "lksqlc-": "ksqldb_cluster",
+    "lfcp-": "flink_compute_pool",
+    "env-": "environment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """A row of the response, and the days it spans."""
+
+    days: DayRange
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LineContext:
+    """What the rows do not have: the tenant's currency, and the resource id for rows without a resource."""
+
+    currency: str
+    organization_id: str
+
+
+def read_row(fields: Mapping[str, Any]) -> CostRow:
+    """Return the row with its days; without an end after the start, it spans one day.
+
+    Raises:
+        SourceDataError: the start is not a date.
+    """
+    start = _day(fields.get("start_date"))
+    end = _day(fields["end_date"]) if fields.get("end_date") else start + ONE_DAY
+    return CostRow(DayRange(start, max(end, start + ONE_DAY)), fields)
+
+
+def to_line(row: CostRow, context: LineContext) -> BillingLine:
+    """Return the billing line of a row that spans one day.
+
+    ``total_cost`` is ``amount``, the final cost, or if absent the original amount less the discount. A row without a
+    product has its line type as category. Amounts are rounded once, half-even, to twelve decimals; ``original_text``
+    keeps the digits of one that had more, as ``name=digits``.
+
+    Raises:
+        SourceDataError: an amount is missing or not a number.
+    """
+    fields = row.fields
+    exact = {name: _number(fields, name) for name in AMOUNTS}
+    original, total = exact["original_amount"], exact["amount"]
+    if total is None:
+        if original is None:
+            raise SourceDataError(f"a row of {row.days.start} has neither amount nor original_amount")
+        total = _EXACT.subtract(original, exact["discount_amount"] or Decimal(0))
+    resource = fields.get("resource")
+    resource_id = _text(resource.get("id")) if isinstance(resource, dict) else _text(resource)
+    line_type = _text(fields.get("line_type")) or _text(fields.get("product")) or UNKNOWN
+    return BillingLine(
+        day=row.days.start,
+        timestamp=start_of_day(row.days.start),
+        resource_id=resource_id or context.organization_id,
+        resource_type=resource_type(resource_id) if resource_id else ORGANIZATION,
+        resource_name=_text(resource.get("display_name")) if isinstance(resource, dict) else None,
+        environment_id=_environment(fields, resource_id),
+        product_category=_text(fields.get("product")) or line_type,
+        product_type=line_type,
+        total_cost=to_amount(total),
+        currency=context.currency,
+        granularity=(_text(fields.get("granularity")) or "daily").lower(),
+        quantity=_kept(exact["quantity"]),
+        unit_price=_kept(exact["price"]),
+        original_amount=_kept(original),
+        discount_amount=_kept(exact["discount_amount"]),
+        unit=_text(fields.get("unit")),
+        network_access_type=_text(fields.get("network_access_type")),
+        description=_text(fields.get("description")),
+        tier=_tier(fields.get("tier_dimensions")),
+        provider_id=_text(fields.get("id")),
+        original_text=";".join(
+            f"{name}={fields[name]}" for name, value in exact.items() if value is not None and not is_exact(value)
+        )
+        or None,
+    )
+
+
+def resource_type(resource_id: str) -> str:
+    """Return the resource type of an id, known by its prefix."""
+    return next((kind for prefix, kind in RESOURCE_TYPES.items() if resource_id.startswith(prefix)), "unknown")
+
+
+def _day(value: Any) -> date:
+    """Return the date of a text; a time after it is ignored."""
+    try:
+        return datetime.fromisoformat(str(value).strip()).date()
+    except ValueError:
+        raise SourceDataError(f"{str(value)[:40]!r} is not the date of a cost") from None
+
+
+def _number(fields: Mapping[str, Any], name: str) -> Decimal | None:
+    """Return the exact number of that name, or None; once rounded, it fits an amount."""
+    value = fields.get(name)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        raise SourceDataError(f"{name} of a cost is not a number")
+    try:
+        exact = parse_decimal(str(value))
+        to_amount(exact)
+    except (ValueError, ArithmeticError):
+        raise SourceDataError(f"{name} of a cost is not an amount: {str(value)[:60]!r}") from None
+    return exact
+
+
+def _kept(exact: Decimal | None) -> Decimal | None:
+    return None if exact is None else to_amount(exact)
+
+
+def _environment(fields: Mapping[str, Any], resource_id: str | None) -> str | None:
+    """Return the environment of the resource: ``resource.environment.id``, or the fields of older responses."""
+    resource = fields.get("resource")
+    for where in (resource.get("environment") if isinstance(resource, dict) else None, fields.get("environment")):
+        found = _text(where.get("id")) if isinstance(where, dict) else _text(where)
+        if found:
+            return found
+    return resource_id if resource_id and resource_id.startswith("env-") else None
+
+
+def _tier(value: Any) -> str | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    return ";".join(f"{key}={value[key]}" for key in sorted(value))
+
+
+def _text(value: Any) -> str | None:
+    """Return a text, shortened if it is extremely long, or None if it is empty."""
+    return value.strip()[:_MAX_TEXT_LENGTH] or None if isinstance(value, str) else None
+
 
 logger = logging.getLogger(__name__)
 

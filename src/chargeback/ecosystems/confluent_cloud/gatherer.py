@@ -1,19 +1,26 @@
-"""Gathers the data of a Confluent Cloud organization: the bill, the inventory, the usage, the topics."""
+"""Gathers the data of a Confluent Cloud organization: the bill, the inventory, the usage, the topics.
+
+The policies of Confluent Cloud, from ``policies.yaml`` beside this file, and a tenant's changes to them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import date
+from functools import cache
+from importlib.resources import files
 from types import TracebackType
 from typing import Self
 
+import yaml
+
+from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion, parse_policies
 from chargeback.ecosystems.confluent_cloud.api import ControlPlane
 from chargeback.ecosystems.confluent_cloud.check import Checks
 from chargeback.ecosystems.confluent_cloud.costs import Costs
 from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.inventory import InventoryListing
-from chargeback.ecosystems.confluent_cloud.policies import tenant_catalogue
 from chargeback.ecosystems.confluent_cloud.settings import MEASURES, ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import usable_topic_settings
 from chargeback.ecosystems.confluent_cloud.usage import UsageQueries, usage_table
@@ -22,6 +29,29 @@ from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.sources.prometheus import PrometheusClient
 from chargeback.sources.windows import WindowSums
+
+CKUS = "KAFKA_NUM_CKUS"
+
+
+@cache
+def catalogue() -> PolicyCatalogue:
+    """Return the built-in policies."""
+    document = yaml.safe_load((files(__package__) / "policies.yaml").read_text("utf-8"))
+    return PolicyCatalogue(parse_policies(document["policies"], "policies"), document["aliases"])
+
+
+def tenant_catalogue(settings: ConfluentCloudSettings) -> PolicyCatalogue:
+    """Return the policies with the changes of a tenant's ``allocator_params`` and then of ``allocation_policies``."""
+    shipped = catalogue()
+    params = settings.allocator_params
+    usage, shared = shipped.policies[CKUS].portions
+    portions = (
+        Portion(params.kafka_cku_usage_ratio, usage.methods),
+        Portion(params.kafka_cku_shared_ratio, shared.methods),
+    )
+    ckus = Policy(tuple(portion for portion in portions if portion.share))
+    own = parse_policies(settings.allocation_policies, "allocation_policies")
+    return shipped.override({CKUS: ckus}).override(own)
 
 
 class ConfluentCloudGatherer:

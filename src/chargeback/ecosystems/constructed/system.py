@@ -9,12 +9,11 @@ from datetime import date, timedelta
 from functools import partial
 
 from chargeback.ecosystems.constructed.admin import KAFKA_BROKER, KAFKA_TOPIC, describe, list_parts
-from chargeback.ecosystems.constructed.check import range_warning, series_of
 from chargeback.ecosystems.constructed.identities import InventoryBuilder, list_discovered, list_static, recently_seen
 from chargeback.ecosystems.constructed.meter import Meter, Shares, shares_of
+from chargeback.ecosystems.constructed.plugin import measured_usage, range_warning, series_of
 from chargeback.ecosystems.constructed.promql import with_step
 from chargeback.ecosystems.constructed.settings import PRESENCE, ConstructedSettings
-from chargeback.ecosystems.constructed.usage import measured_usage
 from chargeback.ecosystems.contract import Finding, MeasuredUsage, TenantContext
 from chargeback.ecosystems.findings import Check, attempt, attempt_all
 from chargeback.errors import SourceDataError

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem
-from chargeback.ecosystems.generic_metrics_only.gatherer import open_system
-from chargeback.ecosystems.generic_metrics_only.policies import catalogue, tenant_catalogue
+from chargeback.ecosystems.generic_metrics_only.gatherer import catalogue, open_system, tenant_catalogue
 from chargeback.ecosystems.generic_metrics_only.settings import GenericMetricsSettings
 
 ecosystem: Final = ConstructedEcosystem(

@@ -6,8 +6,7 @@ from typing import Final
 
 from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem
 from chargeback.ecosystems.focus import load_profile
-from chargeback.ecosystems.self_managed_kafka.gatherer import open_cluster
-from chargeback.ecosystems.self_managed_kafka.policies import catalogue, tenant_catalogue
+from chargeback.ecosystems.self_managed_kafka.gatherer import catalogue, open_cluster, tenant_catalogue
 from chargeback.ecosystems.self_managed_kafka.settings import SelfManagedKafkaSettings
 
 ecosystem: Final = ConstructedEcosystem(

@@ -18,7 +18,7 @@ from chargeback.ecosystems.constructed.settings import (
     check_known_measures,
 )
 from chargeback.settings import Settings
-from chargeback.sources.settings import MetricsSettings
+from chargeback.sources.credentials import MetricsSettings
 
 #: The measures of traffic.
 TRAFFIC = ("bytes_in", "bytes_out")

@@ -20,12 +20,11 @@ from chargeback.categories.weights import weights_of
 from chargeback.model.money import difference, from_units, to_units, total
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.tenant_view import TenantView
-from chargeback.store.control.inventory_lists import IDENTITIES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, names_of
 from chargeback.store.queries.assignments import Assignments, share_text
-from chargeback.store.queries.category_lookup import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import ByCategory, ByColumn, ByRule, Key
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

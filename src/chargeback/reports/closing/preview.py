@@ -26,8 +26,8 @@ from chargeback.store.control.catalogue import last_change
 from chargeback.store.control.closings import Books, canonical, digest_of, read_receipt
 from chargeback.store.control.days import DayState
 from chargeback.store.control.invoices import Invoice, read_invoices
-from chargeback.store.control.pipeline_state import pipeline_state
 from chargeback.store.control.policies import used_policies
+from chargeback.store.control.runs import pipeline_state
 from chargeback.store.control.statement_replies import DISPUTED, read_replies
 from chargeback.store.queries.datasets import BILLING_LINES
 from chargeback.store.queries.posted import PostedReader

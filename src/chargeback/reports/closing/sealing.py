@@ -31,8 +31,7 @@ from chargeback.store.control.closings import (
     read_books,
 )
 from chargeback.store.control.events import Event, add_events
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import every_name
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, every_name
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.places import Place
 from chargeback.store.queries.pinned import DOCUMENTS, NAMES, document_path

@@ -23,8 +23,7 @@ from chargeback.reports.explain.visible import VisiblePart
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.wording import Names, money_text, rounded
 from chargeback.store.control.day_revisions import CAUSES
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
 from chargeback.store.queries.paging import Page
 
 

@@ -33,8 +33,7 @@ from chargeback.reports.explain.links import ExplainLinks, links
 from chargeback.reports.explain.sentence import fallback
 from chargeback.reports.explain.visible import VisiblePart
 from chargeback.reports.wording import calendar_day, measured, money_text, rounded
-from chargeback.store.control.inventory_lists import RESOURCES
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import RESOURCES, names_of
 from chargeback.store.queries.paging import Page
 
 _METHODS: Final = {EVEN_ACTIVE: "even(topics)", UNALLOCATED: "unattributed"}

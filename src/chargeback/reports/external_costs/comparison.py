@@ -15,7 +15,7 @@ from chargeback.model.money import difference, total
 from chargeback.reports.answers import RENDERED, Counted, ResponseModel, Sum, places
 from chargeback.reports.external_costs.files import MOST_PLACES, CostKey, CostMapping, ExternalCost
 from chargeback.reports.names import NAMED_COLUMNS
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import names_of
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, Dataset
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection

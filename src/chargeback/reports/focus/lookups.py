@@ -19,9 +19,16 @@ from chargeback.model.dated import DatedValue
 from chargeback.model.focus import focus_unit
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.closings import ClosedPeriod
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, InventoryFilter, listed
-from chargeback.store.control.lineage import Lineage, read_lineages
-from chargeback.store.control.names import Named, names_of
+from chargeback.store.control.inventory_lists import (
+    IDENTITIES,
+    RESOURCES,
+    InventoryFilter,
+    Lineage,
+    Named,
+    listed,
+    names_of,
+    read_lineages,
+)
 from chargeback.store.control.policies import used_policies
 from chargeback.store.facts.places import Place
 from chargeback.store.queries.pinned import FOCUS, digest_of_kept, read_document

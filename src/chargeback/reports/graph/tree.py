@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from chargeback.model.inventory import ENVIRONMENT, KAFKA_CLUSTER
 from chargeback.reports.flow import PlacedCost
-from chargeback.store.control.lineage import Lineage
+from chargeback.store.control.inventory_lists import Lineage
 
 Kind = Literal["organisation", "environment", "resource", "identity", "topic"]
 Leaves = Literal["identities", "topics", "none"]

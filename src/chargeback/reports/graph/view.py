@@ -19,9 +19,7 @@ from chargeback.reports.graph.tree import Kind, Leaves, Node, Shown, Units, buil
 from chargeback.reports.periods import Period
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import of_topics
-from chargeback.store.control.inventory_lists import IDENTITIES
-from chargeback.store.control.lineage import Lineage, read_lineages
-from chargeback.store.control.names import Named, names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, Lineage, Named, names_of, read_lineages
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader

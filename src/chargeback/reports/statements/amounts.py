@@ -27,8 +27,8 @@ from chargeback.reports.statements.content import (
     StatementLine,
     StatementRanking,
 )
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.keys import TAG_PREFIX
+from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import StatementSum, statement_sums

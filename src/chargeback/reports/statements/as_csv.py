@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from chargeback.reports.csv_text import csv_text
+from chargeback.reports.answers import csv_text
 from chargeback.reports.statements.content import StatementAnswer, Statements
 
 LINE_COLUMNS: Final = (

@@ -46,8 +46,7 @@ from chargeback.reports.statements.split import applied_policies, rule_shares, s
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.unit_costs import UNIT_MEASURES, unit_costs
 from chargeback.reports.wording import Names
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind
-from chargeback.store.control.names import names_of
+from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, names_of
 from chargeback.store.control.statement_replies import Reply, read_replies
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader

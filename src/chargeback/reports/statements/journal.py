@@ -16,7 +16,7 @@ from chargeback.config.journal import JournalProfile
 from chargeback.model.cents import rounded_cents
 from chargeback.model.inventory import NO_VALUES
 from chargeback.model.money import total
-from chargeback.reports.csv_text import csv_text
+from chargeback.reports.answers import csv_text
 from chargeback.reports.statements.as_html import title
 from chargeback.reports.statements.content import JournalAnswer, JournalLine, StatementAnswer, Statements
 from chargeback.reports.statements.numbering import again, journal_number

@@ -13,8 +13,8 @@ from chargeback.model.inventory import UNALLOCATED, UNASSIGNED, UNTAGGED
 from chargeback.model.money import render
 from chargeback.reports.statements.content import StatementHeading, StatementLine
 from chargeback.store.control.day_revisions import Revision
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.keys import TAG_PREFIX
+from chargeback.store.queries.lookups import CATEGORY_PREFIX
 
 _MOST_CHARACTERS: Final = 48
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")

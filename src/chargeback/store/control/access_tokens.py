@@ -15,8 +15,7 @@ from typing import Final, Self
 
 from sqlalchemy import Connection, RowMapping, exists, insert, or_, select, update
 
-from chargeback.access.caller import TenantAccess
-from chargeback.access.rights import Right, rights_of
+from chargeback.access.caller import Right, TenantAccess, rights_of
 from chargeback.access.scope import RowScope
 from chargeback.store.control.audit import TOKEN_CREATED, TOKEN_REVOKED, AuditEntry, record
 from chargeback.store.control.catalogue import lock_tenant

@@ -3,10 +3,14 @@
 Each entry says that a month was closed, reopened or sealed, and when that took effect among the changes of the
 catalogue. A closed month *is* what the catalogue said at that instant: no copy of rows is made. The receipt of an entry
 is a canonical JSON document with the digest of the one before it.
+
+Signatures of receipts (Ed25519, RFC 8032): who has the public key can tell that the holder of the private one wrote
+them.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +19,39 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import Connection, delete, insert, select, update
 
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import DayRange
 from chargeback.store.control.catalogue import instant_of_change, touch
 from chargeback.store.control.schema import closing_requests, closings, tenant
-from chargeback.store.control.signing import Signature, sign
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature, and the public key that it is checked with, both in base64."""
+
+    public_key: str
+    signature: str
+
+    def is_of(self, text: str) -> bool:
+        """Return whether it is that of a text, in UTF-8."""
+        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(self.public_key))
+        try:
+            key.verify(base64.b64decode(self.signature), text.encode())
+        except InvalidSignature:
+            return False
+        return True
+
+
+def sign(private_key: bytes, text: str) -> Signature:
+    """Return the signature of a text by the private key of 32 bytes."""
+    key = Ed25519PrivateKey.from_private_bytes(private_key)
+    public = key.public_key().public_bytes_raw()
+    return Signature(base64.b64encode(public).decode(), base64.b64encode(key.sign(text.encode())).decode())
+
 
 CLOSED: Final = "closed"
 REOPENED: Final = "reopened"

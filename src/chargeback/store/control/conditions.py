@@ -16,8 +16,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, select
 
 from chargeback.model.budgets import Threshold
-from chargeback.store.control.anomalies import WITHDRAWN, read_anomalies
-from chargeback.store.control.anomaly_marks import AnomalyMark, newest_mark, read_marks
+from chargeback.store.control.anomalies import WITHDRAWN, AnomalyMark, newest_mark, read_anomalies, read_marks
 from chargeback.store.control.budgets import crossed_thresholds
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.deliveries import sink_states, subject_of

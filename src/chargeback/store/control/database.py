@@ -3,6 +3,11 @@
 SQLite is used in WAL mode with explicit ``BEGIN IMMEDIATE`` for writers: the driver's own transactions lose updates
 between processes, and deferred ones fail with `database is locked` whatever timeout is set. Readers create two files
 beside the database; on a full or read-only disk they read the database file alone.
+
+Read a SQLite file in a folder that cannot be written.
+
+Readers of a file in WAL mode create two files beside it, which a full or read-only disk does not allow. If no process
+has the file open, it is complete: it can be read alone, without locks, as long as no process writes meanwhile.
 """
 
 from __future__ import annotations
@@ -42,6 +47,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 from tenacity import (
     Retrying,
     retry_if_exception_type,
@@ -56,10 +62,47 @@ from chargeback.disk import explain_denial
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.clocks import ClockReading, read_clock
 from chargeback.store.control import schema
-from chargeback.store.control.immutable_file import ImmutableSqliteFile
-from chargeback.store.control.pools import ConnectionPool, SharedPools
-from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
+from chargeback.store.control.server import USUAL_LIMITS, ConnectionPool, ServerLimits, SharedPools
 from chargeback.store.ownership import StorageOwner
+
+
+@dataclass(frozen=True, slots=True)
+class ImmutableSqliteFile:
+    """A SQLite file without pending changes, as it was when it was inspected."""
+
+    path: Path
+    changed_at: int
+    size: int
+
+    @classmethod
+    def at(cls, path: Path) -> Self | None:
+        """Return the file; return None if it is missing, or if the log beside it has changes that it lacks."""
+        log = path.with_name(path.name + "-wal")
+        try:
+            if log.exists() and log.stat().st_size:
+                return None
+            found = path.stat()
+        except OSError:
+            return None
+        return cls(path, found.st_mtime_ns, found.st_size)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a connection that only reads and uses no locks.
+
+        Raises:
+            StorageError: another process wrote meanwhile, so the results are invalid.
+        """
+        engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
+        with engine.connect() as connection:
+            yield connection
+        if ImmutableSqliteFile.at(self.path) != self:
+            raise StorageError("the control database cannot be used: it was changed while it was read without locks")
+
+    def _open(self) -> sqlite3.Connection:
+        address = f"{self.path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
 
 _LOCK_TIMEOUT_SECONDS = 30
 # Alembic keeps its context in globals of the process.
@@ -408,7 +451,7 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
         )
 
         # The driver is loaded by whoever has a server.
-        from chargeback.store.control.server_connection import LimitedConnection
+        from chargeback.store.control.server import LimitedConnection
 
         @event.listens_for(engine, "do_connect")
         def _connect(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> LimitedConnection:

@@ -1,21 +1,76 @@
-"""Lists and counts of the inventory, as the API shows them. SQLite and PostgreSQL give the same results."""
+"""Lists and counts of the inventory, as the API shows them. SQLite and PostgreSQL give the same results.
+
+The names, types and deletion times of some entities.
+
+Which resource of the inventory lies in which.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, and_, case, collate, func, or_, select
 
+from chargeback.model.inventory import Metadata, enclosing
 from chargeback.store.control.given import among
 from chargeback.store.control.schema import identities, resources, tags
+
+_IDS_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity of the inventory: its display name, its type, and the time of its deletion."""
+
+    name: str | None
+    type: str
+    deleted_at: datetime | None
+
+
+def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> Mapping[str, Named]:
+    """Return the known entities of one kind among these ids, by id and in its order: responses show it."""
+    table, wanted = kind.table, sorted(ids)
+    found: dict[str, Named] = {}
+    for start in range(0, len(wanted), _IDS_AT_ONCE):
+        some = wanted[start : start + _IDS_AT_ONCE]
+        query = select(kind.id, table.c.display_name, kind.type, table.c.deleted_at).where(kind.id.in_(some))
+        # Sorted here, because a database sorts by the rules of its language.
+        rows = sorted(connection.execute(query), key=itemgetter(0))
+        found |= {row[0]: Named(row[1], row[2], row[3]) for row in rows}
+    return found
+
+
+def ids_named(connection: Connection, kind: EntityKind, name: str) -> list[str]:
+    """Return the ids of the entities of one kind with a display name, at most three, in ascending order."""
+    query = select(kind.id).where(kind.table.c.display_name == name)
+    return sorted(connection.execute(query).scalars())[:3]
+
+
+def owners_of(connection: Connection, ids: Collection[str]) -> dict[str, str]:
+    """Return the owners of those of some resources that have one, by the id of the resource."""
+    wanted = sorted(ids)
+    found: dict[str, str] = {}
+    for start in range(0, len(wanted), _IDS_AT_ONCE):
+        its, owner = resources.c.resource_id, resources.c.owner_id
+        query = select(its, owner).where(its.in_(wanted[start : start + _IDS_AT_ONCE]), owner.is_not(None))
+        found |= {row[0]: row[1] for row in connection.execute(query)}
+    return found
+
+
+def every_name(connection: Connection, kind: EntityKind) -> dict[str, str]:
+    """Return the display names of all entities of one kind that have one, by id."""
+    columns = select(kind.id, kind.table.c.display_name).where(kind.table.c.display_name.is_not(None))
+    return {row[0]: row[1] for row in connection.execute(columns)}
+
 
 ACTIVE: Final = "active"
 DELETED: Final = "deleted"
 
-_AT_ONCE: Final = 1000
+_ROWS_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -79,14 +134,14 @@ def listed(
 
 def every_listed(connection: Connection, kind: EntityKind, inventory_filter: InventoryFilter) -> Iterator[RowMapping]:
     """Yield the whole list, in its order, while it is read."""
-    whole = _ordered(connection, kind, inventory_filter).execution_options(yield_per=_AT_ONCE)
+    whole = _ordered(connection, kind, inventory_filter).execution_options(yield_per=_ROWS_AT_ONCE)
     yield from connection.execute(whole).mappings()
 
 
 def matching(connection: Connection, kind: EntityKind, text: str) -> Iterator[RowMapping]:
     """Yield the entities with ``text`` in their id or display name, ignoring case, in no particular order, while
     reading them."""
-    found = select(kind.table).where(_search(connection, kind, text)).execution_options(yield_per=_AT_ONCE)
+    found = select(kind.table).where(_search(connection, kind, text)).execution_options(yield_per=_ROWS_AT_ONCE)
     yield from connection.execute(found).mappings()
 
 
@@ -178,3 +233,46 @@ def contains(connection: Connection, column: ColumnElement[Any], text: str) -> C
 
 def _lower(text: str | None) -> str | None:
     return None if text is None else text.lower()
+
+
+def read_enclosing(connection: Connection, resource_type: str) -> dict[str, str]:
+    """Return for each resource that lies in one of a type, at whatever depth, that one's id (its own for itself);
+    deleted ones are included."""
+    columns = select(resources.c.resource_id, resources.c.resource_type, resources.c.parent_id)
+    return enclosing({row[0]: (row[1], row[2]) for row in connection.execute(columns)}, resource_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A resource as part of the organisation: its type, the resource that contains it, its display name, and its other
+    data."""
+
+    type: str
+    parent_id: str | None
+    name: str | None
+    metadata: Metadata = field(default_factory=dict)
+
+
+def read_lineages(connection: Connection, ids: Collection[str]) -> dict[str, Lineage]:
+    """Return the known resources among some ids, and all that contain them, at whatever height."""
+    columns = select(
+        resources.c.resource_id,
+        resources.c.resource_type,
+        resources.c.parent_id,
+        resources.c.display_name,
+        resources.c.metadata,
+    )
+    found: dict[str, Lineage] = {}
+    wanted = set(ids)
+    while wanted:
+        ordered = sorted(wanted)
+        rows = [
+            row
+            for start in range(0, len(ordered), _IDS_AT_ONCE)
+            for row in connection.execute(
+                columns.where(resources.c.resource_id.in_(ordered[start : start + _IDS_AT_ONCE]))
+            )
+        ]
+        found |= {row[0]: Lineage(row[1], row[2], row[3], row[4]) for row in rows}
+        wanted = {row[2] for row in rows if row[2] is not None} - found.keys()
+    return found

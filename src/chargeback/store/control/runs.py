@@ -1,16 +1,24 @@
 """Runs, and the state that a tenant keeps between runs: consecutive failures and suspension.
 
 Times of runs are those of ``clock``.
+
+The state of a tenant's runs in the control database, for processes that only display it.
+
+The health of a tenant for monitoring systems, from its control database.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, Update, delete, insert, select, update
+from sqlalchemy import Connection, RowMapping, Update, delete, func, insert, select, update
 
 from chargeback.model.days import Clock, utc_now
+from chargeback.store.control.days import DayDataset, count_days, count_queued
+from chargeback.store.control.lease import is_held
 from chargeback.store.control.schema import runs, tenant
 
 _KEEP = timedelta(days=90)
@@ -107,3 +115,100 @@ def last_completed(connection: Connection) -> tuple[datetime, str] | None:
         .limit(1)
     ).first()
     return (last.started_at, last.outcome) if last is not None and last.outcome in _COMPLETED else None
+
+
+@dataclass(frozen=True)
+class PipelineState:
+    """The state of a tenant's pipeline.
+
+    ``last_ended`` is the row of the last run that ended; ``last_outcome`` and ``last_at`` describe the run in progress
+    or, if there is none, the last one that ended.
+    """
+
+    is_running: bool
+    stage: str | None
+    stage_date: date | None
+    suspended_because: str | None
+    last_ended: RowMapping | None
+    last_outcome: str | None
+    last_at: datetime | None
+
+
+def pipeline_state(connection: Connection) -> PipelineState:
+    """Return the state of the tenant of this control database.
+
+    Raises:
+        StorageError: the database cannot be read.
+    """
+    row: Mapping[str, Any] = dict(connection.execute(select(tenant)).mappings().first() or {})
+    running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), _now(connection))
+    ended = (
+        connection.execute(select(runs).where(runs.c.ended_at.is_not(None)).order_by(runs.c.run_id.desc()).limit(1))
+        .mappings()
+        .first()
+    )
+    started = (
+        connection.execute(select(runs.c.started_at).where(runs.c.ended_at.is_(None)).order_by(runs.c.run_id.desc()))
+        .scalars()
+        .first()
+    )
+    last_at = None if ended is None else ended["ended_at"]
+    return PipelineState(
+        is_running=running,
+        stage=row.get("stage") if running else None,
+        stage_date=row.get("stage_date") if running else None,
+        suspended_because=row.get("suspended_because"),
+        last_ended=ended,
+        last_outcome="running" if running else (None if ended is None else ended["outcome"]),
+        last_at=started if running and started is not None else last_at,
+    )
+
+
+def _now(connection: Connection) -> datetime:
+    """Return the time by the clock of leases: the server's or, with an embedded database, the host's."""
+    if connection.dialect.name == "sqlite":
+        return utc_now()
+    return connection.execute(select(func.now())).scalar_one()
+
+
+@dataclass(frozen=True, slots=True)
+class TenantHealth:
+    """The state of a tenant: its days, its lease, its failures, its last run.
+
+    ``topics_due`` is the number of days that wait for the topic overlay, ``lease_epoch`` how often the lease was taken.
+    """
+
+    pending: int
+    calculated: int
+    last_calculated: date | None
+    topics_due: int
+    is_running: bool
+    lease_epoch: int
+    gather_failures: int
+    is_suspended: bool
+    last_outcome: str | None
+    last_ended_at: datetime | None
+
+
+def read_health(connection: Connection) -> TenantHealth:
+    """Return the health of the tenant of this control database.
+
+    Raises:
+        StorageError: the database cannot be read, or is not set up yet.
+    """
+    counts = count_days(connection)
+    state = pipeline_state(connection)
+    epoch, failures = connection.execute(select(tenant.c.lease_epoch, tenant.c.gather_failures)).one()
+    ended = state.last_ended
+    return TenantHealth(
+        pending=counts.pending,
+        calculated=counts.calculated,
+        last_calculated=counts.last_calculated,
+        topics_due=count_queued(connection, DayDataset.TOPICS),
+        is_running=state.is_running,
+        lease_epoch=epoch,
+        gather_failures=failures,
+        is_suspended=state.suspended_because is not None,
+        last_outcome=None if ended is None else ended["outcome"],
+        last_ended_at=None if ended is None else ended["ended_at"],
+    )

@@ -21,13 +21,12 @@ import pyarrow as pa
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
-from chargeback.config.object_store import AZURE, GOOGLE, S3, ObjectLocation
+from chargeback.config.storage import AZURE, GOOGLE, S3, ObjectLocation
 from chargeback.model.days import utc_now
 from chargeback.store.clocks import ClockReading
 from chargeback.store.facts.copies import Copies, copies_in
 from chargeback.store.facts.errors import MissingBucket
-from chargeback.store.facts.parallel import side_by_side
-from chargeback.store.facts.places import DIGITS, StoredFile
+from chargeback.store.facts.places import DIGITS, StoredFile, side_by_side
 
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config

@@ -30,7 +30,7 @@ from typing import Final
 
 from chargeback.disk import private_folder
 from chargeback.store.facts.files import DayFile, digest_in_name, read_content
-from chargeback.store.facts.parallel import side_by_side
+from chargeback.store.facts.places import side_by_side
 
 log = logging.getLogger(__name__)
 

@@ -28,8 +28,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from chargeback.errors import StorageError
 from chargeback.store.control.catalogue import NamedFile
 from chargeback.store.facts.errors import in_one_line, translate_file_errors
-from chargeback.store.facts.parallel import side_by_side
-from chargeback.store.facts.places import LOG, Place
+from chargeback.store.facts.places import LOG, Place, side_by_side
 from chargeback.store.facts.tables import DAY_TABLES, HISTORY_TABLES, SCHEMAS, published_path
 
 log = logging.getLogger(__name__)

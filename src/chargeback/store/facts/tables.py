@@ -38,9 +38,8 @@ from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import Lease
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import DayFile, read_file, read_footer, same_content, write_file
-from chargeback.store.facts.parallel import side_by_side
 from chargeback.store.facts.partial_files import PartialFiles
-from chargeback.store.facts.places import Place, as_place
+from chargeback.store.facts.places import Place, as_place, side_by_side
 from chargeback.store.ownership import StorageOwner
 
 BILLING_TABLE: Final = "billing"

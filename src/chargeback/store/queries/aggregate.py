@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 from chargeback.model.currency import Rates
 from chargeback.model.money import render
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.keys import Bucket, ByCategory, ByTime, Key, bucket, keys_of
+from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.partials import DISTINCT_ROWS, REALLOCATED, ROW_COUNT
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.selection import Selection

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from chargeback.model.inventory import KAFKA_CLUSTER
-from chargeback.store.control.lineage import read_enclosing
+from chargeback.store.control.inventory_lists import read_enclosing
 from chargeback.store.control.revisions import read_entity_revisions
 from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.tenant import TenantStore

@@ -2,6 +2,8 @@
 
 One in-memory DuckDB serves all tenants; each query gets a cursor of its own, so that queries run side by side and one
 can be interrupted without touching another. The engine holds no data: it reads the files that a query names.
+
+Cancellation of queries that run in other threads.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -20,6 +23,7 @@ from typing import Any, Final, Self, TypeGuard, cast
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sqlalchemy import Connection
 
 from chargeback.errors import DamagedFacts, QueryTimeout, StorageError, SumTooLarge
 from chargeback.model.money import from_units, total
@@ -27,9 +31,81 @@ from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import DayFile, damage_named_in, table_of
 from chargeback.store.facts.tables import ADDED, SCHEMAS, schema_version
-from chargeback.store.queries.cancellation import CancellationToken
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.sql_format import FINE_PLACES, literal
+
+
+class CancellationToken:
+    """Cancels the queries of one request or use case, which run in another thread.
+
+    An interrupt is lost on a cursor that is just not executing: repeat :meth:`cancel` until that thread has ended.
+
+    A request either times out or changes something, never both: :meth:`expire` and :meth:`begin_commit` exclude each
+    other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._is_committing = False
+        self._interrupts: list[Callable[[], object]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the token was cancelled."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Interrupt what runs, and let nothing begin any more. May block for a moment."""
+        with self._lock:
+            self._cancelled = True
+            interrupts = list(self._interrupts)
+        for interrupt in interrupts:
+            interrupt()
+
+    def expire(self) -> bool:
+        """Cancel the token unless a commit has begun; return whether it is cancelled. Does not block."""
+        with self._lock:
+            self._cancelled = self._cancelled or not self._is_committing
+            return self._cancelled
+
+    def begin_commit(self) -> None:
+        """Begin to make a change permanent. From now on, the token does not expire.
+
+        Raises:
+            QueryTimeout: the token was cancelled; the change must be rolled back.
+        """
+        with self._lock:
+            self.check()
+            self._is_committing = True
+
+    def check(self) -> None:
+        """Return if the token is not cancelled.
+
+        Raises:
+            QueryTimeout: the token was cancelled.
+        """
+        if self._cancelled:
+            raise QueryTimeout("the query was cancelled")
+
+    @contextmanager
+    def interruptible(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Let :meth:`cancel` call ``interrupt`` for the length of the ``with``."""
+        with self._lock:
+            self._interrupts.append(interrupt)
+        try:
+            self.check()
+            yield
+        finally:
+            with self._lock:
+                self._interrupts.remove(interrupt)
+
+
+def interruptible(token: CancellationToken, connection: Connection) -> AbstractContextManager[None]:
+    """Let the token interrupt what runs on a connection to a control database, for the length of the ``with``."""
+    driver: Any = connection.connection.dbapi_connection
+    return token.interruptible(driver.interrupt)
+
 
 _PROC: Final = Path("/proc")
 _CGROUPS: Final = Path("/sys/fs/cgroup")

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chargeback.store.facts.tables import ORDER
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, NO_CATEGORIES
 from chargeback.store.queries.category_parts import SHARE
 from chargeback.store.queries.datasets import METADATA, TAGS, Column, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.keys import ByTag, KeyLookups, KeySql, numbered
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, NO_CATEGORIES
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.sql_format import END_OF_LINE, csv_json, guarded_inside, literal, named
 from chargeback.store.queries.tag_index import TagIndex

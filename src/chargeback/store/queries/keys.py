@@ -22,10 +22,10 @@ import pyarrow as pa
 from chargeback.model.dated import DatedValue
 from chargeback.model.days import DayRange, start_of_day
 from chargeback.model.inventory import UNTAGGED
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup, CategoryName, ancestors
 from chargeback.store.queries.clusters import CLUSTER_ID, ClusterLookup
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryLookup, CategoryName, ancestors
 from chargeback.store.queries.scan import microseconds
 from chargeback.store.queries.tag_index import TagIndex, all_undated
 

@@ -33,12 +33,12 @@ from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.facts.tables import DIMENSIONS_TABLE, USAGE_TABLE, Snapshot
 from chargeback.store.queries.assignments import UsedCategory
 from chargeback.store.queries.categorised import CategoryQuery, categorised, shares_of
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryIndex, CategoryLookup, with_descendants
 from chargeback.store.queries.category_parts import parts_of_rows, rows_with_parts, sums_of_parts
 from chargeback.store.queries.clusters import ClusterLookup
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.keys import ByTime, KeyLookups, KeySql, numbered
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryIndex, CategoryLookup, with_descendants
 from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.partials import (
     COUNTS,

@@ -34,11 +34,9 @@ from chargeback.store.control.closings import Books, KnownMonth, read_books, sta
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import DAY_TABLES
-from chargeback.store.queries.cancellation import CancellationToken
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.datasets import AMOUNT, CHARGEBACKS, NUMBER, TAGS, Dataset
-from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.engine import CancellationToken, Cursor
 from chargeback.store.queries.export import ExportedRows, ExportFormat, export_pieces
 from chargeback.store.queries.keys import (
     CHARGE_CLASS,
@@ -56,7 +54,7 @@ from chargeback.store.queries.keys import (
     ByTime,
     Key,
 )
-from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryLookup, LookupCaches
 from chargeback.store.queries.paging import Order, Page
 from chargeback.store.queries.partials import COUNTS, REALLOCATED
 from chargeback.store.queries.pinned import pinned_names

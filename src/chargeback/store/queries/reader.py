@@ -20,15 +20,13 @@ from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import FactTables, Snapshot
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
-from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryLookup
 from chargeback.store.queries.category_parts import add_values
 from chargeback.store.queries.clusters import ClusterLookup
 from chargeback.store.queries.datasets import DATASETS, TAGS, TOPIC_ATTRIBUTIONS, Dataset
-from chargeback.store.queries.engine import Cursor, QueryEngine
+from chargeback.store.queries.engine import CancellationToken, Cursor, QueryEngine, interruptible
 from chargeback.store.queries.export import ExportedRows, ExportFormat, export_pieces
 from chargeback.store.queries.keys import ByColumn, ByTagHolder, Key
-from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryLookup, LookupCaches
 from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
 from chargeback.store.queries.plan import Plan

@@ -12,9 +12,9 @@ from typing import Final
 from chargeback.model.days import InstantRange
 from chargeback.model.inventory import UNTAGGED
 from chargeback.model.money import to_units
-from chargeback.store.queries.category_lookup import CATEGORY_PREFIX, CategoryName
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import ByDay, ByRule, ByTag, Key, keys_of
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryName
 from chargeback.store.queries.partials import REALLOCATED
 from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader

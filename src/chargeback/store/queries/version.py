@@ -12,9 +12,8 @@ from chargeback.store.control.days import DayState
 from chargeback.store.control.revisions import ControlRevisions, read_revisions
 from chargeback.store.facts.tables import Snapshot
 from chargeback.store.queries.as_of import days_as_of
-from chargeback.store.queries.cancellation import CancellationToken, interruptible
-from chargeback.store.queries.category_lookup import CategoryIndex
-from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.engine import CancellationToken, interruptible
+from chargeback.store.queries.lookups import CategoryIndex, LookupCaches
 from chargeback.store.queries.tag_index import TagIndex, tags_as_of
 from chargeback.store.tenant import TenantStore
 

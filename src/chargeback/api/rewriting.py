@@ -3,6 +3,8 @@
 A proxy that strips the path itself has to decode and normalise it, and ids may contain `%2F` and dots. The service
 strips it from the path as it was sent instead, so that the rest reaches the routes unchanged. Requests without the
 prefix are served as well, because probes and Prometheus do not go through the proxy.
+
+Support HEAD wherever GET is supported, with the same status and headers and no body.
 """
 
 from __future__ import annotations
@@ -45,3 +47,24 @@ class PathPrefix:
             await self._app(inner, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+class HeadAsGet:
+    """Middleware that passes HEAD requests to the application as GET.
+
+    The server omits the body, because it still sees HEAD. The OpenAPI document contains only GET.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        get_scope = {**scope, "method": "GET"}
+        try:
+            await self._app(get_scope, receive, send)
+        finally:
+            scope["route"] = get_scope.get("route")  # the metrics of requests are by route

@@ -1,0 +1,383 @@
+"""Budgets in a run: what has crossed a threshold is told once a month, as an event.
+
+Months in a run: the first open one that can be closed is told once, and invoices that are not what was billed.
+
+Contracts in a run: a commitment that is used up, that will not be, or that ends soon is told once, and what is left
+of an interval at its end is posted as adjustments, where the contract says who pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final, Self
+
+from chargeback.access.scope import CATEGORY
+from chargeback.allocation.split import split_exactly
+from chargeback.config.contracts import ContractSettings, ShortfallSettings
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.budgets import FORECAST, Budget, Threshold
+from chargeback.model.cents import minor_places, rounded_cents
+from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.money import PLACES, difference, from_units, render, to_units, total
+from chargeback.pipeline.look import Look
+from chargeback.reports.budgets import BudgetReport, LookedAt, is_within
+from chargeback.reports.closing.adjusting import adjust
+from chargeback.reports.closing.preview import tie_out
+from chargeback.reports.contracts import CommitmentInterval, CommitmentItem, Standing
+from chargeback.store.control.adjustments import NewAdjustment, read_adjustments
+from chargeback.store.control.budgets import BudgetVersion, list_budgets, read_states, save_state
+from chargeback.store.control.catalogue import contracts_revision, save_contracts_revision
+from chargeback.store.control.closings import read_books
+from chargeback.store.control.events import (
+    BELONGS_TO,
+    BUDGET_CLEARED,
+    BUDGET_CROSSED,
+    BUDGET_LATE,
+    CONTRACT_ENDING,
+    CONTRACT_EXHAUSTED,
+    CONTRACT_PACE,
+    INVOICE_DIFFERS,
+    NOTIFY,
+    OWNERS,
+    PERIOD_READY,
+    Event,
+    add_events,
+)
+from chargeback.store.control.invoices import months_with_invoices, read_invoices
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import sums_by
+
+#: On how many days in a row a forecast has to reach a threshold until that is told.
+_DAYS_IN_A_ROW: Final = 2
+
+
+def tell_budgets(look: Look) -> None:
+    """Record the events of the budgets whose facts or versions have changed, of the month of the last calculated day
+    and of the one before it.
+
+    Raises:
+        LeaseLost: another process has taken over.
+        StorageError: the facts cannot be read.
+    """
+    with look.run.store.control.read() as connection:
+        budgets = list_budgets(connection)
+        known = read_states(connection)
+    if not budgets or not look.calculated:
+        return
+    month = AccountingPeriod.of(look.calculated[-1])
+    due = [
+        (version, period, before)
+        for version in budgets
+        for period in (month.previous, month)
+        # A month that was over before a budget was there is none of its months.
+        if (version.id, period.id) in known or period == month
+        if not (before := _Told.of(known.get((version.id, period.id)))).is_of(version, look.revision)
+    ]
+    if not due:
+        return
+    with look.reader() as reader:
+        due_before = look.run.today - timedelta(days=look.run.tenant.settings.cutoff_days)
+        report = BudgetReport(reader, look.states, look.run.tenant.settings.currency, due_before)
+        looks = [_OfBudget(look, report, *each, is_past=each[1] != month) for each in due]
+        found = [(each, *each.found()) for each in looks if each.budget is not None]
+    with look.run.lease.write() as connection:
+        for each, told, events in found:
+            add_events(connection, events, look.run.now())
+            after = {"version": each.version.version, "revision": look.revision}
+            state = after | {"forecasts": told.forecasts, "ratios": told.ratios, "crossed": told.crossed}
+            save_state(connection, each.version.id, each.period.id, state)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What was found of a budget and a month: of which version and facts, and of each threshold of the forecast the
+    last day for which it was reached, on how many days in a row, and whether that was told; which parts of the budget
+    are charged and expected; and the thresholds that are reached."""
+
+    version: int = 0
+    revision: int = -1
+    forecasts: Mapping[str, Any] = field(default_factory=dict)
+    ratios: Sequence[float | None] = ()
+    crossed: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any] | None) -> Self:
+        return cls() if state is None else cls(**state)
+
+    def is_of(self, version: BudgetVersion, revision: int) -> bool:
+        return (self.version, self.revision) == (version.version, revision)
+
+
+@dataclass(frozen=True)
+class _OfBudget:
+    """A budget and a month that are looked at; ``before`` is what was found last."""
+
+    look: Look
+    report: BudgetReport
+    version: BudgetVersion
+    period: AccountingPeriod
+    before: _Told
+    is_past: bool
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.version.budget
+
+    def found(self) -> tuple[_Told, list[Event]]:
+        """Return what is found now, and the events of it."""
+        if self.budget is None:
+            return self.before, []
+        looked = self.report.of(self.budget, self.period)
+        forecasts: dict[str, Any] = {}
+        events = [
+            self._event(kind, looked, each)
+            for each in self.budget.thresholds
+            for kind in self._kinds(looked, each, forecasts)
+        ]
+        spending = looked.spending
+        if spending is None:
+            return _Told(forecasts=forecasts), events
+        crossed = [
+            each.key
+            for each in self.budget.thresholds
+            if (forecasts.get(each.key, ("", 0, False))[2] if each.on == FORECAST else spending.crosses(each))
+        ]
+        return _Told(forecasts=forecasts, ratios=spending.ratios, crossed=crossed), events
+
+    def _kinds(self, looked: LookedAt, threshold: Threshold, forecasts: dict[str, Any]) -> Iterator[str]:
+        """Yield the kinds of the events of a threshold, and note how far one of the forecast is."""
+        spending, last = looked.spending, looked.status.data_through
+        if spending is None or last is None:
+            return
+        if threshold.on != FORECAST:
+            if spending.crosses(threshold):
+                yield BUDGET_LATE if self.is_past else BUDGET_CROSSED
+            return
+        through, days, told = self.before.forecasts.get(threshold.key, ("", 0, False))
+        if spending.crosses(threshold):
+            days += last.isoformat() > through
+            if days >= _DAYS_IN_A_ROW:
+                yield BUDGET_CROSSED
+            forecasts[threshold.key] = (last.isoformat(), days, told or days >= _DAYS_IN_A_ROW)
+        elif told and not spending.is_clear_of(threshold):
+            forecasts[threshold.key] = (through, days, told)
+        elif told:
+            yield BUDGET_CLEARED
+
+    def _event(self, kind: str, looked: LookedAt, threshold: Threshold) -> Event:
+        status = looked.status.model_dump(mode="json")
+        body = {
+            "name": status["name"],
+            "period_id": self.period.id,
+            "on": threshold.on,
+            "percent": f"{threshold.percent:f}",
+            "amount": status["budget"],
+            "to_date": status["to_date"],
+            "expected": status["forecast"],
+            "currency": status["currency"],
+            NOTIFY: [] if self.budget is None else list(self.budget.notify),
+            OWNERS: self._owners(kind),
+            BELONGS_TO: _belongs_to(self.budget),
+        }
+        # What was crossed in time is not late as well.
+        which = "cleared" if kind == BUDGET_CLEARED else "crossed"
+        once = f"budget {which} {self.version.id} {self.period.id} {threshold.key}"
+        return Event(kind, f"budget/{self.version.id}", body, once)
+
+    def _owners(self, kind: str) -> list[str]:
+        """Return the sinks with a scope in which all rows of the budget lie."""
+        if self.budget is None:
+            return []
+        index = self.report.reader.categories.index
+        owners = self.look.owners(kind).items()
+        return [name for scope, names in owners if is_within(self.budget, scope, index) for name in names]
+
+
+def _belongs_to(budget: Budget | None) -> dict[str, str]:
+    """Return the value of each cost category that all rows of a budget belong to."""
+    scope = {} if budget is None else budget.scope
+    return {
+        name.removeprefix(CATEGORY): values[0]
+        for name, values in scope.items()
+        if name.startswith(CATEGORY) and len(values) == 1
+    }
+
+
+def tell_months(look: Look) -> None:
+    """Record that each day of the month after the last closed one is calculated from its present bill. Where no month
+    was ever closed, nobody waits for it. Record which invoices of months that are not closed differ from their bills,
+    once for each difference.
+
+    Raises:
+        LeaseLost: another process has taken over.
+        StorageError: the facts cannot be read.
+    """
+    run = look.run
+    with run.store.control.read() as connection:
+        books, invoiced = read_books(connection), months_with_invoices(connection)
+    ready = books.first_open
+    found = [] if ready is None or not _is_whole(look, ready) else [_ready(ready)]
+    found += _differences(look, [each for each in invoiced if books.find(each) is None and _is_whole(look, each)])
+    look.tell(found)
+
+
+def _is_whole(look: Look, period: AccountingPeriod) -> bool:
+    """Return whether a month is over, and each day of it is calculated from its present bill."""
+    if period >= AccountingPeriod.of(look.run.today):
+        return False
+    return all(day in look.states and look.states[day].chargebacks.is_current for day in period.days)
+
+
+def _ready(period: AccountingPeriod) -> Event:
+    return Event(PERIOD_READY, f"period/{period.id}", {"days": len(period.days)}, f"period ready {period.id}")
+
+
+def _differences(look: Look, periods: list[AccountingPeriod]) -> Iterator[Event]:
+    if not periods:
+        return
+    with look.reader() as reader, look.run.store.control.read() as connection:
+        for period in periods:
+            billed = total(sums_by(reader, BILLING_LINES, Selection(period.window), ()).values())
+            ties = tie_out(read_invoices(connection, period), billed, reader, period)
+            if not ties.difference:
+                continue
+            difference = render(ties.difference)
+            body = {
+                "period_id": period.id,
+                "invoices": ties.invoices,
+                "invoiced": render(ties.total),
+                "billed": render(billed),
+                "difference": difference,
+                "currency": look.run.tenant.settings.currency,
+            }
+            once = f"invoice differs {period.id} {difference}"
+            yield Event(INVOICE_DIFFERS, f"invoice/{period.id}", body, once)
+
+
+#: How long before its end it is told that a contract ends.
+_SOON: Final = timedelta(days=60)
+#: Below which part of the usual pace, and after which part of an interval, it is told that something will be left.
+_SLOW: Final = 0.9
+#: Who posts what is left.
+_POSTS: Final = "contract"
+#: Of which part of an interval the pace has to be known before it is reported.
+_KNOWN_PART: Final = 0.5
+
+
+def tell_contracts(look: Look) -> None:
+    """Record the events of contracts, if the facts have changed since the last look.
+
+    Raises:
+        LeaseLost: another process has taken over.
+        StorageError: the facts cannot be read.
+    """
+    run, settings = look.run, look.run.tenant.settings
+    if not settings.contracts or not look.calculated:
+        return
+    events = [each for contract in settings.contracts for each in _ending(look, contract)]
+    with run.store.control.read() as connection:
+        is_known = contracts_revision(connection) == look.revision
+    if not is_known:
+        with look.reader() as reader:
+            standing = Standing.of(reader, look.states, settings.contracts, run.today)
+            for contract in settings.contracts:
+                item = standing.item(contract, settings.currency)
+                for policy, commitment in zip(contract.commitments, item.commitments, strict=True):
+                    events += _of(contract, commitment, item.currency)
+                    if policy.shortfall is not None:
+                        _post_shortfalls(look, reader, f"{contract.id}/{commitment.id}", policy.shortfall, commitment)
+    look.tell(events)
+    if not is_known:
+        with run.lease.write() as connection:
+            save_contracts_revision(connection, look.revision)
+
+
+def _post_shortfalls(
+    look: Look, reader: TenantReader, name: str, policy: ShortfallSettings, commitment: CommitmentItem
+) -> None:
+    """Post what is left of the intervals that are over: the month of the last day gets it or, if that is closed, the
+    first open one. Of what was posted before, only the difference is."""
+    run, currency = look.run, look.run.tenant.settings.currency
+    with run.store.control.read() as connection:
+        books, known = read_books(connection), read_adjustments(connection)
+    for each in commitment.intervals:
+        if not each.is_over or each.shortfall is None:
+            continue
+        reference = f"contract {name} {each.start_date}"
+        shares = _shares(reader, DayRange(each.start_date, each.end_date + ONE_DAY), policy, each.shortfall, currency)
+        due = {(policy.by, value): amount for value, amount in shares.items()}
+        for made in (one.made for one in known if one.made.reference == reference and one.removed_at is None):
+            whose = (made.grouping, made.value)
+            due[whose] = difference(due.get(whose, Decimal(0)), made.amount)
+        month = AccountingPeriod.of(each.end_date)
+        if books.first_open is not None:
+            month = max(month, books.first_open)
+        for (by, value), amount in sorted(due.items()):
+            if amount:
+                new = NewAdjustment(
+                    period=month,
+                    until=month,
+                    grouping=by,
+                    value=value,
+                    from_value=None,
+                    amount=rounded_cents(amount, currency),  # is one already, with too many digits
+                    kind="fee",
+                    applies_to=AccountingPeriod.of(each.end_date),
+                    reason=f"Left of {name}, {each.start_date} to {each.end_date}",
+                    reference=reference,
+                )
+                adjust(run.lease.write, new, _POSTS, run.now)
+
+
+def _shares(
+    reader: TenantReader, days: DayRange, policy: ShortfallSettings, shortfall: Decimal, currency: str
+) -> dict[str, Decimal]:
+    """Return what each value pays of a shortfall, in cents that sum to it."""
+    whole = rounded_cents(shortfall, currency)
+    if policy.value is not None:
+        return {policy.value: whole}
+    charged = sums_by(reader, CHARGEBACKS, Selection.of_days(days), (policy.by,))
+    weights = sorted((value or "", to_units(amount)) for (value,), amount in charged.items() if amount > 0)
+    places = minor_places(currency)
+    cents = split_exactly(to_units(whole) // 10 ** (PLACES - places), weights) if weights else []
+    return {value: from_units(units, places) for value, units in cents}
+
+
+def _ending(look: Look, contract: ContractSettings) -> Iterator[Event]:
+    today = look.run.today
+    if contract.end_date - _SOON <= today <= contract.end_date:
+        body = {"issuer": contract.issuer, "end_date": f"{contract.end_date}"}
+        once = f"contract ending {contract.id} {contract.end_date}"
+        yield Event(CONTRACT_ENDING, f"contract/{contract.id}", body, once)
+
+
+def _of(contract: ContractSettings, commitment: CommitmentItem, currency: str) -> Iterator[Event]:
+    """Yield the events of the intervals of a commitment: they are recorded once each."""
+    for each in commitment.intervals:
+        kind = _kind(each)
+        if kind is not None:
+            yield Event(
+                kind,
+                f"contract/{contract.id}",
+                _body(commitment, each, currency),
+                f"{kind} {contract.id}/{commitment.id} {each.start_date}",
+            )
+
+
+def _kind(interval: CommitmentInterval) -> str | None:
+    if interval.remaining <= 0:
+        return CONTRACT_EXHAUSTED
+    length = (interval.end_date - interval.start_date).days + 1
+    is_slow = interval.pace is not None and interval.pace < _SLOW and interval.counted_days >= _KNOWN_PART * length
+    return CONTRACT_PACE if is_slow and interval.shortfall is not None and interval.shortfall > Decimal(0) else None
+
+
+def _body(commitment: CommitmentItem, interval: CommitmentInterval, currency: str) -> dict[str, Any]:
+    status = interval.model_dump(mode="json", include={"start_date", "end_date", "committed", "drawn", "shortfall"})
+    what = {"commitment": commitment.id, "unit": commitment.unit, "currency": currency}
+    return what | status | {"pace": interval.pace}
