@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chargeback.errors import SumTooLarge
 from chargeback.model.days import instants
 from chargeback.model.money import total
 from chargeback.model.usage import USAGE
-from chargeback.reports.unit_costs import UNIT_MEASURES, UnitCosts, unit_cost, unit_costs
+from chargeback.reports.unit_costs import UNIT_MEASURES, Unit, UnitCosts, unit_cost, unit_costs
 from chargeback.store.facts.tables import USAGE_TABLE, FactTables
 from chargeback.store.queries.selection import Selection, equal
 from tests.support.facts import Share, days_from, replace_day, write_shares
@@ -121,3 +124,30 @@ def test_nothing(read: Read, facts: FactTables) -> None:
     for selection in (ALL, nobody):
         found: UnitCosts = read(lambda reader, some=selection: unit_costs(reader, WRITTEN, some, (), 5, rates))
         assert [found.total.amount, found.total.usage, found.missing_days] == [0, None, ()]
+
+
+GIB = Unit("GiB", 2**30)
+HALF = Fraction(1, 2)
+
+
+@given(st.decimals(-(10**12), 10**12, places=12), st.decimals("0.001", 10**18, places=6))
+def test_the_nearest_number(amount: Decimal, usage: Decimal) -> None:
+    """Usage and unit cost are the exact ones, rounded to their places and nowhere before."""
+    shown, cost = unit_cost(amount, usage, GIB)
+    assert shown is not None
+    assert cost is not None
+    exact = Fraction(usage) / 2**30
+    assert abs(Fraction(shown) - exact) * 10**6 <= HALF
+    assert abs(Fraction(cost) - Fraction(amount) / exact) * 10**12 <= HALF
+
+
+def test_a_cost_with_too_many_digits_is_refused() -> None:
+    """What a whole unit of next to nothing would cost may not fit a column."""
+    with pytest.raises(SumTooLarge):
+        unit_cost(Decimal(10**12), Decimal("0.000001"), GIB)
+
+
+def test_without_usage() -> None:
+    """There is no unit cost without usage; measured zeros are a usage of zero."""
+    assert unit_cost(Decimal("1"), None, GIB) == (None, None)
+    assert unit_cost(Decimal("1"), Decimal(0), GIB) == (Decimal(0), None)

@@ -1,7 +1,4 @@
-"""Who asks, and what that caller may do with each tenant.
-
-What a caller may do with a tenant.
-"""
+"""Who sends a request, and what that caller may do with each tenant."""
 
 from __future__ import annotations
 

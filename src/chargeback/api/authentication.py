@@ -1,10 +1,9 @@
-"""Who sends a request. Found out once, however many parts of the application ask.
+"""Who sends a request. Determined once per request, however many parts of the application need it.
 
-What vouches for a sender is configured (``access.mode``): nothing, a proxy, or the issuer of a signed token. Beside a
-proxy and an issuer, tokens of machines (:mod:`chargeback.store.control.access_tokens`) are accepted; a token that does
-not hold is refused even if something else vouches for the sender.
-
-What a proxy, or the issuer of a signed token, says about the sender of a request.
+``access.mode`` configures what vouches for a sender: nothing, a proxy (:class:`ProxyIdentity`), or the issuer of a
+signed token (:class:`JwtIdentity`). In addition to a proxy or an issuer, tokens of machines
+(:mod:`chargeback.store.control.access_tokens`) are accepted; an invalid one is refused even if something else vouches
+for the sender.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import access_tokens
 from chargeback.store.control.access_tokens import AccessToken
 from chargeback.store.control.audit import COMMAND_LINE
+
+log = logging.getLogger(__name__)
 
 #: How the names of tokens begin in the audit log; no user's name does.
 TOKEN_NAME: Final = "token:"  # noqa: S105 - not a secret
@@ -73,8 +74,6 @@ class Identity:
 #: Returns the identity of who sends a request, given the bearer token of the request, if it has one.
 Identify = Callable[[Request, str | None], Awaitable[Identity]]
 
-
-log = logging.getLogger(__name__)
 
 SECRET_HEADER: Final = "X-Chargeback-Proxy-Secret"  # noqa: S105 - not a secret
 

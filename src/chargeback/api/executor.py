@@ -2,11 +2,7 @@
 
 Queries of the facts and of the control databases run in separate threads for each tenant, so a tenant whose database or
 disk hangs does not affect the others. When a request is cancelled, because of a timeout or a disconnected client, its
-queries are interrupted.
-
-Answers that were given, kept while there is room: the same request again costs nothing.
-
-An answer is kept under all that it was made of, so that it never becomes wrong and is never taken away for that.
+queries are interrupted. Recent responses are kept in memory (:class:`AnswerCache`).
 """
 
 from __future__ import annotations
@@ -39,46 +35,6 @@ from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.version import DataVersion, read_version
 from chargeback.store.queries.visible_sums import VisibleEntities
 
-#: How many bytes of answers are kept.
-ROOM: Final = 32 * 2**20
-
-
-class AnswerCache:
-    """The answers used last, in at most ``room`` bytes. Safe for use by several threads."""
-
-    def __init__(self, room: int = ROOM) -> None:
-        self._room = room
-        self._lock = threading.Lock()
-        self._answers: OrderedDict[str, tuple[bytes, dict[str, str]]] = OrderedDict()
-        self._size = 0
-
-    @property
-    def size(self) -> int:
-        """How many bytes are kept."""
-        return self._size
-
-    def get(self, key: str) -> tuple[bytes, dict[str, str]] | None:
-        """Return the body and the headers that were kept under a key, if they still are."""
-        with self._lock:
-            found = self._answers.get(key)
-            if found is not None:
-                self._answers.move_to_end(key)
-            return found
-
-    def put(self, key: str, body: bytes, headers: dict[str, str]) -> None:
-        """Keep an answer; what was used longest ago makes room. One that would take a quarter of it is not kept."""
-        if len(body) > self._room // 4:
-            return
-        with self._lock:
-            if key in self._answers:
-                return
-            self._answers[key] = (body, headers)
-            self._size += len(body)
-            while self._size > self._room:
-                _, (oldest, _) = self._answers.popitem(last=False)
-                self._size -= len(oldest)
-
-
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
@@ -102,6 +58,8 @@ _STREAM_THREADS = 2
 _MOST_SEARCHED = 16
 #: Of how many months, by one grouping each, the statements are kept.
 _MOST_STATEMENTS = 4
+#: How many bytes of responses are kept.
+ROOM: Final = 32 * 2**20
 #: Work that belongs to no tenant.
 _SERVICE = ""
 
@@ -174,6 +132,45 @@ class PieceStream(Generic[T_co]):
     def __init__(self, tenant_name: str, generator: Generator[T_co, None, None]) -> None:
         self.tenant_name = tenant_name
         self.generator = generator
+
+
+class AnswerCache:
+    """The responses used last, in at most ``room`` bytes. Safe for use by several threads.
+
+    The key of a response names everything that it was made of, so an entry never becomes wrong.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._room = room
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[str, tuple[bytes, dict[str, str]]] = OrderedDict()
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return self._size
+
+    def get(self, key: str) -> tuple[bytes, dict[str, str]] | None:
+        """Return the body and the headers that were kept under a key, if they still are."""
+        with self._lock:
+            found = self._answers.get(key)
+            if found is not None:
+                self._answers.move_to_end(key)
+            return found
+
+    def put(self, key: str, body: bytes, headers: dict[str, str]) -> None:
+        """Keep a response in place of those used longest ago. One that needs a quarter of the room is not kept."""
+        if len(body) > self._room // 4:
+            return
+        with self._lock:
+            if key in self._answers:
+                return
+            self._answers[key] = (body, headers)
+            self._size += len(body)
+            while self._size > self._room:
+                _, (oldest, _) = self._answers.popitem(last=False)
+                self._size -= len(oldest)
 
 
 class RequestExecutor:

@@ -1,10 +1,8 @@
-"""Serve below a path that a proxy passes on as it was sent (`api.path_prefix`).
+"""Middleware that rewrites requests: a path below the prefix of a proxy, and HEAD as GET.
 
-A proxy that strips the path itself has to decode and normalise it, and ids may contain `%2F` and dots. The service
-strips it from the path as it was sent instead, so that the rest reaches the routes unchanged. Requests without the
-prefix are served as well, because probes and Prometheus do not go through the proxy.
-
-Support HEAD wherever GET is supported, with the same status and headers and no body.
+A proxy that strips its path (`api.path_prefix`) has to decode and normalise the rest, and ids may contain `%2F` and
+dots. The service strips it from the path as it was sent instead, so that the rest reaches the routes unchanged.
+Requests without the prefix are served as well, because probes and Prometheus do not go through the proxy.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ opened; the class adds the ETag, answers 304 to a client that still has the answ
 The ETag of facts stands for everything that decides an answer: the versions of the tables, the revisions of tags,
 inventory and days, what the configuration says of the tenant, and the request. It is known before any query runs.
 Within a scope it would change with what the caller does not see, so there the content of the answer decides it.
-
-Files of rows: which formats there are, and how they are documented and sent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What answers are made of: models whose fields carry how they are written in JSON, and their description.
 
-A report returns them; the API writes them, and its document describes them.
-
-Tables as the text of CSV files.
+A report returns them; the API writes them, and its document describes them. Tables become the text of CSV files.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
 """What a month will have cost at its end, and how sure that is.
 
-Nobody knows which costs go on growing and which only scatter, so a few methods say what the days to come will cost, and
-each counts the more the nearer it would have been before. What was before a step counts at the level of today. A day
-that stands out changes neither what is expected nor
-that a usual rest of the month is possible: what is usual is a median, and the interval is made of the own past errors
-of all of it, with and without the most unusual day of each. What is billed on a few days of each month, such as fees,
-is expected on the same days again.
+Whether a cost goes on growing or only scatters is unknown, so several methods estimate the coming days, each weighted
+by how near it would have been in the past. Costs before a step count at the present level, as if the step had come
+earlier: a step is where the median of two weeks differs from that of the four weeks before by a tenth, and by four
+times what noise alone makes such medians differ by. Estimates decide where a step is; amounts stay whole numbers.
 
-Daily costs at their present level: what was before a step counts as if the step had come before it.
-
-A step is where the median of two weeks differs from that of the four weeks before by a tenth, and by four times what
-such medians usually differ by from noise alone. Estimates decide where it is; amounts stay whole numbers.
+A day that stands out changes neither the expected costs nor the possibility that the rest of the month is usual: what
+is usual is a median, and the interval is made of the past errors of the whole method, with and without the most unusual
+day of each. What is billed on a few days of each month, such as fees, is expected on the same days again.
 """
 
 from __future__ import annotations
@@ -40,10 +37,18 @@ from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import daily_amounts, daily_sums_by
 
-_WEEK: Final = 7
+WEEK: Final = 7
+#: The fewest days that a forecast is made of: every weekday twice.
+FEWEST_DAYS: Final = 2 * WEEK
+#: How many earlier stretches are needed to say how far off the method usually is.
+MOST_RECENT: Final = 60
+FEWEST_STRETCHES: Final = 10
+#: How many days before the last one are looked at: two times twelve weeks, also for the earliest of these stretches.
+HISTORY: Final = MOST_RECENT + 24 * WEEK + 31
+
 #: The days after and before a step, and how many are needed at least.
-_AFTER, _BEFORE = 2 * _WEEK, 4 * _WEEK
-_FEWEST_AFTER, _FEWEST_BEFORE = 5, 2 * _WEEK
+_AFTER, _BEFORE = 2 * WEEK, 4 * WEEK
+_FEWEST_AFTER, _FEWEST_BEFORE = 5, 2 * WEEK
 #: By how much a step differs at least, as a logarithm, and in units of what medians differ by.
 _LEAST, _UNITS = 0.1, 4.0
 #: A series is never taken to be steadier than this.
@@ -93,9 +98,9 @@ def _surest_step(costs: Sequence[int]) -> _Step | None:
     if middle <= 0 or len(costs) < _FEWEST_BEFORE + _FEWEST_AFTER:
         return None
     least = middle * _LEAST_PART
-    usual = [max(least, median(costs[weekday::_WEEK])) for weekday in range(_WEEK)]
-    levels = [log(max(cost, least) / usual[number % _WEEK]) for number, cost in enumerate(costs)]
-    apart = sorted(abs(later - earlier) for earlier, later in zip(levels, levels[_WEEK:], strict=False))
+    usual = [max(least, median(costs[weekday::WEEK])) for weekday in range(WEEK)]
+    levels = [log(max(cost, least) / usual[number % WEEK]) for number, cost in enumerate(costs)]
+    apart = sorted(abs(later - earlier) for earlier, later in zip(levels, levels[WEEK:], strict=False))
     noise = max(_STEADIEST, _NORMAL * apart[len(apart) // 2])
     found: _Step | None = None
     for place in range(_FEWEST_BEFORE, len(levels) - _FEWEST_AFTER + 1):
@@ -109,15 +114,6 @@ def _surest_step(costs: Sequence[int]) -> _Step | None:
             found = _Step(place, change, units)
     return found
 
-
-WEEK: Final = 7
-#: The fewest days that a forecast is made of: every weekday twice.
-FEWEST_DAYS: Final = 2 * WEEK
-#: How many earlier stretches are needed to say how far off the method usually is.
-MOST_RECENT: Final = 60
-FEWEST_STRETCHES: Final = 10
-#: How many days before the last one are looked at: two times twelve weeks, also for the earliest of these stretches.
-HISTORY: Final = MOST_RECENT + 24 * WEEK + 31
 
 _TENTH: Final = Fraction(1, 10)
 _NOTHING: Final = Decimal(0)

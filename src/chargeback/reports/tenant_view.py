@@ -1,7 +1,4 @@
-"""A tenant as seen by the front ends.
-
-The storage of a configured tenant, opened for one use case.
-"""
+"""A tenant as seen by the front ends, and its storage opened for one use case."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What one unit of measured usage cost: amounts divided by the usage that is kept of the same days.
-
-Units of usage, and what one of them costs.
-"""
+"""What one unit of measured usage cost: amounts divided by the usage that is kept of the same days."""
 
 from __future__ import annotations
 

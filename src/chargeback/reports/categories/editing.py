@@ -1,7 +1,7 @@
 """Edits of cost categories: stored versions, writing one or several, and what differs between two versions.
 
-YAML files of cost categories, for those who keep them in version control: ``cost_categories:``, and a document below
-each key.
+For those who keep categories in version control, they are read from and written as YAML: ``cost_categories:``, and a
+document below each key.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ MOST_CATEGORIES: Final = 100
 #: What a difference does: it is there, it is gone, or it is another one.
 ADDED, REMOVED, CHANGED = "+", "-", "~"
 
+#: The key of all categories in a file.
+ROOT: Final = "cost_categories"
+#: The most values of a file, more than the largest categories need, and the width of its lines.
+_MOST_VALUES: Final = 1_000_000
+_WIDTH: Final = 120
+#: The longest text of a rule that a difference shows.
 _SHOWN: Final = 160
 
 
@@ -261,13 +267,6 @@ def _shown(rule: Mapping[str, Any]) -> str:
     """Return a rule in one line."""
     text = json.dumps({name: part for name, part in rule.items() if name != "id"}, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-ROOT: Final = "cost_categories"
-
-#: More than the largest categories need.
-_MOST_VALUES: Final = 1_000_000
-_WIDTH: Final = 120
 
 
 def read_categories(text: str, check: Callable[[CostCategory], None] = lambda _: None) -> list[CostCategory]:

@@ -1,9 +1,8 @@
 """The documents of a closed month: its statements by each grouping and their journals, as they were when it was closed.
 
 Each is canonical text: JSON lines of statements, or the JSON of a journal. Everything else, such as pages and CSV, is
-rendered from them. A receipt names each document, and each statement, by its SHA-256.
-
-Whether what was closed is still what the receipts say: their chain, their documents, and the sums of the books.
+rendered from them. A receipt names each document, and each statement, by its SHA-256, so it can be checked later that
+everything closed is still what the receipts say: their chain, their documents, and the sums of the books.
 """
 
 from __future__ import annotations

@@ -118,6 +118,7 @@ def test_the_document_says_where_the_paths_begin(prefixed: httpx.Client) -> None
 
 def test_problems_name_the_path_that_was_asked(prefixed: httpx.Client) -> None:
     """Reader and log of the proxy know the path with the prefix; what is counted is the route."""
+    assert prefixed.get(f"{PREFIX}{ACME}/costs").status_code == 200
     detail = prefixed.get(f"{PREFIX}/nowhere").json()["detail"]
     assert detail == f"Nothing found at {PREFIX}/nowhere; {PREFIX}/docs lists the endpoints."
     wrong = prefixed.put(f"{PREFIX}/api/v1/tenants")
