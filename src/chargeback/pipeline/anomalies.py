@@ -1,4 +1,4 @@
-"""What stands out, in a run: each story is told when it begins, when it has doubled, and when it is over."""
+"""The events of anomalies in a run: a story is announced when it begins, when it has doubled, and when it is over."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from chargeback.store.control.events import (
     add_events,
 )
 
-#: How far back what stands out is looked at again: bills change for some weeks.
+#: The latest days, in which anomalies are searched again: bills change for some weeks.
 _LOOKED_AT: Final = timedelta(days=28)
-#: Near the beginning of these days it is not certain that a story is gone.
+#: In the first of these days a missing story may have begun earlier; it is not withdrawn.
 _CERTAIN: Final = timedelta(days=7)
-#: What is older is forgotten.
+#: Older stories are deleted.
 _KEPT: Final = timedelta(days=400)
 _WEEK: Final = timedelta(days=7)
-#: More than that are not looked at one by one.
+#: At most this many stories are examined.
 _MOST: Final = 1000
 _GROWN: Final = 2
 _OPEN: Final = "open"
 
 
-def tell_anomalies(look: Look) -> None:
-    """Record the events of what stands out, if the facts have changed since the last look: of all costs, and of those
-    within the scope of each sink that has one, which is told of nothing else.
+def record_anomalies(look: Look) -> None:
+    """Record the events of anomalies if the facts have changed since the last look: of all costs, and of the costs in
+    the scope of each sink that has one. Such a sink receives nothing else.
 
     Raises:
         LeaseLost: another process has taken over.
@@ -80,7 +80,7 @@ def tell_anomalies(look: Look) -> None:
 
 
 def scope_key(scope: RowScope | None) -> str:
-    """Return what tells the stories within a scope from those of others; empty for those of all costs."""
+    """Return the key that separates the stories of a scope from others; empty for the stories of all costs."""
     if scope is None:
         return ""
     return hashlib.blake2b(json.dumps(scope.as_json()).encode(), digest_size=8).hexdigest()
@@ -88,11 +88,11 @@ def scope_key(scope: RowScope | None) -> str:
 
 @dataclass
 class _Stories:
-    """What was found, beside what is ``known``; the ``events`` are made on the way, within the scope of ``owners`` for
-    these alone.
+    """The stories that were found, compared with those already ``known``. :meth:`recorded` collects the ``events``; if
+    there is a scope, they are for the sinks ``owners`` alone.
 
-    What was over a week ago is no news, whenever it is seen first, and nor is what somebody has put aside. In a week,
-    at most so many stories are told; the others are kept.
+    A story that was over a week ago, or that a person has put aside, gets no event. In a week, at most ``most`` stories
+    are announced; the others are stored without an event.
     """
 
     found: AnomaliesAnswer
@@ -108,7 +108,7 @@ class _Stories:
         self._left = max(0, self.most - len(told))
 
     def recorded(self) -> Iterator[KnownAnomaly]:
-        """Yield what is to be recorded."""
+        """Yield the stories to store."""
         new = [
             item
             for item in self.found.items
@@ -126,14 +126,14 @@ class _Stories:
                 yield self._tell(now, ANOMALY_OPENED, item, more=rest)
             elif now.told is not None and abs(item.impact) >= _GROWN * abs(now.told):
                 yield self._tell(now, ANOMALY_GREW, item)
-            elif now.told is not None and before is not None and _has_ended(before, item):
+            elif now.told is not None and before is not None and before.state == _OPEN != item.state:
                 yield replace(self._tell(now, ANOMALY_RESOLVED, item), told=now.told, told_at=now.told_at)
             else:
                 yield now
         yield from self._withdrawn({self._id(item) for item in self.found.items})
 
     def _id(self, item: AnomalyItem) -> str:
-        """Return what tells a story apart: within a scope it is another one than that of all costs."""
+        """Return the id of a story: in a scope it is another story than the one of all costs."""
         if not self.scope:
             return item.id
         return hashlib.blake2b(f"{self.scope} {item.id}".encode(), digest_size=8).hexdigest()
@@ -143,7 +143,7 @@ class _Stories:
         return before is not None and before.told is not None
 
     def _is_news(self, item: AnomalyItem) -> bool:
-        """Return whether a story is to be told that was not: what was passed over is news only while it is open."""
+        """Return whether a story without an event gets one: a story that was passed over does only while it is open."""
         before, through = self.known.get(self._id(item)), self.found.judged_through
         is_recent = through is not None and item.last_date > through - _WEEK
         return item.state == _OPEN or (is_recent and (before is None or before.state == WITHDRAWN))
@@ -160,7 +160,7 @@ class _Stories:
             yield replace(each, state=WITHDRAWN, told=None)
 
     def _judged(self) -> set[date]:
-        """Return the days that were judged: what happened on another is not known."""
+        """Return the days on which anomalies were searched; nothing is known of other days."""
         end = self.found.judged_through
         days = set() if end is None else set(DayRange(self.found.start_date, end + ONE_DAY))
         return days - {each.date for each in self.found.not_judged}
@@ -182,11 +182,7 @@ class _Stories:
         return replace(story, told=item.impact, told_at=story.told_at or self.now)
 
     def _add(self, kind: str, number: str, body: dict[str, object]) -> None:
-        # What is withdrawn may come back, so that time alone makes an event one; it is recorded with what is known.
+        # A withdrawn story may come back: only the time makes its key unique. The event is stored with the story.
         once = f"{kind} {number} {self.now.isoformat()}"
         whose = only_for(self.owners) if self.scope else {}
         self.events.append(Event(kind, f"anomaly/{number}", body | whose | {"currency": self.found.currency}, once))
-
-
-def _has_ended(before: KnownAnomaly, item: AnomalyItem) -> bool:
-    return before.state == _OPEN and item.state != _OPEN

@@ -1,8 +1,8 @@
-"""The weekly digest: what a week has cost, and what is worth a look, told once when the week is known as a whole."""
+"""The weekly digest: what a week has cost, and what is worth a look, recorded once when the whole week is known."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final
 
 from chargeback.access.scope import RowScope
@@ -16,12 +16,12 @@ from chargeback.store.control.anomalies import read_marks
 from chargeback.store.control.budgets import list_budgets
 from chargeback.store.control.events import DIGEST_WEEKLY, Event, are_recorded
 
-#: A week that was over longer ago is no news.
+#: A week that ended longer ago than this gets no digest.
 _NEWS: Final = timedelta(days=14)
 _WEEK: Final = timedelta(days=7)
 
 
-def tell_week(look: Look) -> None:
+def record_week(look: Look) -> None:
     """Record the digest of the last whole week, once, for each scope of the sinks that want it.
 
     Raises:
@@ -48,11 +48,11 @@ def tell_week(look: Look) -> None:
             found = digest(reader, connection, week, known, settings.currency, look.named)
         body = found.model_dump(mode="json") | only_for(names)
         events.append(Event(DIGEST_WEEKLY, f"digest/{week.start}", body, key))
-    look.tell(events)
+    look.record(events)
 
 
 def _readers(look: Look) -> list[tuple[RowScope | None, list[str]]]:
-    """Return the sinks that are told, by their scopes."""
+    """Return the names of the sinks that receive digests, by scope."""
     whole = [
         name
         for name, sink in sorted(look.sinks.items())
@@ -62,14 +62,11 @@ def _readers(look: Look) -> list[tuple[RowScope | None, list[str]]]:
 
 
 def _last_whole_week(look: Look) -> DayRange | None:
-    """Return the last week from Monday to Sunday of which each day is calculated from its present bill."""
+    """Return the last week from Monday to Sunday if each of its days is calculated from its present bill."""
     if not look.calculated:
         return None
     last = look.calculated[-1]
     sunday = last - timedelta(days=(last.weekday() + 1) % 7)
     week = DayRange(sunday - _WEEK + ONE_DAY, sunday + ONE_DAY)
-    return week if sunday > look.run.today - _NEWS and all(_is_known(look, day) for day in week) else None
-
-
-def _is_known(look: Look, day: date) -> bool:
-    return day in look.states and look.states[day].chargebacks.is_current
+    is_known = all(day in look.states and look.states[day].chargebacks.is_current for day in week)
+    return week if is_known and sunday > look.run.today - _NEWS else None

@@ -1,4 +1,4 @@
-"""A look at the facts after they have been calculated: what those find who tell somebody of it."""
+"""A look at the facts after a run has calculated them, to record the events that follow from them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from chargeback.store.queries.reader import TenantReader, open_reader
 
 @dataclass
 class Look:
-    """The published facts of a run: their ``revision``, the states of days, and who is told. It reads what is asked of
-    it when that is first asked, so that a run without news reads nothing."""
+    """The published facts of a run: their ``revision``, the states of days, and the sinks of notifications. Each is
+    read when it is first used, so that a run without news reads nothing."""
 
     run: RunContext
     revision: int
@@ -44,19 +44,19 @@ class Look:
 
     @cached_property
     def sinks(self) -> Mapping[str, SinkSettings]:
-        """Who is told something of the tenant."""
+        """The sinks of notifications about the tenant, by name."""
         return self.run.tenant.settings.notifications
 
     def owners(self, kind: str) -> dict[RowScope, list[str]]:
-        """Return the sinks that are told events of a kind within a scope, by that."""
+        """Return the names of the sinks with a scope that receive events of a kind, by scope."""
         found: dict[RowScope, list[str]] = {}
         for name, sink in sorted(self.sinks.items()):
             if sink.scope is not None and sink.tells(kind):
                 found.setdefault(RowScope.of(sink.scope), []).append(name)
         return found
 
-    def tell(self, found: Sequence[Event]) -> None:
-        """Record those of the events that are new.
+    def record(self, found: Sequence[Event]) -> None:
+        """Record the events that are new.
 
         Raises:
             LeaseLost: another process has taken over.
@@ -75,7 +75,7 @@ class Look:
 
     @contextmanager
     def reader(self, scope: RowScope | None = None) -> Iterator[TenantReader]:
-        """Open a reader of the facts, or of those of a scope.
+        """Open a reader of the facts; with a scope, of the facts in it.
 
         Raises:
             StorageError: the facts cannot be read.
@@ -88,18 +88,18 @@ class Look:
         return self._opened.enter_context(closing(QueryEngine()))
 
     def close(self) -> None:
-        """Give back what the readers have used."""
+        """Close the query engine of the readers."""
         self._opened.close()
 
 
 def only_for(owners: list[str]) -> dict[str, list[str]]:
-    """Return the part of an event's body that says that it is for these sinks alone, of whose scope it is."""
+    """Return the part of an event's body that sends it to these sinks alone, because it is about their scope."""
     return {NOTIFY: owners, OWNERS: owners}
 
 
-def look_and_tell(run: RunContext, tells: Mapping[str, Callable[[Look], None]]) -> None:
-    """Let some tell what they find in the facts; their names say what they do in the words of an
-    error. What cannot be read is recorded, and looked at again by the next run.
+def record_events(run: RunContext, recorders: Mapping[str, Callable[[Look], None]]) -> None:
+    """Call each function that records events of the facts; its key says in an error what the next run repeats. If the
+    facts cannot be read, the error is recorded.
 
     Raises:
         LeaseLost: another process has taken over.
@@ -107,8 +107,8 @@ def look_and_tell(run: RunContext, tells: Mapping[str, Callable[[Look], None]]) 
     with run.store.control.read() as connection:
         revision, _ = read_published_revision(connection)
     with closing(Look(run, revision)) as look:
-        for words, tell in tells.items():
+        for repeated, record in recorders.items():
             try:
-                tell(look)
+                record(look)
             except StorageError as error:
-                run.record_error(f"{words} in the next run: {error}")
+                run.record_error(f"{repeated} in the next run: {error}")

@@ -1,9 +1,9 @@
-"""Budgets in a run: what has crossed a threshold is told once a month, as an event.
+"""The events that a run records of budgets, of months and of contracts, each once.
 
-Months in a run: the first open one that can be closed is told once, and invoices that are not what was billed.
-
-Contracts in a run: a commitment that is used up, that will not be, or that ends soon is told once, and what is left
-of an interval at its end is posted as adjustments, where the contract says who pays for it.
+- Budgets: a threshold is crossed, or a crossed forecast is clear of it again.
+- Months: the first open one can be closed, or its invoices are not what was billed.
+- Contracts: a commitment is used up, will not be used up, or ends soon. What is left of an interval at its end is
+  posted as adjustments if the contract says who pays for it.
 """
 
 from __future__ import annotations
@@ -52,13 +52,21 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 
-#: On how many days in a row a forecast has to reach a threshold until that is told.
+#: A forecast has to reach a threshold on this many days in a row before an event is recorded.
 _DAYS_IN_A_ROW: Final = 2
 
+#: How long before the end of a contract its end is announced.
+_SOON: Final = timedelta(days=60)
+#: An interval below this part of its usual pace is expected to leave something, once this part of its days is known.
+_SLOW_PACE: Final = 0.9
+_KNOWN_PART: Final = 0.5
+#: Who posts what is left of a commitment.
+_POSTED_BY: Final = "contract"
 
-def tell_budgets(look: Look) -> None:
-    """Record the events of the budgets whose facts or versions have changed, of the month of the last calculated day
-    and of the one before it.
+
+def record_budgets(look: Look) -> None:
+    """Record the events of budgets whose facts or versions have changed, for the month of the last calculated day and
+    the month before it.
 
     Raises:
         LeaseLost: another process has taken over.
@@ -74,9 +82,9 @@ def tell_budgets(look: Look) -> None:
         (version, period, before)
         for version in budgets
         for period in (month.previous, month)
-        # A month that was over before a budget was there is none of its months.
+        # A month that was over before the budget existed does not count.
         if (version.id, period.id) in known or period == month
-        if not (before := _Told.of(known.get((version.id, period.id)))).is_of(version, look.revision)
+        if not (before := _BudgetState.of(known.get((version.id, period.id)))).is_of(version, look.revision)
     ]
     if not due:
         return
@@ -86,18 +94,26 @@ def tell_budgets(look: Look) -> None:
         looks = [_OfBudget(look, report, *each, is_past=each[1] != month) for each in due]
         found = [(each, *each.found()) for each in looks if each.budget is not None]
     with look.run.lease.write() as connection:
-        for each, told, events in found:
+        for each, now, events in found:
             add_events(connection, events, look.run.now())
-            after = {"version": each.version.version, "revision": look.revision}
-            state = after | {"forecasts": told.forecasts, "ratios": told.ratios, "crossed": told.crossed}
+            state = {
+                "version": each.version.version,
+                "revision": look.revision,
+                "forecasts": now.forecasts,
+                "ratios": now.ratios,
+                "crossed": now.crossed,
+            }
             save_state(connection, each.version.id, each.period.id, state)
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What was found of a budget and a month: of which version and facts, and of each threshold of the forecast the
-    last day for which it was reached, on how many days in a row, and whether that was told; which parts of the budget
-    are charged and expected; and the thresholds that are reached."""
+class _BudgetState:
+    """What was found for a month of a budget, in one version of the budget and one revision of the facts.
+
+    ``forecasts`` has for each threshold of the forecast that is reached: the last day of the facts, the number of days
+    in a row, and whether an event was recorded. ``ratios`` are the charged and the expected part of the budget,
+    ``crossed`` the keys of the reached thresholds.
+    """
 
     version: int = 0
     revision: int = -1
@@ -115,21 +131,21 @@ class _Told:
 
 @dataclass(frozen=True)
 class _OfBudget:
-    """A budget and a month that are looked at; ``before`` is what was found last."""
+    """A month of a budget; ``before`` is what was found last."""
 
     look: Look
     report: BudgetReport
     version: BudgetVersion
     period: AccountingPeriod
-    before: _Told
+    before: _BudgetState
     is_past: bool
 
     @property
     def budget(self) -> Budget | None:
         return self.version.budget
 
-    def found(self) -> tuple[_Told, list[Event]]:
-        """Return what is found now, and the events of it."""
+    def found(self) -> tuple[_BudgetState, list[Event]]:
+        """Return the present state and its events."""
         if self.budget is None:
             return self.before, []
         looked = self.report.of(self.budget, self.period)
@@ -141,16 +157,17 @@ class _OfBudget:
         ]
         spending = looked.spending
         if spending is None:
-            return _Told(forecasts=forecasts), events
+            return _BudgetState(forecasts=forecasts), events
         crossed = [
             each.key
             for each in self.budget.thresholds
             if (forecasts.get(each.key, ("", 0, False))[2] if each.on == FORECAST else spending.crosses(each))
         ]
-        return _Told(forecasts=forecasts, ratios=spending.ratios, crossed=crossed), events
+        return _BudgetState(forecasts=forecasts, ratios=spending.ratios, crossed=crossed), events
 
     def _kinds(self, looked: LookedAt, threshold: Threshold, forecasts: dict[str, Any]) -> Iterator[str]:
-        """Yield the kinds of the events of a threshold, and note how far one of the forecast is."""
+        """Yield the kinds of the events of a threshold; put the state of a threshold of the forecast into
+        ``forecasts``."""
         spending, last = looked.spending, looked.status.data_through
         if spending is None or last is None:
             return
@@ -184,7 +201,7 @@ class _OfBudget:
             OWNERS: self._owners(kind),
             BELONGS_TO: _belongs_to(self.budget),
         }
-        # What was crossed in time is not late as well.
+        # One key for crossed and late: a threshold that was crossed in time is not late as well.
         which = "cleared" if kind == BUDGET_CLEARED else "crossed"
         once = f"budget {which} {self.version.id} {self.period.id} {threshold.key}"
         return Event(kind, f"budget/{self.version.id}", body, once)
@@ -208,9 +225,9 @@ def _belongs_to(budget: Budget | None) -> dict[str, str]:
     }
 
 
-def tell_months(look: Look) -> None:
-    """Record that each day of the month after the last closed one is calculated from its present bill. Where no month
-    was ever closed, nobody waits for it. Record which invoices of months that are not closed differ from their bills,
+def record_months(look: Look) -> None:
+    """Record that the month after the last closed one can be closed: each of its days is calculated from its present
+    bill. Nothing is recorded if no month was ever closed. Record which invoices of open months differ from their bills,
     once for each difference.
 
     Raises:
@@ -221,9 +238,12 @@ def tell_months(look: Look) -> None:
     with run.store.control.read() as connection:
         books, invoiced = read_books(connection), months_with_invoices(connection)
     ready = books.first_open
-    found = [] if ready is None or not _is_whole(look, ready) else [_ready(ready)]
+    found = []
+    if ready is not None and _is_whole(look, ready):
+        body = {"days": len(ready.days)}
+        found.append(Event(PERIOD_READY, f"period/{ready.id}", body, f"period ready {ready.id}"))
     found += _differences(look, [each for each in invoiced if books.find(each) is None and _is_whole(look, each)])
-    look.tell(found)
+    look.record(found)
 
 
 def _is_whole(look: Look, period: AccountingPeriod) -> bool:
@@ -233,11 +253,8 @@ def _is_whole(look: Look, period: AccountingPeriod) -> bool:
     return all(day in look.states and look.states[day].chargebacks.is_current for day in period.days)
 
 
-def _ready(period: AccountingPeriod) -> Event:
-    return Event(PERIOD_READY, f"period/{period.id}", {"days": len(period.days)}, f"period ready {period.id}")
-
-
 def _differences(look: Look, periods: list[AccountingPeriod]) -> Iterator[Event]:
+    """Yield the events of months whose invoices differ from their bills."""
     if not periods:
         return
     with look.reader() as reader, look.run.store.control.read() as connection:
@@ -259,18 +276,9 @@ def _differences(look: Look, periods: list[AccountingPeriod]) -> Iterator[Event]
             yield Event(INVOICE_DIFFERS, f"invoice/{period.id}", body, once)
 
 
-#: How long before its end it is told that a contract ends.
-_SOON: Final = timedelta(days=60)
-#: Below which part of the usual pace, and after which part of an interval, it is told that something will be left.
-_SLOW: Final = 0.9
-#: Who posts what is left.
-_POSTS: Final = "contract"
-#: Of which part of an interval the pace has to be known before it is reported.
-_KNOWN_PART: Final = 0.5
-
-
-def tell_contracts(look: Look) -> None:
-    """Record the events of contracts, if the facts have changed since the last look.
+def record_contracts(look: Look) -> None:
+    """Record the events of contracts, and post what is left of intervals that are over, if the facts have changed.
+    The end of a contract depends on the date alone.
 
     Raises:
         LeaseLost: another process has taken over.
@@ -279,7 +287,12 @@ def tell_contracts(look: Look) -> None:
     run, settings = look.run, look.run.tenant.settings
     if not settings.contracts or not look.calculated:
         return
-    events = [each for contract in settings.contracts for each in _ending(look, contract)]
+    events = []
+    for contract in settings.contracts:
+        if contract.end_date - _SOON <= run.today <= contract.end_date:
+            body = {"issuer": contract.issuer, "end_date": f"{contract.end_date}"}
+            once = f"contract ending {contract.id} {contract.end_date}"
+            events.append(Event(CONTRACT_ENDING, f"contract/{contract.id}", body, once))
     with run.store.control.read() as connection:
         is_known = contracts_revision(connection) == look.revision
     if not is_known:
@@ -288,10 +301,10 @@ def tell_contracts(look: Look) -> None:
             for contract in settings.contracts:
                 item = standing.item(contract, settings.currency)
                 for policy, commitment in zip(contract.commitments, item.commitments, strict=True):
-                    events += _of(contract, commitment, item.currency)
+                    events += _of_commitment(contract, commitment, item.currency)
                     if policy.shortfall is not None:
                         _post_shortfalls(look, reader, f"{contract.id}/{commitment.id}", policy.shortfall, commitment)
-    look.tell(events)
+    look.record(events)
     if not is_known:
         with run.lease.write() as connection:
             save_contracts_revision(connection, look.revision)
@@ -300,8 +313,8 @@ def tell_contracts(look: Look) -> None:
 def _post_shortfalls(
     look: Look, reader: TenantReader, name: str, policy: ShortfallSettings, commitment: CommitmentItem
 ) -> None:
-    """Post what is left of the intervals that are over: the month of the last day gets it or, if that is closed, the
-    first open one. Of what was posted before, only the difference is."""
+    """Post what is left of the intervals that are over, to the month of the last day or, if that is closed, to the
+    first open month. If something was posted before, only the difference is posted."""
     run, currency = look.run, look.run.tenant.settings.currency
     with run.store.control.read() as connection:
         books, known = read_books(connection), read_adjustments(connection)
@@ -309,7 +322,9 @@ def _post_shortfalls(
         if not each.is_over or each.shortfall is None:
             continue
         reference = f"contract {name} {each.start_date}"
-        shares = _shares(reader, DayRange(each.start_date, each.end_date + ONE_DAY), policy, each.shortfall, currency)
+        shares = _shares_of_shortfall(
+            reader, DayRange(each.start_date, each.end_date + ONE_DAY), policy, each.shortfall, currency
+        )
         due = {(policy.by, value): amount for value, amount in shares.items()}
         for made in (one.made for one in known if one.made.reference == reference and one.removed_at is None):
             whose = (made.grouping, made.value)
@@ -331,10 +346,10 @@ def _post_shortfalls(
                     reason=f"Left of {name}, {each.start_date} to {each.end_date}",
                     reference=reference,
                 )
-                adjust(run.lease.write, new, _POSTS, run.now)
+                adjust(run.lease.write, new, _POSTED_BY, run.now)
 
 
-def _shares(
+def _shares_of_shortfall(
     reader: TenantReader, days: DayRange, policy: ShortfallSettings, shortfall: Decimal, currency: str
 ) -> dict[str, Decimal]:
     """Return what each value pays of a shortfall, in cents that sum to it."""
@@ -348,36 +363,23 @@ def _shares(
     return {value: from_units(units, places) for value, units in cents}
 
 
-def _ending(look: Look, contract: ContractSettings) -> Iterator[Event]:
-    today = look.run.today
-    if contract.end_date - _SOON <= today <= contract.end_date:
-        body = {"issuer": contract.issuer, "end_date": f"{contract.end_date}"}
-        once = f"contract ending {contract.id} {contract.end_date}"
-        yield Event(CONTRACT_ENDING, f"contract/{contract.id}", body, once)
-
-
-def _of(contract: ContractSettings, commitment: CommitmentItem, currency: str) -> Iterator[Event]:
-    """Yield the events of the intervals of a commitment: they are recorded once each."""
+def _of_commitment(contract: ContractSettings, commitment: CommitmentItem, currency: str) -> Iterator[Event]:
+    """Yield the events of the intervals of a commitment."""
+    common = {"commitment": commitment.id, "unit": commitment.unit, "currency": currency}
     for each in commitment.intervals:
-        kind = _kind(each)
-        if kind is not None:
-            yield Event(
-                kind,
-                f"contract/{contract.id}",
-                _body(commitment, each, currency),
-                f"{kind} {contract.id}/{commitment.id} {each.start_date}",
-            )
+        if each.remaining <= 0:
+            kind = CONTRACT_EXHAUSTED
+        elif _leaves_something(each):
+            kind = CONTRACT_PACE
+        else:
+            continue
+        status = each.model_dump(mode="json", include={"start_date", "end_date", "committed", "drawn", "shortfall"})
+        once = f"{kind} {contract.id}/{commitment.id} {each.start_date}"
+        yield Event(kind, f"contract/{contract.id}", common | status | {"pace": each.pace}, once)
 
 
-def _kind(interval: CommitmentInterval) -> str | None:
-    if interval.remaining <= 0:
-        return CONTRACT_EXHAUSTED
+def _leaves_something(interval: CommitmentInterval) -> bool:
+    """Return whether an interval is expected to end before its commitment is used up."""
     length = (interval.end_date - interval.start_date).days + 1
-    is_slow = interval.pace is not None and interval.pace < _SLOW and interval.counted_days >= _KNOWN_PART * length
-    return CONTRACT_PACE if is_slow and interval.shortfall is not None and interval.shortfall > Decimal(0) else None
-
-
-def _body(commitment: CommitmentItem, interval: CommitmentInterval, currency: str) -> dict[str, Any]:
-    status = interval.model_dump(mode="json", include={"start_date", "end_date", "committed", "drawn", "shortfall"})
-    what = {"commitment": commitment.id, "unit": commitment.unit, "currency": currency}
-    return what | status | {"pace": interval.pace}
+    is_slow = interval.pace is not None and interval.pace < _SLOW_PACE and interval.counted_days >= _KNOWN_PART * length
+    return is_slow and interval.shortfall is not None and interval.shortfall > 0

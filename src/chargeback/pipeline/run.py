@@ -15,14 +15,14 @@ from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import ChargebackError, LeaseLost, Stopped, StorageError
 from chargeback.model.days import Clock, utc_now
 from chargeback.model.run_request import RunRequest
-from chargeback.pipeline.anomalies import tell_anomalies
+from chargeback.pipeline.anomalies import record_anomalies
 from chargeback.pipeline.bills import open_others
 from chargeback.pipeline.chargebacks import calculate
-from chargeback.pipeline.digest import tell_week
+from chargeback.pipeline.digest import record_week
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
-from chargeback.pipeline.look import look_and_tell
-from chargeback.pipeline.notices import tell_budgets, tell_contracts, tell_months
+from chargeback.pipeline.look import record_events
+from chargeback.pipeline.notices import record_budgets, record_contracts, record_months
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.publish import publish_run
 from chargeback.pipeline.repair import repair
@@ -42,13 +42,13 @@ from chargeback.store.tenant import TenantStore
 log = logging.getLogger(__name__)
 
 _MAX_ERRORS = 1000
-#: Who tells what they find in the facts, and what they do.
-_TELLS = {
-    "budgets are looked at again": tell_budgets,
-    "what stands out is looked at again": tell_anomalies,
-    "contracts are looked at again": tell_contracts,
-    "months are looked at again": tell_months,
-    "the week is summed up": tell_week,
+#: The functions that record events of the facts, by what an error says that the next run repeats.
+_EVENT_RECORDERS = {
+    "budgets are looked at again": record_budgets,
+    "what stands out is looked at again": record_anomalies,
+    "contracts are looked at again": record_contracts,
+    "months are looked at again": record_months,
+    "the week is summed up": record_week,
 }
 #: The counters that are columns of the table of runs.
 _RECORDED = [each.name for each in fields(RunCounts) if each.name in runs.COLUMNS]
@@ -102,7 +102,7 @@ def run_tenant(
 
 def _requested(run_id: int, request: RunRequest) -> AuditEntry:
     """Return the entry of the audit log about a run that was requested."""
-    asked = {
+    details = {
         "start_date": None if request.start is None else request.start.isoformat(),
         "end_date": None if request.end is None else request.end.isoformat(),
         "recalculate": request.recalculate,
@@ -110,7 +110,7 @@ def _requested(run_id: int, request: RunRequest) -> AuditEntry:
         "restate": request.restate,
         "reason": request.reason,
     }
-    return AuditEntry(RUN_REQUESTED, f"run/{run_id}", None, asked)
+    return AuditEntry(RUN_REQUESTED, f"run/{run_id}", None, details)
 
 
 def _record(run: RunContext, run_id: int, result: RunResult) -> None:
@@ -159,7 +159,7 @@ def _run_stages(run: RunContext) -> RunOutcome:
             run.check()
             calculate_shadows(run)
             complete_partials(run)
-            look_and_tell(run, _TELLS)
+            record_events(run, _EVENT_RECORDERS)
             run.check()
             emit(run)
             run.check()
@@ -196,12 +196,7 @@ def _count_failure(run: RunContext, connection: Connection) -> None:
 
 
 def _result(run: RunContext, outcome: RunOutcome) -> RunResult:
-    return RunResult(
-        run.tenant.name, outcome, errors=_bounded(run.record.described_errors()), completed_at=run.now(), **run.stats()
-    )
-
-
-def _bounded(errors: list[str]) -> tuple[str, ...]:
-    """Return the first errors of a run, and how many more are in the log, to limit the size of the record."""
-    more = len(errors) - _MAX_ERRORS
-    return (*errors[:_MAX_ERRORS], f"and {more} more, which are in the log") if more > 0 else tuple(errors)
+    errors = run.record.described_errors()
+    if len(errors) > _MAX_ERRORS:  # the record of a run has a limited size
+        errors[_MAX_ERRORS:] = [f"and {len(errors) - _MAX_ERRORS} more, which are in the log"]
+    return RunResult(run.tenant.name, outcome, errors=tuple(errors), completed_at=run.now(), **run.stats())

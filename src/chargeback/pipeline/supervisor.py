@@ -1,12 +1,11 @@
 """The supervisor: executes each run under the lease of its tenant and records how it ended.
 
+A run is a child process, which reports its counters. The supervisor adds them to the metrics while the run is in
+progress, so that the metrics include runs that were killed.
+
 A tenant is suspended if gathering failed too many times in a row: an operator must act before it runs again. A
 suspension is stored only in the control database of the tenant, where the engine, readiness, metrics and the status of
 the pipeline read it. A database that does not respond does not suspend a tenant; it is tried again.
-
-The metrics of runs. A run is a child process; its parent sums up the reported counters here.
-
-The metrics are updated while a run is in progress, and include the progress of runs that were killed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,11 @@ from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease, LeaseOwner
 from chargeback.store.tenant import TenantStore
 
+log = logging.getLogger(__name__)
+
+#: The buckets of the duration of runs, in seconds.
 _DURATIONS: Final = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
+#: The metrics of a run's counters, by their field of :class:`RunStats`: name and description.
 _COUNTS: Final = {
     "dates_gathered": ("chargeback_days_gathered", "Days whose bill was gathered."),
     "dates_calculated": ("chargeback_days_calculated", "Days whose chargebacks were calculated."),
@@ -128,9 +131,6 @@ class RunMetrics:
                 self._calls.labels(tenant, *key).inc(max(0, count - before.calls.get(key, 0)))
 
 
-log = logging.getLogger(__name__)
-
-
 class Suspensions:
     """The suspensions of these tenants. Safe for use by several threads.
 
@@ -159,7 +159,7 @@ class Suspensions:
             return runs.suspended_because(connection)
 
     def log_suspension(self, name: str) -> None:
-        """Log the alert of a tenant that was suspended since the last call, and of an engine that has none left."""
+        """Log an alert if the tenant was suspended since the last call, and one if no active tenant is left."""
         reason = self.reason(name)
         with self._lock:
             if reason is None:
