@@ -48,5 +48,5 @@ def test_what_must_be_named(none_match: str | None) -> None:
     with pytest.raises(PreconditionRequired) as error:
         Preconditions(None, none_match).check('"1"', what="It", faster="Ann was.")
     assert str(error.value) == (
-        "It is there: send the ETag that GET returns as If-Match, so that nobody's change is lost."
+        "It is there: send the ETag that GET returns as If-Match, so that no change is lost."
     )

@@ -84,7 +84,7 @@ def require_declarations(routes: Sequence[BaseRoute]) -> None:
 
 
 def api_routes(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
-    """Yield the routes that answer requests of the API, whatever routers they are in."""
+    """Yield the routes that answer requests of the API, in all routers."""
     for route in routes:
         if isinstance(route, APIRoute):
             yield route

@@ -196,7 +196,7 @@ def _families(services: Services, looks: Sequence[_Look | None]) -> Iterator[Met
         yield family
 
 
-_OPEN: Final = "How much holds now and asks for somebody, by kind."
+_OPEN: Final = "Conditions that hold now and need attention, by kind."
 _OF_BUDGETS: Final = {
     "chargeback_budget_ratio": "The part of the month's budget that is charged.",
     "chargeback_budget_forecast_ratio": "The part of the month's budget that the month is expected to cost.",

@@ -37,7 +37,7 @@ class Preconditions:
             if self.none_match is not None and _names(self.none_match, present):
                 raise PreconditionFailed(f"{faster} To replace it, send its ETag as If-Match.")
             raise PreconditionRequired(
-                f"{what} is there: send the ETag that GET returns as If-Match, so that nobody's change is lost."
+                f"{what} is there: send the ETag that GET returns as If-Match, so that no change is lost."
             )
 
 

@@ -1,4 +1,4 @@
-"""Days on which somebody's costs stand out, from what is charged at constant prices and by constant rules."""
+"""Days on which costs stand out, from what is charged at constant prices and by constant rules."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class AnomalyContributor(ResponseModel):
 
 
 class MarkItem(OfSomebody):
-    """What somebody knows of days that stand out, or will."""
+    """What people know of days that stand out, or will."""
 
     id: int
     status: MarkStatus = Field(
@@ -109,7 +109,7 @@ class MarkItem(OfSomebody):
 
 
 class AnomalyItem(OfSomebody):
-    """Days in a row on which the costs of somebody stand out in one direction."""
+    """Days in a row on which the costs of an identity or a value stand out in one direction."""
 
     id: str = Field(description="The same as long as its first day is, as in the subject of its events.")
     direction: Literal["up", "down"]
@@ -127,8 +127,8 @@ class AnomalyItem(OfSomebody):
         "or if it belongs to several.",
         examples=[{"team": "payments"}],
     )
-    mark: MarkItem | None = Field(description="What somebody knows of its first day.")
-    told_at: Instant | None = Field(description="When it was told first; null if it was not.")
+    mark: MarkItem | None = Field(description="What people know of its first day.")
+    told_at: Instant | None = Field(description="When it was first reported; null if it was not.")
     goes_with: str | None = Field(
         description="The story that is told for this one as well: a larger one of the same that begins on the same day "
         "in the same direction or, of a value of a cost category, the one below it that is most of it; null if there "
@@ -152,7 +152,7 @@ class AnomalyItem(OfSomebody):
 
     @property
     def is_aside(self) -> bool:
-        """Whether somebody has put it aside."""
+        """Whether a mark puts it aside."""
         return self.mark is not None and self.mark.status != CONFIRMED
 
     @property
@@ -396,7 +396,7 @@ class _Others:
         return {above.category: above.who for above, its in self._children.items() if its.get(series, 0.0) > _ALL}
 
     def told_by(self, found: _Found) -> str | None:
-        """Return the story that is told instead of one; None if it is told itself."""
+        """Return the story that is reported in place of one; None if that one is reported itself."""
         below = self._below[found]
         if below is not None:
             return self.told_by(below) or below.id

@@ -154,7 +154,7 @@ class ForecastTest:
 
 def forecast_back_test(store: TenantStore, engine: QueryEngine, days: DayRange, currency: str) -> ForecastTest:
     """Return what was expected of the month of the last known day on the evening of each day (the end of the UTC day),
-    by true vintages of bills and allocations, beside what that month has cost by now.
+    by true vintages of bills and allocations, and what that month has cost by now.
 
     Raises:
         QueryTimeout: the query was cancelled.

@@ -1,4 +1,4 @@
-"""How far budgets are: what a month has cost of the rows that a budget is about, beside what it may cost."""
+"""How far budgets are: what the rows of a budget have cost in a month, and what they may cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ZERO: Final = Decimal(0)
 
 
 class BudgetThreshold(ResponseModel):
-    """A share of the budget at which somebody is told."""
+    """A share of the budget that is reported when it is reached."""
 
     on: ThresholdKind
     percent: Exact = Field(examples=["80"])
@@ -50,8 +50,10 @@ class BudgetItem(ResponseModel):
     amounts: dict[str, Exact] = Field(description="What single months may cost.")
     monthly: Exact | None = Field(description="What every other month may cost.")
     thresholds: list[BudgetThreshold]
-    notify: list[str] = Field(description="The sinks that are told; empty for all that are told events of budgets.")
-    expected: dict[str, Exact] = Field(description="What somebody expects single months to cost.")
+    notify: list[str] = Field(
+        description="The sinks that its events are sent to; empty for all that take events of budgets."
+    )
+    expected: dict[str, Exact] = Field(description="What people expect single months to cost.")
     version: int = Field(description="From 1, one more with each change.")
     who: str
     at: Instant
@@ -92,8 +94,7 @@ class BudgetStatus(ResponseModel):
     data_through: date | None = Field(description="The last day that counts.")
     missing_days: list[date] = Field(description="Days that should be calculated by now, and do not count.")
     forecast: Exact | None = Field(
-        description="What the month is expected to cost: what the budget says that somebody expects, else what is "
-        "calculated."
+        description="What the month is expected to cost: the expectation kept in the budget, else what is calculated."
     )
     calculated_forecast: Exact | None = Field(
         description="The calculated forecast; an estimate, and null for other months than that of the last calculated "

@@ -71,7 +71,7 @@ class ComparedCharges:
     """The charges of a range (``before``) and of another (``after``).
 
     Attributes:
-        days: how many UTC days of each have costs, whatever the filters.
+        days: how many UTC days of each have costs, with any filters.
         parts: by the values that were grouped by: the selected charges for each product type on each resource, in units
             of 10⁻¹².
         amounts: by the same values: the selected charges before and after, with all their digits.

@@ -31,7 +31,7 @@ _ASSIGNED: Final = ("identity_id", "product_type", "resource_id")
 
 @dataclass(frozen=True, order=True)
 class Series:
-    """The daily costs of somebody: of an identity or, with a cost ``category``, of one of its values; for a product
+    """The daily costs of one payer: of an identity or, with a cost ``category``, of one of its values; for a product
     group, or (empty) for all of them."""
 
     who: str
@@ -39,7 +39,7 @@ class Series:
     category: str = ""
 
 
-#: Who is charged, and for which product type of which resource.
+#: The identity that is charged, and the product type and resource.
 Part = tuple[str, str, str]
 
 

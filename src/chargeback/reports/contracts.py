@@ -57,8 +57,8 @@ class CommitmentInterval(ResponseModel):
     applied: Sum = Field(description="The money that went to it.")
     overage: Sum = Field(description="The money of what it applies to, and that no commitment had room for.")
     pace: float | None = Field(
-        description="What is drawn beside the part of it that is for the days that count: 1 is on track. Null without "
-        "a day that counts."
+        description="What is drawn, divided by the part of the commitment that is for the days that count: 1 "
+        "is on track. Null without a day that counts."
     )
     exhausted_on: ExhaustedOn | None = Field(description="Null if it is over, or too few days are known to tell.")
     shortfall: Exact | None = Field(

@@ -84,7 +84,7 @@ class CostTotal(ResponseModel):
     usage: Amount
     shared: Amount
     rows: int
-    unallocated: Amount = Field(description="What nobody could be charged for.")
+    unallocated: Amount = Field(description="What no one could be charged for.")
     previous: Amount | None = Field(description="The other period's sum; null without one.")
     previous_unallocated: Amount | None
 
@@ -134,7 +134,7 @@ class CostIssue(ResponseModel):
     """What was not allocated as its policy intends, for one reason."""
 
     reason: str = Field(examples=["NO_OWNER_LOCATED"])
-    unallocated: bool = Field(description="True: charged to nobody. False: split by the next method.")
+    unallocated: bool = Field(description="True: charged to no one. False: split by the next method.")
     amount: Amount
     rows: int
     resources: int = Field(description="How many resources it is about.")

@@ -1,4 +1,4 @@
-"""A week in a few lines: what was charged and what changed, what stands out, is unused, or is charged to nobody."""
+"""A week in a few lines: what was charged and what changed, what stands out, is unused, or is charged to no one."""
 
 from __future__ import annotations
 
@@ -72,18 +72,18 @@ class Digest(ResponseModel):
     amount: Sum
     before: Sum | None = Field(description="What the week before had cost; null if it is not known as a whole.")
     changes: list[DigestChange] = Field(description="Who is charged most more, or less; the largest first.")
-    stands_out: list[str] = Field(description="What stands out in the week, and nobody has put aside.")
+    stands_out: list[str] = Field(description="What stands out in the week and was not put aside.")
     budgets: list[DigestBudget]
     unused: list[DigestFinding] = Field(description="The most expensive ones.")
     unused_more: int = Field(description="How many more there are.")
     unused_cost: Sum = Field(description="What all of them cost in a month.")
-    unallocated: Sum = Field(description="What nobody is charged for.")
+    unallocated: Sum = Field(description="What no one is charged for.")
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a digest is made of beside the facts: the states of days, present budgets, what stood out, and by what that
-    is judged."""
+    """What a digest is made of in addition to the facts: the states of days, present budgets, what stood out, and
+    by what that is judged."""
 
     states: Mapping[date, DayState]
     budgets: Collection[Budget]

@@ -162,8 +162,8 @@ def _resources(reader: TenantReader, min_days: int) -> list[Unused]:
 
 def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
     """Identities that bear a part of measured resources, because they belong to those that may use them, and used
-    none. Whoever is charged by usage, or as an owner, is in use. Within a scope, an identity is in use if it uses a
-    resource that the reader sees a row of on that day."""
+    none. An identity that is charged by usage, or as an owner, is in use. Within a scope, an identity is in use if
+    it uses a resource that the reader sees a row of on that day."""
     days = _days(reader, CHARGEBACKS)
     if days is None:
         return []
@@ -191,8 +191,8 @@ def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
             LEFT JOIN (SELECT DISTINCT date, place FROM {usage}) AS measured USING (date, place)
             LEFT JOIN (SELECT date, name, sum(used_in) AS used FROM {usage} WHERE {visible} GROUP BY ALL) AS used
                 USING (date, name)
-            WHERE name <> $nobody GROUP BY date, name HAVING count(held.name) > 0""",
-        {"nobody": UNALLOCATED},
+            WHERE name <> $unallocated GROUP BY date, name HAVING count(held.name) > 0""",
+        {"unallocated": UNALLOCATED},
     )
     return _runs(reader, subject_days, IDLE_IDENTITY, *_NOT_USED, min_days)
 
@@ -330,7 +330,7 @@ class FindingEvidence(ResponseModel):
 
 
 class FindingItem(ResponseModel):
-    """Something that costs and was not used, as far as that was measured."""
+    """Something that costs and was not used, by what was measured."""
 
     id: str = Field(description="The same for the same kind and subject.", examples=["66863039a46d3b69"])
     kind: FindingKind

@@ -35,7 +35,7 @@ _NAMED: Final = 3
 
 
 class Plan(ResponseModel):
-    """A simulation, as far as it is needed to apply it."""
+    """The part of a simulation that is needed to apply it."""
 
     asked: dict[str, Any]
     answer: SimulationAnswer
@@ -133,8 +133,8 @@ def withdraw(connection: Connection, tenant: TenantView, effective_from: date, w
 
 
 def versions_of(present: PolicyCatalogue, candidate: PolicyCatalogue, order: PlanOrder) -> list[PolicyVersion]:
-    """Return the versions with which, beside the present policies, those of the candidate are in force: from a day of
-    the order on, or from the days that the candidate says.
+    """Return the versions with which, in addition to the present policies, those of the candidate are in force:
+    from a day of the order on, or from the days that the candidate says.
 
     Raises:
         PlanRefused: there are none.

@@ -40,7 +40,7 @@ class PolicyItem(ResponseModel):
     source: Literal["shipped", "configured", "recorded", "unknown"] = Field(
         description="`shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: "
         "was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is "
-        "charged to nobody."
+        "charged to no one."
     )
     portions: list[PolicyPortion]
     effective_from: date | None = Field(

@@ -253,13 +253,13 @@ class ReconciledDay:
 
 
 class ReconciledAmounts(ResponseModel):
-    """What was billed beside what was charged for it."""
+    """What was billed, and what was charged for it."""
 
     state: ReconciledState
     billed: Exact
     charged: Exact
     difference: Exact = Field(description="`charged` minus `billed`, exactly.")
-    unallocated: Exact = Field(description="The part of `charged` that nobody could be charged for.")
+    unallocated: Exact = Field(description="The part of `charged` that no one could be charged for.")
     pending: Exact = Field(
         description="The part of `billed` whose days are not calculated yet, or not from their present bill."
     )
@@ -319,7 +319,7 @@ class ReconciledBucket(ReconciledAmounts, _OfValue):
 
 
 class ReconciliationAnswer(ResponseModel):
-    """The bill of some days beside what was charged for it. All entries sum to `total`."""
+    """The bill of some days, and what was charged for it. All entries sum to `total`."""
 
     start_date: date
     end_date: date

@@ -128,7 +128,7 @@ def search(
     visible: VisibleEntities | None = None,
     registers: Mapping[str, Mapping[str, CategoryValue]] | None = None,
 ) -> list[FoundItem]:
-    """Return up to ``limit`` things that contain ``text`` in their id or name, in whatever case: first what begins with
+    """Return up to ``limit`` things that contain ``text`` in their id or name, in any case: first what begins with
     it, and of these what cost most; of all identities and resources, or of the ``visible`` ones. ``registers`` are
     those of the cost categories by key, for callers who may see them; without, values are found that cost something.
 

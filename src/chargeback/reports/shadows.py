@@ -1,4 +1,4 @@
-"""What shadows would have charged: policies that are calculated beside those in force, and count for nothing."""
+"""What shadows would have charged: policies that are calculated in addition to those in force, and charge no one."""
 
 from __future__ import annotations
 

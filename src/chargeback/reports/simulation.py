@@ -119,7 +119,7 @@ class MovedByCause(ResponseModel):
 
 
 class SimulationExample(ResponseModel):
-    """One line of one day as it is explained now, and as it would be: that which changes most for somebody."""
+    """One line of one day as it is explained now, and as it would be: that which changes most for one identity."""
 
     identity_id: str
     date: date
@@ -213,7 +213,7 @@ def simulation_answer(
     items = changed_sums(by, old, new)
     moved = half_of_changes(each.delta for each in items)
     of_identities = sides.sums(everything, _IDENTITY)
-    nobody = [sums.get((UNALLOCATED,), _ZERO) for sums in of_identities]
+    unallocated = [sums.get((UNALLOCATED,), _ZERO) for sums in of_identities]
     types = sums_by(sides.before, CHARGEBACKS, everything, (_TYPE,))
     within = _moved_within(*sides.sums(everything, _TYPE, *(each for each in by if each != _TYPE)))
     policies = _changed(found, types, within)
@@ -241,7 +241,7 @@ def simulation_answer(
         by_cause=_by_cause(within, policies, found).model_copy(
             update={"tag": half_of_differences(split, by_tags), "category": half_of_differences(by_tags, new)}
         ),
-        unallocated=BeforeAndAfter(before=nobody[0], after=nobody[1]),
+        unallocated=BeforeAndAfter(before=unallocated[0], after=unallocated[1]),
         policies=policies,
         names={},
         items=items,
@@ -328,7 +328,7 @@ def _by_line(rows: pa.Table) -> dict[str, Decimal]:
 
 
 def _portion(rows: pa.Table, line: str) -> int | None:
-    """Return the portion of which most of a line is charged; the first one if nothing is."""
+    """Return the portion with the largest part of a line's cost; the first one if nothing is."""
     of_line = where(rows, line_id=line)
     amounts = list(zip(of_line["amount"].to_pylist(), of_line["portion"].to_pylist(), strict=True))
     return max(amounts, key=lambda each: (each[0].copy_abs(), -each[1]))[1] if amounts else 1

@@ -93,10 +93,9 @@ class TenantView:
     ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
     are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
     ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
-    are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated beside its policies; ``sinks`` are
-    told what happens; ``contracts`` are those with the provider; ``criteria`` are those by which something stands out;
-    ``currencies`` are the rates by which amounts can be
-    shown in others than ``currency``."""
+    are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated in addition to its policies;
+    ``sinks`` get its notifications; ``contracts`` are those with the provider; ``criteria`` are those by which
+    something stands out; ``currencies`` are the rates by which amounts can be shown in others than ``currency``."""
 
     tenant_name: str
     tenant_id: str

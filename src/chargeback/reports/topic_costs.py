@@ -49,7 +49,7 @@ class TopicSummaryItem(TopicCostItem):
 
     bytes_in: Exact | None = Field(description="Bytes written to it; null where that was not measured.")
     bytes_out: Exact | None = Field(description="Bytes read from it; null where that was not measured.")
-    zombie: bool = Field(description="It cost something although nothing went through it, as far as was measured.")
+    zombie: bool = Field(description="It cost something although no traffic was measured.")
 
 
 class OtherTopics(ResponseModel):

@@ -534,8 +534,8 @@ export interface paths {
          *     tried on.
          *
          *     Days that are calculated already are calculated again by the next run if they are not before `effective_from`; every
-         *     one of them must have been simulated. What was applied is in force beside the policies of the configuration, and
-         *     listed by `GET …/policies/history`.
+         *     one of them must have been simulated. What was applied is in force in addition to the policies of the
+         *     configuration, and listed by `GET …/policies/history`.
          *
          *     Needs the right `admin`, without a scope: the answer is about the whole bill.
          */
@@ -762,7 +762,7 @@ export interface paths {
         };
         /**
          * Show Budget Status
-         * @description Return how far a budget is in a month: exactly what is charged on the days that count, beside the part of the
+         * @description Return how far a budget is in a month: exactly what is charged on the days that count, and the part of the
          *     budget that is for the same days, what the month is expected to cost, and the thresholds that are reached.
          *
          *     Needs the right `read`.
@@ -3604,7 +3604,7 @@ export interface components {
         };
         /**
          * AnomalyItem
-         * @description Days in a row on which the costs of somebody stand out in one direction.
+         * @description Days in a row on which the costs of an identity or a value stand out in one direction.
          */
         AnomalyItem: {
             /**
@@ -3672,11 +3672,11 @@ export interface components {
             belongs_to: {
                 [key: string]: string;
             };
-            /** @description What somebody knows of its first day. */
+            /** @description What people know of its first day. */
             mark: components["schemas"]["MarkItem"] | null;
             /**
              * Told At
-             * @description When it was told first; null if it was not.
+             * @description When it was first reported; null if it was not.
              */
             told_at: string | null;
             /**
@@ -4305,12 +4305,12 @@ export interface components {
             thresholds: components["schemas"]["BudgetThreshold"][];
             /**
              * Notify
-             * @description The sinks that are told; empty for all that are told events of budgets.
+             * @description The sinks that its events are sent to; empty for all that take events of budgets.
              */
             notify: string[];
             /**
              * Expected
-             * @description What somebody expects single months to cost.
+             * @description What people expect single months to cost.
              */
             expected: {
                 [key: string]: string;
@@ -4403,12 +4403,12 @@ export interface components {
             thresholds: components["schemas"]["BudgetThreshold"][];
             /**
              * Notify
-             * @description The sinks that are told; empty for all that are told events of budgets.
+             * @description The sinks that its events are sent to; empty for all that take events of budgets.
              */
             notify: string[];
             /**
              * Expected
-             * @description What somebody expects single months to cost.
+             * @description What people expect single months to cost.
              */
             expected: {
                 [key: string]: string;
@@ -4483,7 +4483,7 @@ export interface components {
             missing_days: string[];
             /**
              * Forecast
-             * @description What the month is expected to cost: what the budget says that somebody expects, else what is calculated.
+             * @description What the month is expected to cost: the expectation kept in the budget, else what is calculated.
              */
             forecast: string | null;
             /**
@@ -4510,7 +4510,7 @@ export interface components {
         };
         /**
          * BudgetThreshold
-         * @description A share of the budget at which somebody is told.
+         * @description A share of the budget that is reported when it is reached.
          */
         BudgetThreshold: {
             /**
@@ -5381,7 +5381,7 @@ export interface components {
             overage: string;
             /**
              * Pace
-             * @description What is drawn beside the part of it that is for the days that count: 1 is on track. Null without a day that counts.
+             * @description What is drawn, divided by the part of the commitment that is for the days that count: 1 is on track. Null without a day that counts.
              */
             pace: number | null;
             /** @description Null if it is over, or too few days are known to tell. */
@@ -6004,7 +6004,7 @@ export interface components {
             reason: string;
             /**
              * Unallocated
-             * @description True: charged to nobody. False: split by the next method.
+             * @description True: charged to no one. False: split by the next method.
              */
             unallocated: boolean;
             /**
@@ -6130,7 +6130,7 @@ export interface components {
             rows: number;
             /**
              * Unallocated
-             * @description What nobody could be charged for.
+             * @description What no one could be charged for.
              * @example 1234.56
              */
             unallocated: string;
@@ -7088,7 +7088,7 @@ export interface components {
         };
         /**
          * ExternalReconciliation
-         * @description Costs from elsewhere beside those stored here, the largest difference first.
+         * @description Costs from elsewhere compared with those stored here, the largest difference first.
          */
         ExternalReconciliation: {
             /**
@@ -7201,7 +7201,7 @@ export interface components {
         };
         /**
          * FindingItem
-         * @description Something that costs and was not used, as far as that was measured.
+         * @description Something that costs and was not used, by what was measured.
          */
         FindingItem: {
             /**
@@ -7662,7 +7662,7 @@ export interface components {
             InvoiceDetailDescription: string | null;
             /**
              * Invoicedetailgrain
-             * @description By which columns of Cost and Usage the row is a sum, beside those of the statement.
+             * @description By which columns of Cost and Usage the row is a sum, in addition to those of the statement.
              */
             InvoiceDetailGrain: string | null;
             /** Invoicedetailid */
@@ -8019,7 +8019,7 @@ export interface components {
             rows: "chargebacks" | "topic-attributions";
             /**
              * Filters
-             * @description The filters of that list, and of its aggregate, that select exactly the rows of the node, beside the period and the filters of the request.
+             * @description The filters of that list, and of its aggregate, that select exactly the rows of the node, in addition to the period and the filters of the request.
              */
             filters: {
                 [key: string]: string[];
@@ -8095,7 +8095,7 @@ export interface components {
             rows: "chargebacks" | "topic-attributions";
             /**
              * Filters
-             * @description The filters of that list, and of its aggregate, that select exactly the rows of the node, beside the period and the filters of the request.
+             * @description The filters of that list, and of its aggregate, that select exactly the rows of the node, in addition to the period and the filters of the request.
              */
             filters: {
                 [key: string]: string[];
@@ -8268,7 +8268,7 @@ export interface components {
         };
         /**
          * IdentityItem
-         * @description Somebody who can be charged.
+         * @description An identity that can be charged.
          */
         IdentityItem: {
             /**
@@ -8492,7 +8492,7 @@ export interface components {
         };
         /**
          * InvoiceTieOut
-         * @description The provider's invoices beside what was billed; without those that were voided, and without taxes.
+         * @description The provider's invoices compared with what was billed; without those that were voided, and without taxes.
          */
         InvoiceTieOut: {
             /**
@@ -8731,7 +8731,7 @@ export interface components {
         };
         /**
          * MarkItem
-         * @description What somebody knows of days that stand out, or will.
+         * @description What people know of days that stand out, or will.
          */
         MarkItem: {
             /**
@@ -8796,7 +8796,7 @@ export interface components {
             user: string;
             /**
              * Kind
-             * @description What vouches for the name: the proxy, the issuer of a JWT, a token of the service; `anonymous` where nobody is told apart.
+             * @description What vouches for the name: the proxy, the issuer of a JWT, a token of the service; `anonymous` where callers are not told apart.
              * @enum {string}
              */
             kind: "anonymous" | "proxy" | "jwt" | "token";
@@ -10000,7 +10000,7 @@ export interface components {
             hash: string;
             /**
              * Source
-             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is charged to nobody.
+             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is charged to no one.
              * @enum {string}
              */
             source: "shipped" | "configured" | "recorded" | "unknown";
@@ -10230,7 +10230,7 @@ export interface components {
         };
         /**
          * ReconciledAmounts
-         * @description What was billed beside what was charged for it.
+         * @description What was billed, and what was charged for it.
          */
         ReconciledAmounts: {
             /**
@@ -10257,7 +10257,7 @@ export interface components {
             difference: string;
             /**
              * Unallocated
-             * @description The part of `charged` that nobody could be charged for.
+             * @description The part of `charged` that no one could be charged for.
              * @example 1234.56
              */
             unallocated: string;
@@ -10341,7 +10341,7 @@ export interface components {
             difference: string;
             /**
              * Unallocated
-             * @description The part of `charged` that nobody could be charged for.
+             * @description The part of `charged` that no one could be charged for.
              * @example 1234.56
              */
             unallocated: string;
@@ -10434,7 +10434,7 @@ export interface components {
             difference: string;
             /**
              * Unallocated
-             * @description The part of `charged` that nobody could be charged for.
+             * @description The part of `charged` that no one could be charged for.
              * @example 1234.56
              */
             unallocated: string;
@@ -10478,7 +10478,7 @@ export interface components {
         };
         /**
          * ReconciliationAnswer
-         * @description The bill of some days beside what was charged for it. All entries sum to `total`.
+         * @description The bill of some days, and what was charged for it. All entries sum to `total`.
          */
         ReconciliationAnswer: {
             /**
@@ -10970,7 +10970,7 @@ export interface components {
             value: string | null;
             /**
              * Name
-             * @description What to write beside it: the display name, or the value; `(other)` for the others together, `(none)` for rows without a value, `total` without `group_by`.
+             * @description What to write as its name: the display name, or the value; `(other)` for the others together, `(none)` for rows without a value, `total` without `group_by`.
              * @example orders-service
              */
             name: string;
@@ -11476,7 +11476,7 @@ export interface components {
         };
         /**
          * SimulationExample
-         * @description One line of one day as it is explained now, and as it would be: that which changes most for somebody.
+         * @description One line of one day as it is explained now, and as it would be: that which changes most for one identity.
          */
         SimulationExample: {
             /** Identity Id */
@@ -11658,7 +11658,7 @@ export interface components {
         };
         /**
          * SinkItem
-         * @description Somebody who is told, and what became of the messages.
+         * @description A sink of notifications, and what became of its messages.
          */
         SinkItem: {
             /**
@@ -11673,7 +11673,7 @@ export interface components {
             type: "webhook" | "slack" | "smtp" | "alertmanager";
             /**
              * Kinds
-             * @description The kinds of events that it is told; null for all.
+             * @description The kinds of events that it takes; null for all.
              */
             kinds: ("period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
             /**
@@ -12794,7 +12794,7 @@ export interface components {
             } | null;
             /**
              * Role
-             * @description The role (its place in `access.roles`) or the token that gave the rights; empty where nobody is told apart.
+             * @description The role (its place in `access.roles`) or the token that gave the rights; empty where no one is told apart.
              * @example roles[2]
              */
             role: string;
@@ -13298,7 +13298,7 @@ export interface components {
             bytes_out: string | null;
             /**
              * Zombie
-             * @description It cost something although nothing went through it, as far as was measured.
+             * @description It cost something although no traffic was measured.
              */
             zombie: boolean;
         };
@@ -13801,12 +13801,12 @@ export interface components {
             monthly: string | null;
             /**
              * Thresholds
-             * @description At which shares of the budget somebody is told.
+             * @description The shares of the budget that are reported when they are reached.
              */
             thresholds?: components["schemas"]["ThresholdBody"][];
             /**
              * Notify
-             * @description The sinks of `notifications` that are told; by default all that are told events of budgets.
+             * @description The sinks of `notifications` to send its events to; by default all that take events of budgets.
              */
             notify?: string[];
             /**
@@ -14468,7 +14468,7 @@ export interface components {
             style: "net" | "ledger";
             /**
              * Columns
-             * @description Columns of the file, in this order, without duplicates. Available: `ecosystem`, `tenant_id`, `timestamp`, `resource_id`, `product_category`, `product_type`, `identity_id`, `cost_type`, `amount`, `allocation_method`, `allocation_detail`, `tags`, `metadata`; `category:<key>` for the value of a cost category, and, beside one of these, `category_share`: a row that is split is then one row for each of its parts, with their amounts.
+             * @description Columns of the file, in this order, without duplicates. Available: `ecosystem`, `tenant_id`, `timestamp`, `resource_id`, `product_category`, `product_type`, `identity_id`, `cost_type`, `amount`, `allocation_method`, `allocation_detail`, `tags`, `metadata`; `category:<key>` for the value of a cost category, and, with one of these, `category_share`: a row that is split is then one row for each of its parts, with their amounts.
              * @default [
              *       "timestamp",
              *       "resource_id",
@@ -14793,7 +14793,7 @@ export interface components {
         };
         /**
          * NewMark
-         * @description What is known of the days of somebody's costs.
+         * @description What people know of days of an identity's or a value's costs.
          */
         NewMark: {
             /**
@@ -15260,7 +15260,7 @@ export interface components {
         };
         /**
          * ThresholdBody
-         * @description A share of the budget at which somebody is told.
+         * @description A share of the budget that is reported when it is reached.
          */
         ThresholdBody: {
             /**
@@ -20569,7 +20569,7 @@ export interface operations {
                 min_percent?: number;
                 /** @description How many are listed at most. */
                 limit?: number;
-                /** @description The cost category whose values are looked at beside identities; default: that of the configuration, or the only one. */
+                /** @description The cost category whose values are examined in addition to identities; default: that of the configuration, or the only one. */
                 category?: string;
                 /** @description Only what has this id, repeatable. */
                 id?: string[];
@@ -26283,7 +26283,7 @@ export interface operations {
                 as_of?: string;
                 /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
                 period?: string;
-                /** @description Part of an id, a display name or a value of a tag or a cost category, in whatever case. Nothing finds nothing. */
+                /** @description Part of an id, a display name or a value of a tag or a cost category, in any case. Nothing finds nothing. */
                 q?: string;
                 /** @description How many, the best first. */
                 limit?: number;

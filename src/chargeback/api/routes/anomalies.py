@@ -59,7 +59,7 @@ class AnomaliesQuery(UsualPeriodQuery):
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="How many are listed at most.")
     category: Text | None = Field(
         default=None,
-        description="The cost category whose values are looked at beside identities; default: that of the "
+        description="The cost category whose values are examined in addition to identities; default: that of the "
         "configuration, or the only one.",
         examples=["team"],
     )
@@ -70,7 +70,7 @@ class AnomaliesQuery(UsualPeriodQuery):
 
 
 class NewMark(StrictModel):
-    """What is known of the days of somebody's costs."""
+    """What people know of days of an identity's or a value's costs."""
 
     identity_id: Text | None = Field(
         default=None, description="Whose costs; the inventory has to know it.", examples=["sa-123abc"]
@@ -112,7 +112,7 @@ _NO_MARK = {404: "There is no such tenant or mark."}
 
 
 def _remembered(request: FactsRequest) -> list[Any]:
-    """Return what else decides what stands out: marks, what was told, and the configuration."""
+    """Return what else decides what stands out: marks, what was reported, and the configuration."""
     with request.reading() as connection:
         known = read_anomalies(connection)
         marks = read_marks(connection)

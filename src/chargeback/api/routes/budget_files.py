@@ -26,7 +26,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "amounts": _AMOUNT,
     "thresholds": "should be such as actual 80; forecast 100",
 }
-#: How many mistakes of a file are told.
+#: The most mistakes of a file that are reported.
 _MOST: Final = 100
 
 

@@ -62,7 +62,7 @@ def _choosing(scope: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 class ThresholdBody(StrictModel):
-    """A share of the budget at which somebody is told."""
+    """A share of the budget that is reported when it is reached."""
 
     on: ThresholdKind = Field(
         description="`actual`: what is charged; `forecast`: what the month is expected to cost; `pace`: what is "
@@ -96,12 +96,14 @@ class BudgetBody(StrictModel):
         default=None, description="What every other month may cost, in the currency of the bill.", examples=["1000"]
     )
     thresholds: list[ThresholdBody] = Field(
-        default_factory=list, max_length=20, description="At which shares of the budget somebody is told."
+        default_factory=list,
+        max_length=20,
+        description="The shares of the budget that are reported when they are reached.",
     )
     notify: list[SinkName] = Field(
         default_factory=list,
         max_length=20,
-        description="The sinks of `notifications` that are told; by default all that are told events of budgets.",
+        description="The sinks of `notifications` to send its events to; by default all that take events of budgets.",
     )
     expected: dict[PeriodId, _Positive] = Field(
         default_factory=dict,
@@ -213,7 +215,7 @@ def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[Commo
     also=lambda request, _: _versions(request),
 )
 def show_budget_status(request: Facts, budget_id: BudgetId, params: Annotated[StatusQuery, Query()]) -> BudgetStatus:
-    """Return how far a budget is in a month: exactly what is charged on the days that count, beside the part of the
+    """Return how far a budget is in a month: exactly what is charged on the days that count, and the part of the
     budget that is for the same days, what the month is expected to cost, and the thresholds that are reached."""
     found = next((each for each in request.extra if each.id == budget_id), None)
     _, budget = _seen(found, budget_id, request.access.scope, request.reader.categories.index)
@@ -273,7 +275,7 @@ def import_budgets(request: Change, caller: CallerDep, new: Annotated[BudgetsFil
         lock_tenant(connection)
         present = {each.id: each for each in store.list_budgets(connection)}
         before = {each.id: each.budget for each in present.values() if each.budget is not None}
-        # A file says what months may cost; what somebody expects stays.
+        # A file says what months may cost; expectations stay.
         found = {
             place: replace(each, expected=before[each.id].expected) if each.id in before else each
             for place, each in found.items()

@@ -43,7 +43,7 @@ class EditQuery(StrictModel):
 
 
 class SubjectQuery(CommonParameters):
-    """What a category is asked about: the columns of a row of costs, as far as they are known."""
+    """What a category is asked about: the known columns of a row of costs."""
 
     identity_id: Text | None = Field(default=None, description="The identity that pays.", examples=["sa-123abc"])
     resource_id: Id | None = Field(

@@ -1,4 +1,4 @@
-"""Cost categories: documents that map costs to cost centres, teams or whatever finance counts by."""
+"""Cost categories: documents that map costs to cost centres, teams or other units of finance."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -113,7 +113,7 @@ class ExportRequest(DateRangeParameters):
         min_length=1,
         description="Columns of the file, in this order, without duplicates. Available: "
         + ", ".join(f"`{column}`" for column in CHARGEBACKS.export_columns)
-        + f"; `category:<key>` for the value of a cost category, and, beside one of these, `{SHARE}`: a row that is "
+        + f"; `category:<key>` for the value of a cost category, and, with one of these, `{SHARE}`: a row that is "
         "split is then one row for each of its parts, with their amounts.",
         json_schema_extra={"uniqueItems": True},
     )
@@ -145,7 +145,7 @@ class ExportRequest(DateRangeParameters):
         if len(set(value)) < len(value):
             raise ValueError("should not name a column twice")
         if SHARE in value and sum(name.startswith(CATEGORY_PREFIX) for name in value) != 1:
-            raise ValueError(f"{SHARE} needs exactly one category:<key> beside it")
+            raise ValueError(f"{SHARE} needs exactly one category:<key> with it")
         return value
 
     def selection(self, lookback_days: int) -> Selection:

@@ -111,7 +111,7 @@ class ResourceItem(ResponseModel):
 
 
 class IdentityItem(ResponseModel):
-    """Somebody who can be charged."""
+    """An identity that can be charged."""
 
     ecosystem: str = Field(examples=["confluent_cloud"])
     tenant_id: str = Field(examples=["acme"])

@@ -28,7 +28,7 @@ class TenantRights(ResponseModel):
         examples=[{"category:cost_center": ["payments"]}],
     )
     role: str = Field(
-        description="The role (its place in `access.roles`) or the token that gave the rights; empty where nobody is "
+        description="The role (its place in `access.roles`) or the token that gave the rights; empty where no one is "
         "told apart.",
         examples=["roles[2]"],
     )
@@ -42,7 +42,7 @@ class Me(ResponseModel):
     )
     kind: CallerKind = Field(
         description="What vouches for the name: the proxy, the issuer of a JWT, a token of the service; `anonymous` "
-        "where nobody is told apart."
+        "where callers are not told apart."
     )
     groups: list[str] = Field(examples=[["team-payments"]])
     tenants: list[TenantRights] = Field(description="The tenants that the caller may read, by name.")

@@ -1,4 +1,4 @@
-"""Who is told what has happened, and whether that works."""
+"""The sinks of notifications, and whether deliveries to them work."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal, Self
@@ -25,11 +25,11 @@ _SinkPath = Annotated[str, Path(description="Its name in the configuration.", ex
 
 
 class SinkItem(ResponseModel):
-    """Somebody who is told, and what became of the messages."""
+    """A sink of notifications, and what became of its messages."""
 
     name: str = Field(examples=["team-chat"])
     type: SinkType
-    kinds: list[EventKind] | None = Field(description="The kinds of events that it is told; null for all.")
+    kinds: list[EventKind] | None = Field(description="The kinds of events that it takes; null for all.")
     pending: int = Field(description="Messages that are on their way.")
     delivered: int = Field(description="Those that have arrived, of the events that are kept.")
     dead: int = Field(description="Those that were given up.")
@@ -108,5 +108,5 @@ def retry_messages(request: Change, caller: CallerDep, sink_name: _SinkPath) -> 
 def _sink(request: ChangeRequest, name: str) -> SinkSettings:
     sink = request.tenant.sinks.get(name)
     if sink is None:
-        raise NotFound(f"Nobody is told by a sink {name}; notifications of the configuration has the names.")
+        raise NotFound(f"There is no sink {name}; notifications of the configuration has the names.")
     return sink

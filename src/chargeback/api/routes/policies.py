@@ -129,8 +129,8 @@ def apply_policies(request: Change, caller: CallerDep, params: Annotated[ApplyBo
     tried on.
 
     Days that are calculated already are calculated again by the next run if they are not before `effective_from`; every
-    one of them must have been simulated. What was applied is in force beside the policies of the configuration, and
-    listed by `GET …/policies/history`."""
+    one of them must have been simulated. What was applied is in force in addition to the policies of the
+    configuration, and listed by `GET …/policies/history`."""
     simulator = request.tenant.simulator
     if simulator is None:
         raise NoRunner(NO_SIMULATOR)

@@ -20,7 +20,7 @@ class SearchQuery(UsualPeriodQuery):
 
     q: SearchText = Field(
         default="",
-        description="Part of an id, a display name or a value of a tag or a cost category, in whatever case. Nothing "
+        description="Part of an id, a display name or a value of a tag or a cost category, in any case. Nothing "
         "finds nothing.",
     )
     limit: int = Field(default=20, ge=1, le=100, description="How many, the best first.")

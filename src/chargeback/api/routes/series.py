@@ -57,7 +57,7 @@ class SeriesRow(ResponseModel):
     )
     value: str | None = Field(description="Null for rows without a value, and for the others together.")
     name: str = Field(
-        description="What to write beside it: the display name, or the value; `(other)` for the others together, "
+        description="What to write as its name: the display name, or the value; `(other)` for the others together, "
         "`(none)` for rows without a value, `total` without `group_by`.",
         examples=["orders-service"],
     )

@@ -1,4 +1,4 @@
-"""Shadows: policies that are calculated beside those in force, and count for nothing."""
+"""Shadows: policies that are calculated in addition to those in force, and charge no one."""
 
 from typing import Annotated
 

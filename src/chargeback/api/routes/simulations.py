@@ -122,7 +122,7 @@ class SimulationBody(StrictModel):
 
     @property
     def order(self) -> SimulationOrder:
-        """What the simulator is told."""
+        """The order for the simulator."""
         days = DayRange(self.start_date, self.end_date + ONE_DAY)
         tags = tuple((each.entity_type, each.entity_id, each.tag_key, each.tag_value) for each in self.tags)
         return SimulationOrder(

@@ -287,7 +287,7 @@ def _events_of(entry: Closing, booked: ClosingPreview) -> Iterator[Event]:
         more = {"charge_period": each.period_id, "amount": render(each.amount), "currency": currency}
         event = event_of(events.CORRECTION_POSTED, entry, **more)
         yield replace(event, dedupe_key=f"{event.dedupe_key}/{each.period_id}")
-    # Owners are told as well: it has neither numbers nor digests.
+    # Owners get this event, too: it has neither numbers nor digests.
     body = {"period_id": entry.period.id, events.OWNERS: [events.EVERY_OWNER]}
     issued = events.STATEMENT_ISSUED
     yield Event(issued, f"statement/{entry.period.id}", body, f"{issued}/{entry.n}")

@@ -63,7 +63,7 @@ class FocusInvoiceDetail(FocusRecord):
     invoice_detail_created: InstantText
     invoice_detail_description: str | None
     invoice_detail_grain: dict[str, str] | None = Field(
-        description="By which columns of Cost and Usage the row is a sum, beside those of the statement."
+        description="By which columns of Cost and Usage the row is a sum, in addition to those of the statement."
     )
     invoice_detail_id: str
     invoice_detail_last_updated: InstantText

@@ -146,7 +146,7 @@ class PostedGrouping(ResponseModel):
 
 
 class InvoiceTieOut(ResponseModel):
-    """The provider's invoices beside what was billed; without those that were voided, and without taxes."""
+    """The provider's invoices compared with what was billed; without those that were voided, and without taxes."""
 
     invoices: list[str] = Field(description="Their numbers.")
     total: Sum
@@ -395,7 +395,7 @@ def _grouping(found: Statements) -> PostedGrouping:
 def tie_out(
     invoices: Sequence[Invoice], billed: Decimal, reader: TenantReader, period: AccountingPeriod
 ) -> InvoiceTieOut:
-    """Return the invoices of a month beside what was billed.
+    """Return the invoices of a month compared with what was billed.
 
     Raises:
         QueryTimeout: the query was cancelled.

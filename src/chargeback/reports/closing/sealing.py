@@ -106,7 +106,7 @@ class Documents:
         add(connection, [(DOCUMENTS, None, file) for file in files], at)
 
     def discard(self, connection: Connection) -> None:
-        """Delete what was written and is named by nothing, in a transaction in which nobody else writes. What stays for
+        """Delete what was written and is named by nothing, in a transaction in which no one else writes. What stays for
         some reason, upkeep removes."""
         named = {each.path for each in every_file(connection)} if self._written else set()
         for path in set(self._written) - named:

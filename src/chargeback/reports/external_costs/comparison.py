@@ -59,7 +59,7 @@ class OneSided(Counted):
 
 
 class ExternalReconciliation(ResponseModel):
-    """Costs from elsewhere beside those stored here, the largest difference first."""
+    """Costs from elsewhere compared with those stored here, the largest difference first."""
 
     start_date: date
     end_date: date

@@ -79,8 +79,8 @@ class PlacedPart(GraphPart):
     children: int = Field(description="How many it has, named or not.")
     rows: Literal["chargebacks", "topic-attributions"] = Field(description="The list that has its rows.")
     filters: dict[str, list[str]] = Field(
-        description="The filters of that list, and of its aggregate, that select exactly the rows of the node, beside "
-        "the period and the filters of the request."
+        description="The filters of that list, and of its aggregate, that select exactly the rows of the node, in "
+        "addition to the period and the filters of the request."
     )
 
     @classmethod
