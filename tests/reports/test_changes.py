@@ -13,10 +13,10 @@ import pytest
 from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity
 from chargeback.model.money import total
 from chargeback.reports.changes import Change, ChangedAmounts, ComparedPart, change_of, together
-from chargeback.reports.wording import Names
+from chargeback.reports.wording import DisplayNames
 from tests.support.change_sentences import BilledLine, BilledRange, ChangeReader
 
-NAMES = Names({"sa-1": "payments", "sa-2": "webshop"}, {"lkc-1": "orders-prod"})
+NAMES = DisplayNames({"sa-1": "payments", "sa-2": "webshop"}, {"lkc-1": "orders-prod"})
 ONE = 10**12
 PAYERS = ("sa-1", "sa-2", "sa-3", "UNALLOCATED")
 
@@ -175,7 +175,9 @@ def test_a_sentence_is_true(cases: int) -> None:
         ]:
             assert total(found.effects.values()) == found.delta
             reader = ChangeReader(before, after, payers, {"orders-prod": "lkc-1"})
-            kinds.update(reader.check(found.sentence("USD", Names({}, NAMES.resources)), found.delta, found.effects))
+            kinds.update(
+                reader.check(found.sentence("USD", DisplayNames({}, NAMES.resources)), found.delta, found.effects)
+            )
     assert set(kinds) >= {*EFFECTS, "cost", "usage_ratio"} - {"share", "ownership"}
 
 

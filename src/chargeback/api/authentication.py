@@ -42,7 +42,7 @@ _OUR_OWN: Final = frozenset({ANONYMOUS, COMMAND_LINE})
 
 
 @dataclass(frozen=True)
-class Identity:
+class SenderIdentity:
     """The name of a user, and of the user's groups."""
 
     user: str
@@ -72,7 +72,7 @@ class Identity:
 
 
 #: Returns the identity of who sends a request, given the bearer token of the request, if it has one.
-Identify = Callable[[Request, str | None], Awaitable[Identity]]
+Identify = Callable[[Request, str | None], Awaitable[SenderIdentity]]
 
 
 SECRET_HEADER: Final = "X-Chargeback-Proxy-Secret"  # noqa: S105 - not a secret
@@ -93,7 +93,7 @@ class ProxyIdentity:
         self._secret = None if secret is None else secret.get_secret_value().encode()
         self._logged: set[str] = set()
 
-    async def __call__(self, request: Request, _bearer: str | None) -> Identity:
+    async def __call__(self, request: Request, _bearer: str | None) -> SenderIdentity:
         """Return the identity in the headers.
 
         Raises:
@@ -109,7 +109,7 @@ class ProxyIdentity:
                 "(access.proxy.user_header)."
             )
         groups = _only_value(request, settings.groups_header) if settings.groups_header else ""
-        return Identity.of(user, groups.split(","))
+        return SenderIdentity.of(user, groups.split(","))
 
     def _is_from_proxy(self, request: Request) -> bool:
         peer = request.client.host if request.client else ""
@@ -167,7 +167,7 @@ class JwtIdentity:
         self._settings = settings
         self._keys = keys or SigningKeys(key_source(settings))
 
-    async def __call__(self, _request: Request, bearer: str | None) -> Identity:
+    async def __call__(self, _request: Request, bearer: str | None) -> SenderIdentity:
         """Return the identity in a token.
 
         Raises:
@@ -201,7 +201,7 @@ class JwtIdentity:
             options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
         )
 
-    def _identity(self, claims: dict[str, Any]) -> Identity:
+    def _identity(self, claims: dict[str, Any]) -> SenderIdentity:
         settings = self._settings
         user, groups = claims.get(settings.user_claim), claims.get(settings.groups_claim, [])
         if not isinstance(user, str):
@@ -212,7 +212,7 @@ class JwtIdentity:
             groups = [groups]
         if not isinstance(groups, list) or not all(isinstance(each, str) for each in groups):
             raise Unauthenticated(f"`{settings.groups_claim}` of the token is not a list of names.")
-        return Identity.of(user, groups)
+        return SenderIdentity.of(user, groups)
 
 
 def _reason(error: jwt.PyJWTError) -> str:
@@ -279,7 +279,7 @@ def authenticate_by(access: AccessSettings) -> Authenticate:
 def authenticate_tokens() -> Authenticate:
     """Return an authenticator that knows the tokens of machines only."""
 
-    async def _nobody(_request: Request, _bearer: str | None) -> Identity:
+    async def _nobody(_request: Request, _bearer: str | None) -> SenderIdentity:
         raise Unauthenticated(_REFUSED)
 
     return Authenticator("token", _nobody, Roles(()))

@@ -31,7 +31,7 @@ from chargeback.api.authorisation import Needs, RequiredAccess
 from chargeback.api.documentation import COMMON_STATUSES, csv_content, described
 from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader
 from chargeback.api.responses import answered
-from chargeback.api.tenant_requests import Caching, EntitiesRequest, ExportRequest, FactsRequest, TenantRequest
+from chargeback.api.tenant_requests import Caching, EntitiesRequest, FactsRequest, FileRequest, TenantRequest
 from chargeback.reports.answers import ResponseModel
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +40,7 @@ _TENANT: Final = "{tenant_name}"
 
 
 @dataclass(frozen=True)
-class Files:
+class CsvFile:
     """How an answer is a CSV file, too. A file of ``rows``, by its name, is sent while it is made, and the function of
     the route is not called; other files are made by the function, and have an ETag. ``headers`` describe further
     headers of the file."""
@@ -50,7 +50,7 @@ class Files:
 
 
 #: An answer that its function makes as a file, too.
-CSV: Final = Files()
+CSV: Final = CsvFile()
 
 
 class Endpoint(APIRoute):
@@ -63,7 +63,7 @@ class Endpoint(APIRoute):
         *,
         needs: Needs,
         whole: bool = False,
-        files: Files | None = None,
+        files: CsvFile | None = None,
         caching: Caching,
         only: tuple[int, ...] = COMMON_STATUSES,
         problems: Mapping[int, str] | None = None,
@@ -119,7 +119,7 @@ class Endpoint(APIRoute):
             sent: Any = given.get(self._query or self._body or "")
             if self._rows is not None and request.wants_csv:
                 return await request.send_rows(sent, self._rows)
-            if isinstance(request, ExportRequest):
+            if isinstance(request, FileRequest):
                 return await request.send(endpoint(**given), sent)
             return await request.respond(lambda: answered(endpoint(**given), self.status_code), sent, self._caching)
 
@@ -156,7 +156,7 @@ class Routes(APIRouter):
         path: str,
         *,
         needs: Needs,
-        files: Files | None = None,
+        files: CsvFile | None = None,
         keep: bool = False,
         also: Callable[[Any, Any], object] | None = None,
         **options: Any,
@@ -208,7 +208,7 @@ _FILE_SENTENCE: Final = (
 )
 
 
-def _file_responses(responses: Mapping[int, Any], files: Files) -> dict[int, Any]:
+def _file_responses(responses: Mapping[int, Any], files: CsvFile) -> dict[int, Any]:
     """Return the description of the response 200 that is JSON or a file."""
     success = responses.get(200, {})
     content = {**success.get("content", {}), **csv_content()}

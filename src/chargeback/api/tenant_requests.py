@@ -405,7 +405,7 @@ class RowsFile:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class ExportRequest(TenantRequest):
+class FileRequest(TenantRequest):
     """A request for a file of rows: its function returns a :class:`RowsFile`."""
 
     async def send(self, file: RowsFile, params: Any) -> Response:
@@ -475,7 +475,7 @@ Entities = Annotated[EntitiesRequest, _made(EntitiesRequest)]
 Versioned = Annotated[VersionRequest, _made(VersionRequest)]
 Change = Annotated[ChangeRequest, _made(ChangeRequest)]
 Calculation = Annotated[CalculationRequest, _made(CalculationRequest)]
-Export = Annotated[ExportRequest, _made(ExportRequest)]
+Export = Annotated[FileRequest, _made(FileRequest)]
 
 
 MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {

@@ -19,7 +19,7 @@ from pydantic import Field
 from chargeback.model.anomalies import SHIFTED, WINDOW, Criteria, Story, drift, stories
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
-from chargeback.reports.comparable_costs import ComparableCosts, DayCost, Part, Series
+from chargeback.reports.comparable_costs import ComparableCosts, CostSeries, Part, SeriesDay
 from chargeback.reports.wording import money_text
 from chargeback.store.control.anomalies import CONFIRMED, AnomalyMark, MarkStatus, newest_mark
 from chargeback.store.control.days import DayState
@@ -46,12 +46,12 @@ class OfSomebody(ResponseModel):
     product_category: str | None = Field(description="Null for all product groups.")
 
     @property
-    def series(self) -> Series:
+    def series(self) -> CostSeries:
         """Which costs these are."""
-        return Series(self.identity_id or self.value or "", self.product_category or "", self.category or "")
+        return CostSeries(self.identity_id or self.value or "", self.product_category or "", self.category or "")
 
 
-def _whose(series: Series) -> dict[str, str | None]:
+def _whose(series: CostSeries) -> dict[str, str | None]:
     is_value = bool(series.category)
     return {
         "identity_id": None if is_value else series.who,
@@ -105,7 +105,7 @@ class MarkItem(OfSomebody):
     @classmethod
     def of(cls, mark: AnomalyMark) -> Self:
         """Return a mark as it is shown."""
-        return cls.like(mark, **_whose(Series(mark.who, mark.product_category or "", mark.category)))
+        return cls.like(mark, **_whose(CostSeries(mark.who, mark.product_category or "", mark.category)))
 
 
 class AnomalyItem(OfSomebody):
@@ -233,12 +233,12 @@ class Remembered:
     marks: Sequence[AnomalyMark] = ()
     told: Mapping[str, datetime] = field(default_factory=dict)
 
-    def aside(self, series: Series) -> frozenset[date]:
+    def aside(self, series: CostSeries) -> frozenset[date]:
         """Return the days of a series that are put aside."""
         its = astuple(series)
         return frozenset(day for each in self.marks if each.is_usual and each.is_about(*its) for day in each.days)
 
-    def mark(self, series: Series, day: date) -> MarkItem | None:
+    def mark(self, series: CostSeries, day: date) -> MarkItem | None:
         """Return the newest mark of a day of a series."""
         found = newest_mark(self.marks, day, *astuple(series))
         return None if found is None else MarkItem.of(found)
@@ -264,7 +264,7 @@ def anomalies(
     of_identities = charged.of_identities()
     costs = of_identities | charged.of_values()
     found = [
-        _Found(series, story)
+        _FoundStory(series, story)
         for series in sorted(costs)
         for story in stories(costs[series], judged, asked.by.floors, asked.days.start, remembered.aside(series))
     ]
@@ -280,7 +280,7 @@ def anomalies(
     whose = {each.series.who for each in listed if not each.series.category}
     whose |= {each.identity_id for its in contributors for each in its[:_CONTRIBUTORS]}
     whose |= {each.identity_id for each in drifts}
-    about = _About(sources, others, remembered, named(whose), currency)
+    about = _Surroundings(sources, others, remembered, named(whose), currency)
     marks = [remembered.mark(each.series, each.first) for each in found]
     told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
     known = [day for day in asked.days if day in states]
@@ -310,7 +310,7 @@ def _category(reader: TenantReader, named: str | None) -> str | None:
 
 
 def _drifts(
-    costs: Mapping[Series, Mapping[date, float]], judged: Sequence[date], asked: Asked, remembered: Remembered
+    costs: Mapping[CostSeries, Mapping[date, float]], judged: Sequence[date], asked: Asked, remembered: Remembered
 ) -> list[DriftItem]:
     """Return which of some series have moved slowly, the largest change first."""
     floors = asked.by.floors
@@ -349,10 +349,10 @@ def _why_not(state: DayState) -> Literal["not calculated", "the bill has changed
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _FoundStory:
     """A story of a series."""
 
-    series: Series
+    series: CostSeries
     story: Story
 
     @property
@@ -378,24 +378,24 @@ class _Others:
     """Which story tells another one as well, among all that were found, the largest first: one below it that is most of
     it, and of those of the same on the same day that have none below them the largest."""
 
-    def __init__(self, found: Sequence[_Found], children: Mapping[Series, Mapping[Series, float]]) -> None:
+    def __init__(self, found: Sequence[_FoundStory], children: Mapping[CostSeries, Mapping[CostSeries, float]]) -> None:
         self._children = children
-        self._of_series: dict[Series, list[_Found]] = {}
+        self._of_series: dict[CostSeries, list[_FoundStory]] = {}
         for each in found:
             self._of_series.setdefault(each.series, []).append(each)
         self._below = {each: self._largest_below(each) for each in found}
-        self._largest: dict[tuple[str, str, date, str], _Found] = {}
+        self._largest: dict[tuple[str, str, date, str], _FoundStory] = {}
         for each in found:
             if self._below[each] is None:
                 self._largest.setdefault(_beginning(each), each)
 
-    def owner(self, series: Series) -> dict[str, str]:
+    def owner(self, series: CostSeries) -> dict[str, str]:
         """Return the value that all of a series belongs to, by its category."""
         if series.category:
             return {series.category: series.who}
         return {above.category: above.who for above, its in self._children.items() if its.get(series, 0.0) > _ALL}
 
-    def told_by(self, found: _Found) -> str | None:
+    def told_by(self, found: _FoundStory) -> str | None:
         """Return the story that is reported in place of one; None if that one is reported itself."""
         below = self._below[found]
         if below is not None:
@@ -403,7 +403,7 @@ class _Others:
         largest = self._largest[_beginning(found)]
         return None if largest is found else largest.id
 
-    def _largest_below(self, found: _Found) -> _Found | None:
+    def _largest_below(self, found: _FoundStory) -> _FoundStory | None:
         """Return the largest of the stories below a series that are most of its story on the same days."""
         impacts = {
             each: part * _impact(each, {day.day for day in found.story.days})
@@ -416,11 +416,11 @@ class _Others:
         return max(impacts, key=lambda each: abs(impacts[each]))
 
 
-def _beginning(found: _Found) -> tuple[str, str, date, str]:
+def _beginning(found: _FoundStory) -> tuple[str, str, date, str]:
     return (found.series.category, found.series.who, found.first, found.direction)
 
 
-def _impact(found: _Found, days: Collection[date]) -> float:
+def _impact(found: _FoundStory, days: Collection[date]) -> float:
     return sum(each.actual - each.expected for each in found.story.days if each.day in days)
 
 
@@ -431,10 +431,10 @@ class _Sources:
     measure; nothing if that is not asked for."""
 
     judged: Sequence[date]
-    parts: Mapping[Series, Mapping[Part, Mapping[date, DayCost]]] = field(default_factory=dict)
-    totals: Mapping[tuple[str, str], Mapping[date, DayCost]] = field(default_factory=dict)
+    parts: Mapping[CostSeries, Mapping[Part, Mapping[date, SeriesDay]]] = field(default_factory=dict)
+    totals: Mapping[tuple[str, str], Mapping[date, SeriesDay]] = field(default_factory=dict)
     policies: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
-    usage: Mapping[Series, tuple[str, Mapping[date, float]]] = field(default_factory=dict)
+    usage: Mapping[CostSeries, tuple[str, Mapping[date, float]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -442,7 +442,7 @@ class _Sources:
         reader: TenantReader,
         charged: ComparableCosts,
         judged: Sequence[date],
-        listed: Sequence[_Found],
+        listed: Sequence[_FoundStory],
         by: Criteria,
     ) -> Self:
         """Return what some stories come from."""
@@ -452,7 +452,7 @@ class _Sources:
         parts = charged.of_parts({each.series for each in listed})
         return cls(judged, parts, totals, charged.policies(), charged.usage(by.drivers))
 
-    def contributors(self, found: _Found) -> list[AnomalyContributor]:
+    def contributors(self, found: _FoundStory) -> list[AnomalyContributor]:
         """Return the parts of a series that its story comes from, the largest first."""
         before = self._before(found)
         parts = sorted(self.parts.get(found.series, {}).items())
@@ -460,7 +460,7 @@ class _Sources:
         made = [each for each in made if each.impact * found.story.impact > 0]
         return sorted(made, key=lambda each: -abs(each.impact))
 
-    def is_share(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> bool:
+    def is_share(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> bool:
         """Return whether less is charged only because others have a larger share: what it mostly comes from has cost
         all of them together no less, or less by no more than half of that."""
         if found.story.rises or not contributors or not self.totals:
@@ -471,12 +471,12 @@ class _Sources:
         together = _contributor(found, part, costs, self._before(found))
         return together.impact > largest.impact / 2
 
-    def is_by_policy(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> bool:
+    def is_by_policy(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> bool:
         """Return whether it mostly comes from what another policy splits since it began, or some days before."""
         moved = sum(each.impact for each in contributors if self._has_moved(each.product_type, found.first))
         return bool(contributors) and moved / found.story.impact >= _MOSTLY
 
-    def growth(self, found: _Found) -> tuple[str, float] | None:
+    def growth(self, found: _FoundStory) -> tuple[str, float] | None:
         """Return the measure that drives the costs, and by which part it has grown, if the costs have grown as much."""
         measure, used = self.usage.get(found.series, ("", {}))
         if not used or not found.story.rises:
@@ -493,12 +493,12 @@ class _Sources:
         since = next((policy for its, policy in by_day.items() if its >= day), None)
         return bool(before) and since is not None and before[-1] != since
 
-    def _before(self, found: _Found) -> list[date]:
+    def _before(self, found: _FoundStory) -> list[date]:
         return [day for day in self.judged if found.first - timedelta(days=WINDOW) <= day < found.first]
 
 
 @dataclass(frozen=True)
-class _About:
+class _Surroundings:
     """What there is to say of stories."""
 
     sources: _Sources
@@ -507,7 +507,7 @@ class _About:
     names: Mapping[str, str]
     currency: str
 
-    def item(self, found: _Found, contributors: Sequence[AnomalyContributor]) -> AnomalyItem:
+    def item(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> AnomalyItem:
         """Return a story, which comes from the ``contributors``."""
         series, story, growth = found.series, found.story, self.sources.growth(found)
         return AnomalyItem(
@@ -539,7 +539,7 @@ class _About:
         )
 
     def _sentence(
-        self, found: _Found, contributors: Sequence[AnomalyContributor], growth: tuple[str, float] | None
+        self, found: _FoundStory, contributors: Sequence[AnomalyContributor], growth: tuple[str, float] | None
     ) -> Iterator[str]:
         series, story = found.series, found.story
         first = story.days[0]
@@ -574,7 +574,7 @@ def _usual(of_day: Callable[[date, float], float], day: date, before: Sequence[d
 
 
 def _contributor(
-    found: _Found, part: Part, costs: Mapping[date, DayCost], before: Sequence[date]
+    found: _FoundStory, part: Part, costs: Mapping[date, SeriesDay], before: Sequence[date]
 ) -> AnomalyContributor:
     def cost_on(day: date, nothing: float = 0.0) -> float:
         return costs[day].cost if day in costs else nothing

@@ -35,7 +35,7 @@ from chargeback.model.money import difference, from_units, part_of, to_units, to
 from chargeback.reports.answers import ComparedWith, Counted, Exact, Grouped, ResponseModel, Sum
 from chargeback.reports.names import display_names
 from chargeback.reports.periods import Comparison
-from chargeback.reports.wording import Names, money_text, name
+from chargeback.reports.wording import DisplayNames, money_text, name
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
@@ -345,7 +345,7 @@ class Change:
             for effect, amount in [item for item in largest if item[1].copy_abs() >= one_cent] or largest
         ]
 
-    def sentence(self, currency: str, names: Names) -> str:
+    def sentence(self, currency: str, names: DisplayNames) -> str:
         """Return what changed and why: of each effect the largest reason, and who pays most of that."""
         told = self.told(currency)
         if not told:
@@ -359,7 +359,7 @@ class Change:
         )
         return f"{delta}: {parts}."
 
-    def _because(self, told: ToldEffect, names: Names, currency: str) -> str:
+    def _because(self, told: ToldEffect, names: DisplayNames, currency: str) -> str:
         reason, payer = told.reason, None if self.is_of_identity else told.reason.payer(currency)
         text = _reason_text(reason, names)
         if reason.cause.effect == CALENDAR:
@@ -399,7 +399,7 @@ class ChangedAmounts(ResponseModel):
     )
 
     @classmethod
-    def of(cls, change: Change, days: tuple[int, int], currency: str, names: Names, **own: Any) -> Self:
+    def of(cls, change: Change, days: tuple[int, int], currency: str, names: DisplayNames, **own: Any) -> Self:
         """Return a change between ranges; ``days`` are the numbers of days with costs in each, and ``own`` further
         fields of a subclass."""
         return cls(
@@ -536,12 +536,12 @@ def together(items: Iterable[Change]) -> Change:
     )
 
 
-def names_of_changes(connection: Connection, found: Iterable[Change], currency: str) -> Names:
+def names_of_changes(connection: Connection, found: Iterable[Change], currency: str) -> DisplayNames:
     """Return the display names of what the sentences of some changes mention."""
     reasons = [told.reason for change in found for told in change.told(currency)]
     payers = {payer[0] for reason in reasons if (payer := reason.payer(currency)) is not None}
     resources = names_of(connection, RESOURCES, {reason.resource_id for reason in reasons})
-    return Names(
+    return DisplayNames(
         {id_: each.name for id_, each in names_of(connection, IDENTITIES, payers).items() if each.name},
         {id_: each.name for id_, each in resources.items() if each.name},
     )
@@ -585,7 +585,7 @@ def _told_effect(amount: Decimal, reasons: Sequence[Reason], one_cent: Decimal) 
     return ToldEffect(amount, main, from_units(others) < one_cent)
 
 
-def _reason_text(reason: Reason, names: Names) -> str:
+def _reason_text(reason: Reason, names: DisplayNames) -> str:
     """Return what a reason says. Directions are those of days, quantities, prices and shares: refunds that are halved
     add to a cost."""
     cause = reason.cause

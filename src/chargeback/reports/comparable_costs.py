@@ -30,7 +30,7 @@ _ASSIGNED: Final = ("identity_id", "product_type", "resource_id")
 
 
 @dataclass(frozen=True, order=True)
-class Series:
+class CostSeries:
     """The daily costs of one payer: of an identity or, with a cost ``category``, of one of its values; for a product
     group, or (empty) for all of them."""
 
@@ -44,7 +44,7 @@ Part = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class DayCost:
+class SeriesDay:
     """What a part of a series cost on a day, and the line of its largest amount."""
 
     cost: float
@@ -104,27 +104,27 @@ class ComparableCosts:
             last = days.end - ONE_DAY
             self._parents = next((each.parents for each in found.hierarchies if last in each.during), {})
 
-    def of_identities(self) -> dict[Series, dict[date, float]]:
+    def of_identities(self) -> dict[CostSeries, dict[date, float]]:
         """Return the cost of each identity for each product group by day."""
-        found: dict[Series, dict[date, float]] = {}
+        found: dict[CostSeries, dict[date, float]] = {}
         columns = "identity_id, product_category, date, sum(cost)"
         for identity, group, day, cost in self._rows(f"SELECT {columns} FROM {self._source} GROUP BY ALL"):
-            found.setdefault(Series(identity, group), {})[day] = cost
+            found.setdefault(CostSeries(identity, group), {})[day] = cost
         return found
 
-    def of_values(self) -> dict[Series, dict[date, float]]:
+    def of_values(self) -> dict[CostSeries, dict[date, float]]:
         """Return the cost of each value by day: for each product group and, of what has several or others below it, for
         all of them together."""
         if not self._assigned:
             return {}
-        found: dict[Series, dict[date, float]] = {}
+        found: dict[CostSeries, dict[date, float]] = {}
         columns = "value, product_category, date, sum(cost * part)"
         for value, group, day, cost in self._rows(f"SELECT {columns} FROM {self._values} GROUP BY ALL"):
-            found.setdefault(Series(value, group, self._category), {})[day] = cost
-        totals: dict[Series, dict[date, float]] = {}
+            found.setdefault(CostSeries(value, group, self._category), {})[day] = cost
+        totals: dict[CostSeries, dict[date, float]] = {}
         for series, days in found.items():
             for value in self._path(series.who):
-                total = totals.setdefault(Series(value, "", self._category), {})
+                total = totals.setdefault(CostSeries(value, "", self._category), {})
                 for day, cost in days.items():
                     total[day] = total.get(day, 0.0) + cost
         groups, above = Counter(series.who for series in found), set(self._parents.values())
@@ -139,38 +139,38 @@ class ComparableCosts:
             value = self._parents[value]
             yield value
 
-    def children(self, costs: Mapping[Series, Mapping[date, float]]) -> dict[Series, dict[Series, float]]:
+    def children(self, costs: Mapping[CostSeries, Mapping[date, float]]) -> dict[CostSeries, dict[CostSeries, float]]:
         """Return what the series of values are made of: which part of which other ones of ``costs``."""
-        found: dict[Series, dict[Series, float]] = {}
+        found: dict[CostSeries, dict[CostSeries, float]] = {}
         if not self._assigned:
             return found
         columns = "value, identity_id, product_category, sum(cost * part)"
         for value, identity, group, cost in self._rows(f"SELECT {columns} FROM {self._values} GROUP BY ALL"):
-            child = Series(identity, group)
+            child = CostSeries(identity, group)
             whole = sum(costs[child].values())
-            found.setdefault(Series(value, group, self._category), {})[child] = cost / whole if whole else 0.0
+            found.setdefault(CostSeries(value, group, self._category), {})[child] = cost / whole if whole else 0.0
         for series in [each for each in costs if each.category]:
-            total = Series(series.who, "", self._category)
+            total = CostSeries(series.who, "", self._category)
             if series == total or total not in costs:
                 if series.who not in self._parents:
                     continue
-                total = Series(self._parents[series.who], "", self._category)
+                total = CostSeries(self._parents[series.who], "", self._category)
             found.setdefault(total, {})[series] = 1.0
         return found
 
-    def of_parts(self, wanted: Collection[Series]) -> dict[Series, dict[Part, dict[date, DayCost]]]:
+    def of_parts(self, wanted: Collection[CostSeries]) -> dict[CostSeries, dict[Part, dict[date, SeriesDay]]]:
         """Return what some series are made of, by day."""
-        found: dict[Series, dict[Part, dict[date, DayCost]]] = {each: {} for each in wanted}
+        found: dict[CostSeries, dict[Part, dict[date, SeriesDay]]] = {each: {} for each in wanted}
         columns = "identity_id, product_category, product_type, resource_id, date, line_id"
         asked = {"identities": sorted({each.who for each in wanted if not each.category})}
         which = "WHERE list_contains($identities, identity_id)"
         for row in self._rows(f"SELECT NULL, {columns}, cost FROM {self._source} {which}", asked):
-            _add(found, Series(row[1], row[2]), row)
+            _add(found, CostSeries(row[1], row[2]), row)
         if self._assigned and any(each.category for each in wanted):
             for row in self._rows(f"SELECT value, {columns}, cost * part FROM {self._values}"):
-                _add(found, Series(row[0], row[2], self._category), row)
+                _add(found, CostSeries(row[0], row[2], self._category), row)
                 for value in self._path(row[0]):
-                    _add(found, Series(value, "", self._category), row)
+                    _add(found, CostSeries(value, "", self._category), row)
         return found
 
     def fees(self) -> list[Fee]:
@@ -192,12 +192,12 @@ class ComparableCosts:
         }
         return list(found.values())
 
-    def of_everybody(self) -> dict[tuple[str, str], dict[date, DayCost]]:
+    def of_everybody(self) -> dict[tuple[str, str], dict[date, SeriesDay]]:
         """Return what everybody together was charged for each product type of a resource, by day."""
-        found: dict[tuple[str, str], dict[date, DayCost]] = {}
+        found: dict[tuple[str, str], dict[date, SeriesDay]] = {}
         columns = "product_type, resource_id, date, sum(cost)"
         for product_type, resource, day, cost in self._rows(f"SELECT {columns} FROM {self._source} GROUP BY ALL"):
-            found.setdefault((product_type, resource), {})[day] = DayCost(cost, "")
+            found.setdefault((product_type, resource), {})[day] = SeriesDay(cost, "")
         return found
 
     def policies(self) -> dict[str, dict[date, str]]:
@@ -208,10 +208,10 @@ class ComparableCosts:
             found.setdefault(product_type, {})[day] = policy
         return found
 
-    def usage(self, drivers: Mapping[str, str]) -> dict[Series, tuple[str, dict[date, float]]]:
+    def usage(self, drivers: Mapping[str, str]) -> dict[CostSeries, tuple[str, dict[date, float]]]:
         """Return what drives the costs of identities: the measure of the product group, and how much of it was
         measured, by day, where there are costs."""
-        found: dict[Series, tuple[str, dict[date, float]]] = {}
+        found: dict[CostSeries, tuple[str, dict[date, float]]] = {}
         files = self._reader.snapshot(USAGE_TABLE).within(self._days)
         if not drivers or not files:
             return found
@@ -225,7 +225,7 @@ class ComparableCosts:
             {"files": files, "groups": list(drivers), "measures": list(drivers.values())},
         )
         for identity, group, measure, day, used in rows:
-            found.setdefault(Series(identity, group), (measure, {}))[1][day] = used
+            found.setdefault(CostSeries(identity, group), (measure, {}))[1][day] = used
         return found
 
     @property
@@ -236,13 +236,13 @@ class ComparableCosts:
         return self._cursor.rows(sql, parameters) if self._source else []
 
 
-def _add(found: dict[Series, dict[Part, dict[date, DayCost]]], series: Series, row: tuple[Any, ...]) -> None:
+def _add(found: dict[CostSeries, dict[Part, dict[date, SeriesDay]]], series: CostSeries, row: tuple[Any, ...]) -> None:
     """Add a row of :meth:`ComparableCosts.of_parts` to the series that it is a part of, if that is wanted."""
     if series not in found:
         return
     _, identity, _, product_type, resource, day, line, cost = row
     days = found[series].setdefault((identity, product_type, resource), {})
-    days[day] = DayCost(cost + (days[day].cost if day in days else 0.0), line)
+    days[day] = SeriesDay(cost + (days[day].cost if day in days else 0.0), line)
 
 
 def _assigned(reader: TenantReader, days: DayRange, category: str) -> str:

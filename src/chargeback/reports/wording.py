@@ -22,7 +22,7 @@ _BYTES: Final = (("PB", 15), ("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3))
 
 
 @dataclass(frozen=True)
-class Names:
+class DisplayNames:
     """The display names of identities and resources; ids without one are left out."""
 
     identities: Mapping[str, str]

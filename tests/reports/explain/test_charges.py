@@ -18,14 +18,14 @@ from chargeback.recompute.rules import AppliedPolicy
 from chargeback.recompute.stored_day import Siblings
 from chargeback.reports.explain.charges import explained_charge
 from chargeback.reports.explain.sentence import sentence
-from chargeback.reports.wording import Names
+from chargeback.reports.wording import DisplayNames
 from chargeback.store.queries.paging import Page
 from tests.allocation.bills import POLICIES, calculate
 from tests.allocation.days import evidence, random_days
 from tests.support.explained import check_explanation, check_sentence
 from tests.support.laws import examples
 
-NAMES = Names({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
+NAMES = DisplayNames({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
 #: How many rows of a random day are explained.
 SAMPLED = 60
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.stored_day import Siblings
 from chargeback.reports.explain.sentence import sentence
-from chargeback.reports.wording import Names
+from chargeback.reports.wording import DisplayNames
 
 
 def test_without_evidence() -> None:
@@ -29,14 +29,14 @@ def test_without_evidence() -> None:
         revisions=(),
         is_same=None,
     )
-    assert sentence(found, Names({"sa-1": "pay"}, {}), "USD") == (
+    assert sentence(found, DisplayNames({"sa-1": "pay"}, {}), "USD") == (
         "pay is charged nothing of line 1f on 4 November 2026. How is not known: the bill is lost."
     )
     stored = {"product_type": "WRITE", "resource_id": "lkc-1", "amount": Decimal(1234)}
-    assert sentence(replace(found, row=stored, billed=stored), Names({}, {"lkc-1": "prod"}), "USD") == (
+    assert sentence(replace(found, row=stored, billed=stored), DisplayNames({}, {"lkc-1": "prod"}), "USD") == (
         "sa-1 is charged 1,234.00 USD of the WRITE line of prod on 4 November 2026. How is not known: the bill is lost."
     )
     mistyped = replace(found, unknown="no identity has the id sa-1")
-    assert sentence(mistyped, Names({}, {}), "USD") == (
+    assert sentence(mistyped, DisplayNames({}, {}), "USD") == (
         "sa-1 is charged nothing of line 1f on 4 November 2026: no identity has the id sa-1."
     )

@@ -22,7 +22,7 @@ from chargeback.recompute.explain_topic import TopicKey
 from chargeback.recompute.stored_day import LineNotFound, RevisionAmount
 from chargeback.reports.explain.charges import ExplainedEvidence, explained_charge, listed_participants
 from chargeback.reports.explain.visible import VisiblePart, VisibleShares, as_seen, visible_topics, with_others
-from chargeback.reports.wording import Names
+from chargeback.reports.wording import DisplayNames
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
 from chargeback.store.control.day_revisions import Revision
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -145,7 +145,7 @@ def test_others_are_neither_counted_nor_ranked(
     scope = RowScope.of({"identity_id": ["sa-1"]})
     reader = stack.enter_context(open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope))
     found, _ = as_seen(reader, CHARGEBACKS, explanation(evidence(bill, "", members), "sa-1", 1), {"sa-1"})
-    shown = explained_charge(found, Names({}, {}), "USD").model_dump(mode="json")
+    shown = explained_charge(found, DisplayNames({}, {}), "USD").model_dump(mode="json")
     assert shown["siblings"]["rows"] is None
     assert shown["evidence"]["members"] is None
     assert {each["candidates"] for each in shown["methods"]} == {None}

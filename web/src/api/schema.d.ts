@@ -13716,6 +13716,92 @@ export interface components {
             delta: string;
         };
         /**
+         * AdjustmentBody
+         * @description An amount that is added to a value by hand, or moved to it.
+         */
+        AdjustmentBody: {
+            /**
+             * Period
+             * @description The month, of UTC days.
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * Until
+             * @description The last month that has it. Default: `period`, or no end with `recurring`.
+             * @default null
+             */
+            until: string | null;
+            /**
+             * Recurring
+             * @description Whether every month from `period` on has it.
+             * @default false
+             */
+            recurring: boolean;
+            /**
+             * By
+             * @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.
+             * @example category:cost_center
+             */
+            by: string;
+            /**
+             * Value
+             * @description Whose statement: the value of the category or tag, or the id of the identity.
+             * @example payments
+             */
+            value: string;
+            /**
+             * From
+             * @description Who gives the amount, so that the sum stays the same.
+             * @default null
+             */
+            from: string | null;
+            /**
+             * Amount
+             * @description In the currency of the bill, in whole cents unless `exact`.
+             * @example 250.00
+             */
+            amount: string;
+            /**
+             * Kind
+             * @description `reallocation` has `from`; the others add to what is booked.
+             * @enum {string}
+             */
+            kind: "reallocation" | "fee" | "credit" | "rounding";
+            /**
+             * Applies To
+             * @description The month that it is about, if that is another.
+             * @default null
+             */
+            applies_to: string | null;
+            /**
+             * Reason
+             * @description Shown in the statement.
+             * @example Shared connector of October
+             */
+            reason: string;
+            /**
+             * Reference
+             * @description Such as a ticket.
+             * @default null
+             * @example TICKET-42
+             */
+            reference: string | null;
+            /**
+             * Exact
+             * @description Whether the amount may have parts of a cent.
+             * @default false
+             */
+            exact: boolean;
+            /**
+             * Idempotency Key
+             * @description The same key again gets the same answer, and nothing is done twice.
+             * @default null
+             * @example 2026-10-close
+             */
+            idempotency_key: string | null;
+        };
+        /**
          * ApplyBody
          * @description Which plan to apply, and from when on.
          */
@@ -14262,49 +14348,11 @@ export interface components {
             idempotency_key: string | null;
         };
         /**
-         * CostColumns
-         * @description The names of the columns of a file of costs.
-         */
-        CostColumns: {
-            /**
-             * Amount
-             * @description The column with the amount.
-             * @example amount
-             */
-            amount: string;
-            /**
-             * Entity
-             * @description That with the id of the resource or identity, if any.
-             * @default null
-             */
-            entity: string | null;
-            /**
-             * Product Type
-             * @description That with the product type, if any.
-             * @default null
-             */
-            product_type: string | null;
-            /**
-             * Date
-             * @description That with the day, if any.
-             * @default null
-             * @example start_date
-             */
-            date: string | null;
-            /**
-             * Currency
-             * @description That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.
-             * @default null
-             * @example currency
-             */
-            currency: string | null;
-        };
-        /**
          * CostMapping
          * @description How to read a file of costs: the mapping of its columns and of its words.
          */
         CostMapping: {
-            columns: components["schemas"]["CostColumns"];
+            columns: components["schemas"]["FileColumns"];
             /**
              * Entity
              * @description What the entity column names: resources, whose costs are compared with the bill, or identities, whose costs are compared with the chargebacks.
@@ -14539,6 +14587,44 @@ export interface components {
             limit: number;
         };
         /**
+         * FileColumns
+         * @description The names of the columns of a file of costs.
+         */
+        FileColumns: {
+            /**
+             * Amount
+             * @description The column with the amount.
+             * @example amount
+             */
+            amount: string;
+            /**
+             * Entity
+             * @description That with the id of the resource or identity, if any.
+             * @default null
+             */
+            entity: string | null;
+            /**
+             * Product Type
+             * @description That with the product type, if any.
+             * @default null
+             */
+            product_type: string | null;
+            /**
+             * Date
+             * @description That with the day, if any.
+             * @default null
+             * @example start_date
+             */
+            date: string | null;
+            /**
+             * Currency
+             * @description That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.
+             * @default null
+             * @example currency
+             */
+            currency: string | null;
+        };
+        /**
          * FocusRequest
          * @description What is exported in FOCUS; all fields have defaults.
          */
@@ -14704,92 +14790,6 @@ export interface components {
              * @example 250.00
              */
             amount: string;
-        };
-        /**
-         * NewAdjustment
-         * @description An amount that is added to a value by hand, or moved to it.
-         */
-        NewAdjustment: {
-            /**
-             * Period
-             * @description The month, of UTC days.
-             * @example 2026-10
-             */
-            period: string;
-            /**
-             * Until
-             * @description The last month that has it. Default: `period`, or no end with `recurring`.
-             * @default null
-             */
-            until: string | null;
-            /**
-             * Recurring
-             * @description Whether every month from `period` on has it.
-             * @default false
-             */
-            recurring: boolean;
-            /**
-             * By
-             * @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.
-             * @example category:cost_center
-             */
-            by: string;
-            /**
-             * Value
-             * @description Whose statement: the value of the category or tag, or the id of the identity.
-             * @example payments
-             */
-            value: string;
-            /**
-             * From
-             * @description Who gives the amount, so that the sum stays the same.
-             * @default null
-             */
-            from: string | null;
-            /**
-             * Amount
-             * @description In the currency of the bill, in whole cents unless `exact`.
-             * @example 250.00
-             */
-            amount: string;
-            /**
-             * Kind
-             * @description `reallocation` has `from`; the others add to what is booked.
-             * @enum {string}
-             */
-            kind: "reallocation" | "fee" | "credit" | "rounding";
-            /**
-             * Applies To
-             * @description The month that it is about, if that is another.
-             * @default null
-             */
-            applies_to: string | null;
-            /**
-             * Reason
-             * @description Shown in the statement.
-             * @example Shared connector of October
-             */
-            reason: string;
-            /**
-             * Reference
-             * @description Such as a ticket.
-             * @default null
-             * @example TICKET-42
-             */
-            reference: string | null;
-            /**
-             * Exact
-             * @description Whether the amount may have parts of a cent.
-             * @default false
-             */
-            exact: boolean;
-            /**
-             * Idempotency Key
-             * @description The same key again gets the same answer, and nothing is done twice.
-             * @default null
-             * @example 2026-10-close
-             */
-            idempotency_key: string | null;
         };
         /**
          * NewMark
@@ -28768,7 +28768,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewAdjustment"];
+                "application/json": components["schemas"]["AdjustmentBody"];
             };
         };
         responses: {

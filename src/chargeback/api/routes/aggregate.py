@@ -12,7 +12,7 @@ from chargeback.access.caller import Right
 from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import csv_response, rendered_response
-from chargeback.api.routing import Files, Routes
+from chargeback.api.routing import CsvFile, Routes
 from chargeback.api.selecting import ChargebackFilters, GroupedQuery, PostedQuery, groups_of
 from chargeback.api.tenant_requests import CATEGORIES_HEADER, Facts, FactsRequest
 from chargeback.errors import HistoryGone, StorageError
@@ -120,7 +120,7 @@ BUCKET_HEADERS = (
 )
 
 
-BUCKET_FILES = Files(headers=RATES_HEADER)
+BUCKET_FILES = CsvFile(headers=RATES_HEADER)
 
 
 @router.get(

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from chargeback.access.caller import Right
 from chargeback.api.parameters import Id, OptionalText, Text
 from chargeback.api.responses import page_response
-from chargeback.api.routing import Files, Routes
+from chargeback.api.routing import CsvFile, Routes
 from chargeback.api.selecting import DatasetQuery, Filters
 from chargeback.api.tenant_requests import Facts
 from chargeback.reports.answers import Exact, Instant, Metadata, PageOf, ResponseModel
@@ -62,7 +62,7 @@ class BillingLineItem(ResponseModel):
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Billing"])
 
 
-@router.get("/billing", response_model=PageOf[BillingLineItem], needs=Right.READ, files=Files(rows="billing.csv"))
+@router.get("/billing", response_model=PageOf[BillingLineItem], needs=Right.READ, files=CsvFile(rows="billing.csv"))
 def list_billing(request: Facts, params: Annotated[BillingQuery, Query()]) -> Response:
     """List billing lines as billed by the provider, ordered by time and ids."""
     reader = request.reader

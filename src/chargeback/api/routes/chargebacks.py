@@ -13,7 +13,7 @@ from chargeback.access.caller import Right
 from chargeback.api.parameters import AmountText, FactsParameters, TagKey, Text, tag_pair
 from chargeback.api.problems import InvalidParameter, NotFound
 from chargeback.api.responses import page_response, table_response
-from chargeback.api.routing import CSV, Files, Routes
+from chargeback.api.routing import CSV, CsvFile, Routes
 from chargeback.api.selecting import ChargebackFilters, PostedQuery, TagFilters
 from chargeback.api.tenant_requests import Facts
 from chargeback.model.chargeback import CostType
@@ -154,7 +154,7 @@ router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Chargebacks"
 _ISSUE_COLUMNS: Final = AllocationIssue.columns()
 
 
-@router.get("", response_model=PageOf[ChargebackRow], needs=Right.READ, files=Files(rows="chargebacks.csv"))
+@router.get("", response_model=PageOf[ChargebackRow], needs=Right.READ, files=CsvFile(rows="chargebacks.csv"))
 def list_chargebacks(request: Facts, params: Annotated[ChargebackListQuery, Query()]) -> Response:
     """List chargeback rows with their tags, ordered by time and ids or by amount.
 

@@ -12,7 +12,7 @@ from chargeback.access.caller import Right
 from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.problems import InvalidParameter, InvalidRequest
 from chargeback.api.responses import digest_of, table_response
-from chargeback.api.routing import Files, Routes
+from chargeback.api.routing import CsvFile, Routes
 from chargeback.api.selecting import (
     CATEGORY_GROUPS,
     MOST_TIMES,
@@ -107,7 +107,7 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 
 
-@router.get("/costs", needs=Right.READ, files=Files(headers=RATES_HEADER), keep=True)
+@router.get("/costs", needs=Right.READ, files=CsvFile(headers=RATES_HEADER), keep=True)
 def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsAnswer | Response:
     """Return the costs of a period: totals, breakdowns by columns or tags, a time series, a comparison.
 

@@ -26,9 +26,9 @@ from chargeback.api.tenant_requests import (
     CATEGORIES_HEADER,
     MEDIA_TYPES,
     Export,
-    ExportRequest,
     Facts,
     FactsRequest,
+    FileRequest,
     RowsFile,
     category_versions,
     check_posted,
@@ -278,7 +278,7 @@ def list_focus_invoice_details(
 
 
 def _source(
-    request: ExportRequest | FactsRequest,
+    request: FileRequest | FactsRequest,
     reader: TenantReader,
     params: FocusRequest | FocusMetadataQuery,
     days: DayRange,

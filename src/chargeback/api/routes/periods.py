@@ -34,8 +34,13 @@ from chargeback.reports.closing.preview import (
     prepare,
 )
 from chargeback.reports.closing.sealing import seal
-from chargeback.store.control.adjustments import Adjustment, AdjustmentKind, adjustments_of, read_adjustments
-from chargeback.store.control.adjustments import NewAdjustment as NewOne
+from chargeback.store.control.adjustments import (
+    Adjustment,
+    AdjustmentKind,
+    NewAdjustment,
+    adjustments_of,
+    read_adjustments,
+)
 from chargeback.store.control.catalogue import touch
 from chargeback.store.control.closings import read_books, read_receipt, read_receipts, read_signatures
 from chargeback.store.control.invoices import Invoice, read_invoices, remove_invoice, save_invoice
@@ -55,7 +60,7 @@ _NOT_CLOSABLE = {
 _NO_PERIOD = {404: "There is no such tenant or month."}
 
 
-class PeriodQuery(FactsParameters):
+class MonthQuery(FactsParameters):
     """Parameters of months."""
 
 
@@ -120,7 +125,7 @@ class SignatureList(ResponseModel):
     items: list[SignatureItem]
 
 
-class NewAdjustment(StrictModel):
+class AdjustmentBody(StrictModel):
     """An amount that is added to a value by hand, or moved to it."""
 
     period: PeriodId
@@ -263,7 +268,7 @@ Number = Annotated[str, Path(description="The number of the adjustment.", patter
 
 
 @router.get("/periods", needs=Right.READ, whole=True, also=lambda request, _: request.now.date(), files=CSV)
-def show_periods(request: Facts, params: Annotated[PeriodQuery, Query()]) -> PeriodList | Response:
+def show_periods(request: Facts, params: Annotated[MonthQuery, Query()]) -> PeriodList | Response:
     """List the months with their states and sums, the newest first. Dates, `timezone` and page parameters are
     ignored."""
     found = list_periods(request.tenant, _posted(request, params), request.now)
@@ -276,7 +281,7 @@ def show_periods(request: Facts, params: Annotated[PeriodQuery, Query()]) -> Per
 
 
 @router.get("/periods/{period}", needs=Right.READ, whole=True, problems=_NO_PERIOD)
-def show_period(request: Facts, period: Month, params: Annotated[PeriodQuery, Query()]) -> PeriodItem:
+def show_period(request: Facts, period: Month, params: Annotated[MonthQuery, Query()]) -> PeriodItem:
     """Return a month with its state and sums."""
     found = list_periods(request.tenant, _posted(request, params), request.now)
     item = next((each for each in found.items if each.period_id == period), None)
@@ -423,13 +428,13 @@ def list_adjustments(request: Control, params: Annotated[AdjustmentQuery, Query(
     answer="The adjustment.",
     problems={409: "The month is closed."},
 )
-def add_adjustment(request: Change, caller: CallerDep, new: Annotated[NewAdjustment, Body()]) -> AdjustmentItem:
+def add_adjustment(request: Change, caller: CallerDep, new: Annotated[AdjustmentBody, Body()]) -> AdjustmentItem:
     """Add an amount to a value by hand, or move it from one to another. It is a line of its own in statements and
     journals, and never changes costs."""
     period = AccountingPeriod.named(new.period)
     if new.recurring and new.until is not None:
         raise InvalidRequest([InvalidParameter("until", "should not be given with recurring")])
-    made = NewOne(
+    made = NewAdjustment(
         period,
         None if new.recurring else AccountingPeriod.named(new.until or new.period),
         new.by,

@@ -83,7 +83,7 @@ _NO_STATE: Final = PipelineState(
 
 
 @dataclass(frozen=True)
-class Condition:
+class TenantCondition:
     """The condition of a tenant; ``state`` is None as long as its tables are not set up."""
 
     state: PipelineState | None
@@ -109,7 +109,7 @@ class ReadinessCache:
                 self.made_at = time.monotonic()
             return self.answer
 
-    def check(self, tenant: TenantView, token: CancellationToken) -> Condition:
+    def check(self, tenant: TenantView, token: CancellationToken) -> TenantCondition:
         """Return the condition of a tenant.
 
         Raises:
@@ -117,11 +117,11 @@ class ReadinessCache:
         """
         if tenant.tenant_name not in self.current:
             if not tenant.store.control.is_current():
-                return Condition(None, has_data=False)
+                return TenantCondition(None, has_data=False)
             self.current.add(tenant.tenant_name)
         with control_reader(tenant, token) as connection:
             state = pipeline_state(connection)
-        return Condition(state, has_data=tenant.whole_store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0)
+        return TenantCondition(state, has_data=tenant.whole_store.facts.snapshot(CHARGEBACKS_TABLE).rows > 0)
 
     def log_change(self, tenant: str, error: str | None) -> None:
         """Log when the storage of a tenant becomes unavailable, and when it is available again."""
@@ -179,12 +179,12 @@ def overall(statuses: list[str]) -> Literal["ready", "initializing", "no_data", 
 
 
 def _described(
-    tenant: TenantView, found: Condition | StorageError, cache: ReadinessCache
+    tenant: TenantView, found: TenantCondition | StorageError, cache: ReadinessCache
 ) -> tuple[str, TenantReadiness]:
     """Return the status of a tenant, and its entry."""
     error = found.message if isinstance(found, StorageError) else None
     cache.log_change(tenant.tenant_name, error)
-    condition = Condition(None, has_data=False) if isinstance(found, StorageError) else found
+    condition = TenantCondition(None, has_data=False) if isinstance(found, StorageError) else found
     state = condition.state or _NO_STATE
     entry = TenantReadiness(
         tenant_name=tenant.tenant_name,

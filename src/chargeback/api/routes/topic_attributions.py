@@ -12,7 +12,7 @@ from chargeback.api.parameters import DateRangeParameters, FactsParameters, Opti
 from chargeback.api.problems import ApiError
 from chargeback.api.responses import page_response
 from chargeback.api.routes.aggregate import BUCKET_FILES, BUCKET_HEADERS, AggregateParameters, aggregate_response
-from chargeback.api.routing import Files, Routes
+from chargeback.api.routing import CsvFile, Routes
 from chargeback.api.selecting import DatasetQuery, Filters, groups_of
 from chargeback.api.tenant_requests import Export, Facts, FactsRequest, RowsFile, file_answer, format_field, rows_file
 from chargeback.model.topics import AttributionMethod
@@ -183,7 +183,7 @@ TopicFacts = Annotated[FactsRequest, Depends(_topic_facts)]
     response_model=PageOf[TopicRow],
     needs=Right.READ,
     problems=TOPIC_PROBLEMS,
-    files=Files(rows="topic_attributions.csv"),
+    files=CsvFile(rows="topic_attributions.csv"),
 )
 def list_topic_attributions(request: TopicFacts, params: Annotated[TopicQuery, Query()]) -> Response:
     """List topic attribution rows, ordered by time and ids. The rows of a billing line sum to its cost.

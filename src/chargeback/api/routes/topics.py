@@ -10,7 +10,7 @@ from chargeback.access.caller import Right
 from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_for, rates_header
 from chargeback.api.responses import table_response
 from chargeback.api.routes.topic_attributions import TOPIC_PROBLEMS, TopicFacts
-from chargeback.api.routing import Files, Routes
+from chargeback.api.routing import CsvFile, Routes
 from chargeback.api.selecting import ComparingQuery, CostColumns
 from chargeback.reports.topic_costs import TopicsSummary, TopicSummaryItem, topics_summary
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
@@ -32,7 +32,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Topic attributions"])
     "/topics",
     needs=Right.READ,
     problems=TOPIC_PROBLEMS,
-    files=Files(headers=RATES_HEADER),
+    files=CsvFile(headers=RATES_HEADER),
     keep=True,
 )
 def summarise_topics(request: TopicFacts, params: Annotated[TopicsQuery, Query()]) -> TopicsSummary | Response:

@@ -12,7 +12,7 @@ from chargeback.api.currency import RATES_HEADER, CurrencyParameter, conversion_
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import csv_response
 from chargeback.api.routes.topic_attributions import require_topics
-from chargeback.api.routing import Files, Routes
+from chargeback.api.routing import CsvFile, Routes
 from chargeback.api.selecting import (
     CATEGORY_GROUPS,
     MAX_GROUPS,
@@ -84,7 +84,7 @@ _PROBLEMS = {400: "Something in the request is wrong, or topics are asked for an
     "/unit-costs",
     needs=Right.READ,
     problems=_PROBLEMS,
-    files=Files(headers=RATES_HEADER),
+    files=CsvFile(headers=RATES_HEADER),
     keep=True,
 )
 def show_unit_costs(request: Facts, params: Annotated[UnitCostsQuery, Query()]) -> UnitCostsAnswer | Response:

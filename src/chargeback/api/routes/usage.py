@@ -21,7 +21,7 @@ from chargeback.store.queries.paging import Order
 from chargeback.store.queries.selection import ColumnFilter, Selection
 
 
-class UsageQuery(PeriodQuery):
+class MeasurementQuery(PeriodQuery):
     """Parameters of the list of measurements. Days are UTC days, whatever the time zone."""
 
     measure: list[Text] = Field(default=[], description="Only this measure, such as `bytes_in`.")
@@ -70,7 +70,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])
 
 
 @router.get("/usage", response_model=PageOf[MeasurementItem], needs=Right.READ, whole=True)
-def list_usage(request: Facts, params: Annotated[UsageQuery, Query()]) -> Response:
+def list_usage(request: Facts, params: Annotated[MeasurementQuery, Query()]) -> Response:
     """List what was measured of whom, as it is kept to explain the shares of costs; ordered by UTC day or by value."""
     lookback_days = request.tenant.lookback_days
     reader = request.reader

@@ -23,7 +23,7 @@ from chargeback.recompute.verify import verify
 from chargeback.reports.closing.documents import documents_of
 from chargeback.reports.closing.preview import Blocker, ClosingPreview, PostedGrouping, Prepared, prepare
 from chargeback.reports.closing.reach import MovedAmount, moved_between
-from chargeback.reports.closing.sealing import Document, Writing, event_of, names_of_everything, writing_documents
+from chargeback.reports.closing.sealing import PeriodDocument, Writing, event_of, names_of_everything, writing_documents
 from chargeback.reports.focus.file import FocusSource, focus_lookups
 from chargeback.reports.statements.posted import as_closed
 from chargeback.reports.tenant_view import TenantView
@@ -308,7 +308,7 @@ def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:
 
 
 def _receipt(
-    tenant: TenantView, prepared: Prepared, documents: Sequence[Document], order: ClosingOrder, at: datetime
+    tenant: TenantView, prepared: Prepared, documents: Sequence[PeriodDocument], order: ClosingOrder, at: datetime
 ) -> Mapping[str, Any]:
     """Return what the receipt of a closing says, besides its place among the others."""
     preview = prepared.answer

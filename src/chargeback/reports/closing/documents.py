@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from chargeback.config.journal import JournalProfile
 from chargeback.errors import HistoryGone, StorageError
 from chargeback.model.money import render
-from chargeback.reports.closing.sealing import JOURNAL, STATEMENT, STATEMENTS, Document
+from chargeback.reports.closing.sealing import JOURNAL, STATEMENT, STATEMENTS, PeriodDocument
 from chargeback.reports.focus.lookups import Lookups
 from chargeback.reports.statements.content import (
     JournalAnswer,
@@ -39,10 +39,12 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 
 
-def documents_of(found: Iterable[Statements], profile: JournalProfile, names: str, lookups: Lookups) -> list[Document]:
+def documents_of(
+    found: Iterable[Statements], profile: JournalProfile, names: str, lookups: Lookups
+) -> list[PeriodDocument]:
     """Return the documents of a month: its statements by some groupings, their journals, the display names, and what
     its rows of FOCUS show."""
-    documents = [Document(NAMES, None, names), Document(FOCUS, None, canonical(lookups))]
+    documents = [PeriodDocument(NAMES, None, names), PeriodDocument(FOCUS, None, canonical(lookups))]
     for each in found:
         by = each.heading.by
         first = {
@@ -53,8 +55,8 @@ def documents_of(found: Iterable[Statements], profile: JournalProfile, names: st
         # What recipients say comes afterwards.
         later: dict[str, Any] = {"replies": [], "verdict": None}
         lines = [canonical(item.model_copy(update=later).model_dump(mode="json")) for item in each.items]
-        documents.append(Document(STATEMENTS, by, "\n".join([canonical(first), *lines])))
-        documents.append(Document(JOURNAL, by, canonical(journal_of(each, profile).model_dump(mode="json"))))
+        documents.append(PeriodDocument(STATEMENTS, by, "\n".join([canonical(first), *lines])))
+        documents.append(PeriodDocument(JOURNAL, by, canonical(journal_of(each, profile).model_dump(mode="json"))))
     return documents
 
 

@@ -49,7 +49,7 @@ STATEMENT: Final = "statement"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PeriodDocument:
     """A document: what it is, by what its statements are made, and its text."""
 
     kind: str
@@ -88,7 +88,7 @@ class Documents:
         self._place = place
         self._written: list[str] = []
 
-    def write(self, connection: Connection, documents: Sequence[Document], at: datetime) -> None:
+    def write(self, connection: Connection, documents: Sequence[PeriodDocument], at: datetime) -> None:
         """Write documents, and name them as from an instant on.
 
         Raises:
@@ -172,7 +172,7 @@ def seal_in(
     Raises:
         StorageError: the document cannot be written.
     """
-    document = Document(NAMES, None, names)
+    document = PeriodDocument(NAMES, None, names)
     at = instant_of_closing(connection, now)
     documents.write(connection, [document], at)
     content = {"at": render_instant(at), "by": who, "reason": reason, "documents": document.named(), "digest": None}

@@ -21,7 +21,7 @@ from chargeback.reports.explain.links import ExplainLinks, links
 from chargeback.reports.explain.sentence import sentence
 from chargeback.reports.explain.visible import VisiblePart
 from chargeback.reports.policies import PolicyPortion
-from chargeback.reports.wording import Names, money_text, rounded
+from chargeback.reports.wording import DisplayNames, money_text, rounded
 from chargeback.store.control.day_revisions import CAUSES
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
 from chargeback.store.queries.paging import Page
@@ -262,7 +262,7 @@ def names_of_explanation(
     connection: Connection,
     found: Explanation,
     page: Page = USUAL_CONTENDERS,
-) -> Names:
+) -> DisplayNames:
     """Return the names of everything that an explanation mentions, if it lists a page of its participants."""
     usage_split = found.portion.usage_split if found.portion else None
     listed = listed_participants(usage_split, found.key.identity_id, page) if usage_split else ()
@@ -271,7 +271,7 @@ def names_of_explanation(
     named = {id_: each.name for id_, each in names_of(connection, RESOURCES, resources).items() if each.name}
     if found.line is not None and found.line["resource_name"]:
         named = {found.line["resource_id"]: found.line["resource_name"]} | named
-    return Names(
+    return DisplayNames(
         {id_: each.name for id_, each in names_of(connection, IDENTITIES, identities).items() if each.name}, named
     )
 
@@ -285,7 +285,7 @@ def listed_participants(usage_split: UsageSplit, asked: str, page: Page) -> Sequ
 
 def explained_charge(
     found: Explanation,
-    names: Names,
+    names: DisplayNames,
     currency: str,
     page: Page = USUAL_CONTENDERS,
     part: VisiblePart | None = None,

@@ -10,7 +10,7 @@ from chargeback.allocation.explain import OTHERS, ExplainedPortion
 from chargeback.allocation.methods import AllocationMethod, MethodKind
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.recompute.explain import Explanation
-from chargeback.reports.wording import Names, calendar_day, measured, money_text, name, percent, start
+from chargeback.reports.wording import DisplayNames, calendar_day, measured, money_text, name, percent, start
 
 _VERBS: Final = {("bytes_in",): "wrote", ("bytes_out",): "read", ("bytes_in", "bytes_out"): "wrote and read"}
 #: Who shares a cost, by the method: the only one, and one of several.
@@ -25,7 +25,7 @@ _SHARERS: Final = {
 }
 
 
-def sentence(found: Explanation, names: Names, currency: str) -> str:
+def sentence(found: Explanation, names: DisplayNames, currency: str) -> str:
     """Return what an explanation says, for people who do not know the service."""
     if found.billed is None or found.portion is None:
         return _without_evidence(found, names, currency)
@@ -33,7 +33,7 @@ def sentence(found: Explanation, names: Names, currency: str) -> str:
     return f"{teller.evidence()} {teller.split()}".strip()
 
 
-def _without_evidence(found: Explanation, names: Names, currency: str) -> str:
+def _without_evidence(found: Explanation, names: DisplayNames, currency: str) -> str:
     who = name(names.identities, found.key.identity_id)
     charged = "nothing" if found.row is None else money_text(found.row["amount"], currency)
     line, day = f"line {found.key.line_id}", calendar_day(found.key.day)
@@ -61,7 +61,7 @@ class _Teller:
 
     found: Explanation
     portion: ExplainedPortion
-    names: Names
+    names: DisplayNames
     currency: str
     billed: Mapping[str, Any]
 

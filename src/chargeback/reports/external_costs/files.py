@@ -69,7 +69,7 @@ def _date_format(text: str) -> str:
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
 
-class CostColumns(BaseModel):
+class FileColumns(BaseModel):
     """The names of the columns of a file of costs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -98,7 +98,7 @@ class CostMapping(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    columns: CostColumns
+    columns: FileColumns
     entity: Literal["resource_id", "identity_id"] = Field(
         default="resource_id",
         description="What the entity column names: resources, whose costs are compared with the bill, or identities, "

@@ -394,17 +394,17 @@ def _fields(columns: Sequence[FocusColumn]) -> str:
 def _read(source: FocusSource, layout: FocusLayout, days: DayRange, render: _Render) -> Iterator[pa.RecordBatch]:
     reader, fields = source.reader, render(source.columns(layout))
     if not isinstance(reader, PostedReader):
-        yield from _rows(source, layout, _Part(source, days), fields, _lookups(source, _occurring(source, days)))
+        yield from _rows(source, layout, _FilePart(source, days), fields, _lookups(source, _occurring(source, days)))
         return
     for seen, within, _ in source.regular(days):
         posted = AccountingPeriod.of(within.start)
         lookups = _kept_lookups(source, reader, posted) or focus_lookups(source, reader, posted)
-        yield from _rows(source, layout, _Part(seen, within, Posting(posted)), fields, lookups)
+        yield from _rows(source, layout, _FilePart(seen, within, Posting(posted)), fields, lookups)
         yield from _corrections(source, layout, list(_sides(source, reader, posted)), render, lookups)
 
 
 def _rows(
-    source: FocusSource, layout: FocusLayout, part: _Part, fields: str, lookups: Lookups
+    source: FocusSource, layout: FocusLayout, part: _FilePart, fields: str, lookups: Lookups
 ) -> Iterator[pa.RecordBatch]:
     for prefix in _loaded(source, layout, part, lookups):
         query = focus_query(fields, source.categories, prefix)
@@ -412,7 +412,7 @@ def _rows(
 
 
 def _corrections(
-    source: FocusSource, layout: FocusLayout, parts: Sequence[_Part], render: _Render, lookups: Lookups
+    source: FocusSource, layout: FocusLayout, parts: Sequence[_FilePart], render: _Render, lookups: Lookups
 ) -> Iterator[pa.RecordBatch]:
     """Yield both sides of what was learned of earlier months, where they differ: what only has other ids, or is divided
     into other lines, is not shown."""
@@ -462,7 +462,7 @@ _STORED: Final = {
 
 
 @dataclass(frozen=True)
-class _Part:
+class _FilePart:
     """A part of a file: what a source sees of some days, and how it was posted."""
 
     source: FocusSource
@@ -471,7 +471,7 @@ class _Part:
     only: Collection[date] | None = None
 
 
-def _sides(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Iterator[_Part]:
+def _sides(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Iterator[_FilePart]:
     """Yield what was known of the changed days of earlier months, and what is known of them instead."""
     for after, before in reader.books.corrections(posted):
         days = reader.changed_days(None, after, before)
@@ -479,7 +479,7 @@ def _sides(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) 
             for known in (before, after):
                 posting = Posting(posted, _CORRECTION, is_reversal=known is before)
                 side = source.seen_by(reader.known(known.at))
-                yield _Part(side, DayRange.spanning(sorted(days)), posting, days)
+                yield _FilePart(side, DayRange.spanning(sorted(days)), posting, days)
 
 
 def _lookups(source: FocusSource, found: Occurring) -> Lookups:
@@ -495,7 +495,7 @@ def _kept_lookups(source: FocusSource, reader: PostedReader, posted: AccountingP
         return kept_lookups(reader.place, connection, closed)
 
 
-def _loaded(source: FocusSource, layout: FocusLayout, part: _Part, lookups: Lookups) -> Iterator[str]:
+def _loaded(source: FocusSource, layout: FocusLayout, part: _FilePart, lookups: Lookups) -> Iterator[str]:
     """Make the tables of a query for some days at a time; yield what their names begin with. The columns of cost
     categories are those of ``source``."""
     cursor, states = source.reader.cursor, part.source.states(part.days)
@@ -516,7 +516,7 @@ def _loaded(source: FocusSource, layout: FocusLayout, part: _Part, lookups: Look
         yield prefix
 
 
-def _applied(source: FocusSource, layout: FocusLayout, part: _Part, days: Sequence[date]) -> AppliedToLines | None:
+def _applied(source: FocusSource, layout: FocusLayout, part: _FilePart, days: Sequence[date]) -> AppliedToLines | None:
     """Return what went to commitments of the lines of some days, by what the part sees; None if no column shows it."""
     if not any(column.name == CONTRACT_APPLIED for column in source.columns(layout)):
         return None

@@ -45,7 +45,7 @@ from chargeback.reports.statements.numbering import content_digest, statement_nu
 from chargeback.reports.statements.split import applied_policies, rule_shares, steps_for
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.unit_costs import UNIT_MEASURES, unit_costs
-from chargeback.reports.wording import Names
+from chargeback.reports.wording import DisplayNames
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, names_of
 from chargeback.store.control.statement_replies import Reply, read_replies
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
@@ -158,7 +158,7 @@ class _StatementMaker:
     policies: Mapping[str, Sequence[StatementPolicy]]
     identities: Mapping[str, str]
     resources: Mapping[str, str]
-    changed: Names
+    changed: DisplayNames
     replies: _Replies
     tie_out: StatementTieOut | None
 
