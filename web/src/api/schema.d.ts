@@ -6033,7 +6033,7 @@ export interface components {
             value: string | null;
             /**
              * Name
-             * @description Its display name, where the value is an id.
+             * @description Its display name, where the value is an id, or one that its cost category has a name for.
              * @example orders-service
              */
             name: string | null;
@@ -12707,6 +12707,14 @@ export interface components {
             permanent_failure: string | null;
             /** Tag Keys */
             tag_keys: components["schemas"]["TagKeyCoverage"][];
+            /**
+             * Category Keys
+             * @description The keys of its cost categories.
+             * @example [
+             *       "cost_center"
+             *     ]
+             */
+            category_keys: string[];
             features: components["schemas"]["Features"];
             run: components["schemas"]["RunInProgress"] | null;
         };
@@ -16562,8 +16570,8 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
-                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
+                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. `usual` stands for the first cost category, the tag that at least half of the cost has, identity_id, environment_id, product_type and resource_id, as far as there is room. */
+                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id" | "usual") | string)[];
                 /** @description Which of `by` is broken down over time. Default: the first. */
                 series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
                 /** @description How many values each breakdown names. */
