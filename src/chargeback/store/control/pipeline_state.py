@@ -18,8 +18,9 @@ from chargeback.store.control.schema import runs, tenant
 class PipelineState:
     """The state of a tenant's pipeline.
 
-    ``last_ended`` is the row of the last run that ended; ``last_outcome`` and ``last_at`` describe the run in progress
-    or, if there is none, the last one that ended.
+    ``current`` is the row of the run in progress, with ``done`` of ``total`` days of its stage; ``last_ended`` is the
+    row of the last run that ended; ``last_outcome`` and ``last_at`` describe the run in progress or, if there is none,
+    the last one that ended.
     """
 
     is_running: bool
@@ -29,6 +30,9 @@ class PipelineState:
     last_ended: RowMapping | None
     last_outcome: str | None
     last_at: datetime | None
+    current: RowMapping | None = None
+    done: int = 0
+    total: int = 0
 
 
 def pipeline_state(connection: Connection) -> PipelineState:
@@ -45,10 +49,11 @@ def pipeline_state(connection: Connection) -> PipelineState:
         .first()
     )
     started = (
-        connection.execute(select(runs.c.started_at).where(runs.c.ended_at.is_(None)).order_by(runs.c.run_id.desc()))
-        .scalars()
+        connection.execute(select(runs).where(runs.c.ended_at.is_(None)).order_by(runs.c.run_id.desc()).limit(1))
+        .mappings()
         .first()
     )
+    current = started if running else None
     last_at = None if ended is None else ended["ended_at"]
     return PipelineState(
         is_running=running,
@@ -57,7 +62,10 @@ def pipeline_state(connection: Connection) -> PipelineState:
         suspended_because=row.get("suspended_because"),
         last_ended=ended,
         last_outcome="running" if running else (None if ended is None else ended["outcome"]),
-        last_at=started if running and started is not None else last_at,
+        last_at=last_at if current is None else current["started_at"],
+        current=current,
+        done=row.get("stage_done", 0) if running else 0,
+        total=row.get("stage_total", 0) if running else 0,
     )
 
 
