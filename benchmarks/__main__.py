@@ -229,6 +229,7 @@ def _served(
             yield from sums_by_category(Asking(service.client(), tenant, Floors(tenant.facts), None, 3 if quick else 5))
     if "page" in wanted:
         yield from browser.page(service, tenants[-1].shape, repeats=3 if quick else 7)
+        yield from browser.far(service, tenants[0].shape, repeats=3 if quick else 5)
     if "busy" in wanted:
         yield from while_busy(service, tenants[-1], tenants[-1].shape, seconds=3 if quick else 15)
 

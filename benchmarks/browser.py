@@ -1,4 +1,4 @@
-"""How long the browser page takes to its last chart, beside the time of the API for the same question."""
+"""How long the browser page takes to its charts, beside the time of the API for the same question."""
 
 from __future__ import annotations
 
@@ -55,13 +55,33 @@ def page(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
         yield Figure(f"page, {shape.name}", name, median(taken), "ms", floor=floor, note=note)
 
 
-def _opened(service: Service, shape: Shape, ends: Sequence[date]) -> list[dict[str, Any]]:
-    """Open the page at an even number of periods with these ends."""
+def far(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
+    """The first chart of a first visit, and what is loaded for it: here, and on a slow phone far away."""
+    ends = [shape.last_day - timedelta(days=2 * number) for number in range(2 * repeats + 2)]
+    _opened(service, shape, ends[:2])
+    loaded: list[dict[str, Any]] = []
+    for slow in (False, True):
+        opened = [each for each in _opened(service, shape, ends[2:], slow=slow) if each["cold"]]
+        # A throttled browser does not report the sizes of all that it loads.
+        loaded = loaded or opened
+        taken = [each["first"] for each in opened]
+        name = "first chart, first visit" + (" of a slow phone far away" if slow else "")
+        note = f"the slowest of {len(taken)}: {max(taken):,.0f} ms"
+        yield Figure(f"page, {shape.name}", name, median(taken), "ms", note=note)
+    yield Figure(f"page, {shape.name}", "first load", max(each["bytes"] for each in loaded) / 1000, "kB")
+    yield Figure(
+        f"page, {shape.name}", "requests until the first chart", max(each["requests"] for each in loaded), "requests"
+    )
+
+
+def _opened(service: Service, shape: Shape, ends: Sequence[date], *, slow: bool = False) -> list[dict[str, Any]]:
+    """Open the page at an even number of periods with these ends, ``slow``: as on a phone far away."""
     paths = [f"{shape.name}/costs?start_date={end - _PERIOD}&end_date={end}" for end in ends]
     environment = os.environ | {
         "BASE": f"http://{HOST}:{service.port}/ui/",
         "PATHS": json.dumps(paths),
         "CHROMIUM": str(_CHROMIUM),
+        "SLOW": "yes" if slow else "",
     }
     command = [str(Path(sys.executable).with_name("node")), "tests/browser/timing.ts"]
     done = subprocess.run(

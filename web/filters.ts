@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 interface Parameter {
   name: string;
-  schema: { properties?: object; items?: { anyOf: { enum?: string[] }[] } };
+  schema: { properties?: object; anyOf?: { enum?: string[] }[] };
 }
 
 const TENANT = "/api/v1/tenants/{tenant_name}";
@@ -19,7 +19,7 @@ for (const path of Object.keys(document.paths).filter((each) => !each.endsWith("
   const excluded = parameter(path, "not.<filter>")?.properties;
   if (excluded) filters[path.slice(TENANT.length)] = Object.keys(excluded).map((each) => each.slice("not.".length));
 }
-const groups = parameter(`${TENANT}/costs`, "by")?.items?.anyOf.flatMap((each) => each.enum ?? []);
+const groups = parameter(`${TENANT}/costs`, "series")?.anyOf?.flatMap((each) => each.enum ?? []);
 
 writeFileSync(
   output,

@@ -23,10 +23,40 @@ function precompressed(): Plugin {
   };
 }
 
+/** Give the first questions a script of their own, which runs as soon as it is there: it waits for no style, and not for
+ * the rest of the page. */
+function asksFirst(): Plugin {
+  return {
+    name: "asks-first",
+    apply: "build",
+    transformIndexHtml: {
+      order: "post",
+      handler: (html) =>
+        html.replace(
+          /<link rel="modulepreload" crossorigin (href="[^"]*\/first-[^"]+")>/,
+          (_, href: string) =>
+            `<script type="module" async fetchpriority="high" crossorigin src${href.slice(4)}></script>`,
+        ),
+    },
+  };
+}
+
 export default defineConfig({
   base: "./",
-  plugins: [react(), precompressed()],
+  plugins: [react(), asksFirst(), precompressed()],
   build: {
+    rolldownOptions: {
+      input: ["index.html", "src/first.ts"],
+      // Each file is a request: what every page needs is in one, what asks first in another.
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "first", test: /[\\/]src[\\/]first\.ts$/, priority: 1 },
+            { name: "page", tags: ["$initial"] },
+          ],
+        },
+      },
+    },
     outDir: STATIC,
     emptyOutDir: true,
     target: "es2023",

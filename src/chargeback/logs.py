@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Final, TextIO
 
 from chargeback.config.settings import JSON_FORMAT, LOG_CONTEXT, LoggingSettings
 
@@ -24,6 +25,9 @@ QUIET = dict.fromkeys(("alembic", "distributed", "httpcore", "httpx", "uvicorn")
 
 # Masking a value of three letters would make messages unreadable and protect nothing.
 _SHORTEST_SECRET = 4
+
+#: How many lines a capture keeps at most, and how long one is.
+_MAX_CAPTURED, _MAX_LINE = 1000, 2000
 
 _context: ContextVar[dict[str, str]] = ContextVar("log_context", default={})  # noqa: B039 - replaced, never changed
 
@@ -63,6 +67,10 @@ class _Masking(logging.Formatter):
     def __init__(self, inner: logging.Formatter, secrets: Iterable[str]) -> None:
         super().__init__()
         self._inner = inner
+        self.mask(secrets)
+
+    def mask(self, secrets: Iterable[str]) -> None:
+        """Mask these secrets from now on, and no others."""
         known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
         forms = known | {json.dumps(secret)[1:-1] for secret in known} | {repr(secret)[1:-1] for secret in known}
         self._secrets = sorted(forms, key=len, reverse=True)
@@ -72,6 +80,10 @@ class _Masking(logging.Formatter):
         for secret in self._secrets:
             text = text.replace(secret, MASK)
         return text
+
+
+#: Messages without what is around them.
+_plain: Final = _Masking(logging.Formatter("%(message)s"), ())
 
 
 class JsonFormatter(logging.Formatter):
@@ -100,6 +112,46 @@ class _StandardError(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
+class LogCapture(logging.Handler):
+    """Keeps what is logged about one tenant within its ``with``, from level INFO on, until it is taken: with the same
+    secrets masked as in the logs of the process, and as its level lets through. Thread-safe."""
+
+    def __init__(self, tenant: str) -> None:
+        super().__init__(logging.INFO)
+        self._tenant = tenant
+        self._lock = threading.Lock()
+        self._lines: list[tuple[datetime, str, str]] = []
+        self._count = 0
+
+    def __enter__(self) -> LogCapture:
+        logging.getLogger("chargeback").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("chargeback").removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record, unless it is about another tenant."""
+        if _context.get().get("tenant", self._tenant) == self._tenant:
+            self.note(_plain.format(record), record.levelname)
+
+    def note(self, message: str, level: str = "INFO") -> None:
+        """Keep a line that is not logged elsewhere."""
+        with self._lock:
+            self._count += 1
+            if self._count > _MAX_CAPTURED:
+                return
+            last = self._count == _MAX_CAPTURED
+            text = "There is more in the log of the service." if last else message[:_MAX_LINE]
+            self._lines.append((datetime.now(UTC), level, text))
+
+    def take(self) -> list[tuple[datetime, str, str]]:
+        """Return the lines since the last call: (time, level, message)."""
+        with self._lock:
+            taken, self._lines = self._lines, []
+        return taken
+
+
 def configure_logging(
     settings: LoggingSettings, secrets: Iterable[str] = (), about: Mapping[str, object] | None = None
 ) -> None:
@@ -112,6 +164,7 @@ def configure_logging(
     handler = _StandardError(sys.stderr)
     handler.addFilter(_AboutFilter({name: str(value) for name, value in (about or {}).items()}))
     handler.setFormatter(_Masking(inner, secrets))
+    _plain.mask(secrets)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level)

@@ -391,6 +391,8 @@ ENDPOINTS = (
         success=202,
     ),
     _get(f"{TENANT}/pipeline/status"),
+    Endpoint("POST", f"{TENANT}/pipeline/cancel", specified=False),
+    _get(f"{TENANT}/pipeline/log", "run_id", specified=False),
     Endpoint("POST", f"{TENANT}/export", body=_DATES | {"format", "columns", "filters", "as_of", "basis", "style"}),
     Endpoint("POST", f"{TENANT}/export/focus", body=_DATES | _FOCUS | {"format", "as_of", "basis"}, specified=False),
     _get(f"{TENANT}/export/focus/metadata", "as_of", "basis", *_FOCUS, specified=False),

@@ -472,6 +472,8 @@ EXAMPLES = (
     Example(f"DELETE {TENANT}/cost-categories/{{category_key}}", f"{UNIT}?reason=unused", None, "$ETAG"),
     Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run"),
     Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status"),
+    Example(f"POST {TENANT}/pipeline/cancel", f"{PEOPLE}/pipeline/cancel"),
+    Example(f"GET {TENANT}/pipeline/log", f"{PEOPLE}/pipeline/log?page_size=2"),
     Example(f"GET {TENANT}/periods", f"{PEOPLE}/periods"),
     Example(
         f"GET {TENANT}/periods.csv",

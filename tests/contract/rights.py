@@ -15,6 +15,7 @@ OF_ANYBODY = frozenset({"GET /api/v1/me", "GET /api/v1/tenants", "GET /metrics/c
 WHOLE = frozenset(
     {
         f"GET {TENANT}/runs",
+        f"GET {TENANT}/pipeline/log",
         f"GET {TENANT}/health",
         f"GET {TENANT}/audit",
         f"GET {TENANT}/usage",
@@ -110,6 +111,7 @@ _WRITES = {
     f"POST {TENANT}/tags/bulk-delete": Right.TAG,
     f"POST {TENANT}/tags/bulk-by-filter": Right.TAG,
     f"POST {TENANT}/pipeline/run": Right.RUN,
+    f"POST {TENANT}/pipeline/cancel": Right.RUN,
     f"POST {TENANT}/simulations": Right.RUN,
     f"POST {TENANT}/policies/apply": Right.ADMIN,
     f"DELETE {TENANT}/policies/applied/{{effective_from}}": Right.ADMIN,

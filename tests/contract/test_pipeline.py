@@ -39,7 +39,7 @@ def test_runs(client: Client) -> None:
     """Nothing before the first; 409 during one; what it did afterwards. A recalculation changes no digit."""
     rows = "/api/v1/tenants/plain/chargebacks"
     before = client.answer(f"{BASE}/status")
-    never = dict.fromkeys(("permanent_failure", "last_run", "last_result"))
+    never = dict.fromkeys(("progress", "permanent_failure", "last_run", "last_result"))
     assert before == {"tenant_name": "plain", "is_running": False, **never}
     during = started(client).answer(f"{BASE}/status")
     assert (during["is_running"], during["last_result"]) == (True, None)

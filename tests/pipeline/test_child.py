@@ -22,6 +22,7 @@ from chargeback.pipeline.child_process import Messenger
 from chargeback.pipeline.executor import Assignment
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage, StopReason
 from chargeback.store.control.lease import LeaseOwner, acquire
+from chargeback.store.control.runs import ask_to_end, read_log
 from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
 from tests.support.runs import Recorded, recorded_runs
@@ -128,6 +129,25 @@ def test_a_child_ends_at_the_next_safe_place(deployment: Deployment) -> None:
     result = running.wait(stop)
     assert (result.outcome, result.errors) == (RunOutcome.INTERRUPTED, ("the worker is going down",))
     assert recorded_runs(deployment.store) == [Recorded("interrupted", ("the worker is going down",))]
+
+
+def test_a_cancelled_child_ends_whatever_process_asks(deployment: Deployment) -> None:
+    """A run reads in the control database that it is cancelled, ends as such and records what it logged."""
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
+    running = started(deployment)
+
+    def cancel(_: Progress) -> None:
+        with deployment.store.control.write() as connection:
+            ask_to_end(connection, 1, "alice")
+
+    result = running.wait(cancel)
+    assert (result.outcome, result.errors) == (RunOutcome.CANCELLED, ("alice has cancelled the run",))
+    assert recorded_runs(deployment.store) == [Recorded("cancelled", ("alice has cancelled the run",))]
+    with deployment.store.control.read() as connection:
+        lines, total = read_log(connection, 1, offset=0, limit=10)
+    assert total == len(lines) >= 2
+    assert lines[0].message.startswith("Gathering")
+    assert lines[-1].message == "The run has ended: cancelled."
 
 
 def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deployment) -> None:

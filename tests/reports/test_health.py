@@ -24,7 +24,9 @@ def _days(count: int, start: int = 0, **changes: Any) -> list[DayState]:
 
 
 def _health(states: list[DayState], errors: list[str] | None = None, **more: Any) -> HealthAnswer:
-    ended: Any = None if errors is None else {"errors": errors, "outcome": more.pop("outcome", "completed_with_errors")}
+    about = {"errors_from": FIRST, "errors_to": FIRST + timedelta(days=2)}
+    outcome = more.pop("outcome", "completed_with_errors")
+    ended: Any = None if errors is None else {"errors": errors, "outcome": outcome, **about}
     state = PipelineState(
         is_running=False,
         stage=None,
@@ -70,7 +72,7 @@ def test_the_worst_comes_first() -> None:
         ("days_waiting", "bad", 7, 1),
         ("days_waiting", "bad", 6, 1),
         ("days_waiting", "bad", 3, 2),
-        ("run_failed", "warning", None, 0),
+        ("run_failed", "warning", 1, 0),
         ("days_incomplete", "warning", 1, 2),
         ("topics_misconfigured", "warning", None, 0),
     ]

@@ -1,6 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/app";
+import "./first";
 import "./style/index.css";
 
 const root = document.getElementById("root");

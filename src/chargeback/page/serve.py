@@ -9,6 +9,7 @@ Which encodings of a body a client accepts.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from dataclasses import dataclass
@@ -40,8 +41,9 @@ PATH: Final = "/ui"
 #: The folder into which `make page` builds.
 BUILT: Final = Path(__file__).parent / "static"
 
+_SCRIPTS: Final = "script-src 'self'"
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    f"default-src 'none'; {_SCRIPTS}; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'"
 )
@@ -65,6 +67,7 @@ _TYPES: Final = {
 # The best first.
 _ENCODINGS: Final = (("br", ".br"), ("gzip", ".gz"))
 _BASE: Final = b'<base href="./">'
+_INLINE: Final = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 # A part of an address: no dot at its beginning, and nothing that a proxy might read as a slash or a dot.
 _PART = r"(?!\.)(?:[\w.~!$&'()*+,;=:@-]|%(?!2[ef]|5c|00)[0-9a-f]{2})+"
 _ADDRESS: Final = re.compile(rf"(?:{_PART}/)*(?:{_PART})?", re.ASCII | re.IGNORECASE)
@@ -77,11 +80,13 @@ _NOT_BUILT: Final = (
 
 @dataclass(frozen=True)
 class _File:
-    """One file with its encodings: ``contents`` maps the name of an encoding (`identity`, `gzip`, `br`) to bytes."""
+    """One file with its encodings: ``contents`` maps the name of an encoding (`identity`, `gzip`, `br`) to bytes;
+    ``policy`` is what a browser may load for it."""
 
     media_type: str
     contents: dict[str, bytes]
     etag: str
+    policy: str = _POLICY
 
     @classmethod
     def read(cls, path: Path) -> _File:
@@ -90,7 +95,12 @@ class _File:
             compressed = path.with_name(path.name + suffix)
             if compressed.is_file():
                 contents[encoding] = compressed.read_bytes()
-        return cls(_TYPES[path.suffix], contents, _digest(contents["identity"]))
+        content = contents["identity"]
+        # A script that is part of the page is allowed by its digest: whatever else gets into the page does not run.
+        inline = _INLINE.findall(content) if path.suffix == ".html" else []
+        digests = (base64.b64encode(hashlib.sha256(each).digest()).decode() for each in inline)
+        scripts = " ".join([_SCRIPTS, *(f"'sha256-{each}'" for each in digests)])
+        return cls(_TYPES[path.suffix], contents, _digest(content), _POLICY.replace(_SCRIPTS, scripts))
 
     def best(self, accepted: str) -> str:
         """Return the best encoding that an ``Accept-Encoding`` header allows."""
@@ -156,12 +166,17 @@ def _page(request: Request, page: _File, *, depth: int) -> Response:
     """Return the page for an address with ``depth`` slashes below ``/ui/``."""
     base = b'<base href="%s">' % (b"../" * depth or b"./")
     content = page.contents["identity"].replace(_BASE, base, 1)
-    return _answer(request, _File(page.media_type, {"identity": content}, _digest(content)), _ASK_AGAIN)
+    return _answer(request, _File(page.media_type, {"identity": content}, _digest(content), page.policy), _ASK_AGAIN)
 
 
 def _answer(request: Request, file: _File, caching: str) -> Response:
     encoding = file.best(request.headers.get("accept-encoding", ""))
-    headers = _SECURITY | {"Cache-Control": caching, "ETag": f'"{file.etag}-{encoding}"', "Vary": "Accept-Encoding"}
+    headers = _SECURITY | {
+        "Content-Security-Policy": file.policy,
+        "Cache-Control": caching,
+        "ETag": f'"{file.etag}-{encoding}"',
+        "Vary": "Accept-Encoding",
+    }
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     if encoding != "identity":

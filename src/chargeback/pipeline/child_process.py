@@ -161,8 +161,7 @@ def _run(assignment: Assignment, stop: StopSignal, messenger: Messenger) -> RunR
     about = {"tenant": tenant.name, "run": assignment.epoch}
     configure_logging(assignment.logging, assignment.secrets, about)
     over = threading.Event()
-    limit = threading.Thread(target=_enforce_time_limit, args=(assignment, stop, over), name="time limit", daemon=True)
-    limit.start()
+    threading.Thread(target=_enforce_end, args=(assignment, stop, over), name="end of the run", daemon=True).start()
     # A database server that restarts is available again before another process can take the lease.
     store = open_store(tenant, ConnectRetry(EXPIRY.total_seconds(), stop))
     try:
@@ -186,6 +185,7 @@ def _run(assignment: Assignment, stop: StopSignal, messenger: Messenger) -> RunR
     finally:
         store.close()
         over.set()
+        stop.set()
 
 
 def _failed(assignment: Assignment, error: ChargebackError) -> RunResult:
@@ -193,22 +193,18 @@ def _failed(assignment: Assignment, error: ChargebackError) -> RunResult:
     return RunResult(name, RunOutcome.FAILED, errors=(str(error),), completed_at=now)
 
 
-def _enforce_time_limit(assignment: Assignment, stop: StopSignal, over: threading.Event) -> None:
-    """Stop the run at its timeout, and exit if it does not reach a safe point soon: the parent may be paused, and other
-    processes wait for the lease."""
+def _enforce_end(assignment: Assignment, stop: StopSignal, over: threading.Event) -> None:
+    """Stop the run at its timeout. Exit if a run that is to stop, because of that or because it was cancelled, does not
+    reach a safe point soon: the parent may be paused or on another host, and other processes wait for the lease."""
     tenant = assignment.tenant
-    seconds = tenant.settings.tenant_execution_timeout_seconds
-    if not seconds or over.wait(seconds):
-        return
-    stop.ask(timed_out(tenant))
+    if not stop.wait(tenant.settings.tenant_execution_timeout_seconds or None):
+        stop.ask(timed_out(tenant))
     if over.wait(GRACE_SECONDS):
         return
     threading.Timer(_LAST_OUTPUT_SECONDS, os._exit, (1,)).start()
     with suppress(ChargebackError), open_store(tenant).control as control:
         with control.write() as connection:
-            reason = timed_out(tenant)
-            runs.close_open_run(
-                connection, assignment.epoch, outcome=reason.outcome, error=reason.error, clock=assignment.clock
-            )
+            outcome, error = stop.reason.outcome, stop.reason.error
+            runs.close_open_run(connection, assignment.epoch, outcome=outcome, error=error, clock=assignment.clock)
         Lease(control, LeaseOwner.this_process(), assignment.epoch).release()
     os._exit(1)

@@ -75,7 +75,7 @@ def run_tenant(
         LeaseLost: another process has taken over; nothing more was written.
     """
     run = RunContext(tenant, store, lease, request, clock().date(), stop, listener, clock, compute=compute)
-    with lease.heartbeat(run.is_moving):
+    with run.log, lease.heartbeat(run.is_moving, run.attend):
         with lease.write() as connection:
             run.run_id = run_id = runs.start_run(connection, lease.epoch, clock)
             begun = record_shipped(connection, tenant.ecosystem.catalogue.policies, clock())
@@ -127,8 +127,11 @@ def _record(run: RunContext, run_id: int, result: RunResult) -> None:
             outcome=result.outcome,
             errors=list(result.errors),
             counts={name: getattr(result, name) for name in _RECORDED},
+            days=[day for days in run.record.days_of_errors.values() for day in days],
             clock=run.now,
         )
+        run.log.note(f"The run has ended: {result.outcome.replace('_', ' ')}.")
+        run.attend(connection)
 
 
 def _run_stages(run: RunContext) -> RunOutcome:

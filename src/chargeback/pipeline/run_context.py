@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,14 +11,18 @@ from dataclasses import dataclass, field, fields
 from datetime import date, timedelta
 from typing import Any, Final
 
+from sqlalchemy import Connection
+
 from chargeback.config import Tenant
 from chargeback.config.compute import LOCAL, ComputeSettings
 from chargeback.errors import ChargebackError, LeaseLost, Stopped
+from chargeback.logs import LogCapture
 from chargeback.model.days import Clock, DayRange, utc_now
 from chargeback.model.run_request import RunRequest
-from chargeback.pipeline.run_messages import Progress, RunCounts, RunStats, Stage, StopSignal
+from chargeback.pipeline.run_messages import Progress, RunCounts, RunStats, Stage, StopSignal, cancelled
 from chargeback.sources.calls import CALLS, Calls
 from chargeback.store.control import days as day_states
+from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease
 from chargeback.store.tenant import TenantStore
 
@@ -58,10 +63,12 @@ class StageClock:
         self._stage: Stage | None = None
         self._since = 0.0
 
-    def enter(self, stage: Stage) -> None:
-        """Set the current stage, which may be the same as before."""
+    def enter(self, stage: Stage) -> bool:
+        """Set the current stage; return whether it is another one than before."""
         self._spent = self.read()
+        is_new = stage is not self._stage
         self._stage, self._since = stage, time.monotonic()
+        return is_new
 
     def read(self) -> dict[Stage, float]:
         """Return seconds by stage, including the current one."""
@@ -113,6 +120,10 @@ class RunContext:
     clock: StageClock = field(default_factory=StageClock)
     calls_before: Calls = field(default_factory=CALLS.read)
     progress: ProgressWatch = field(default_factory=ProgressWatch)
+    log: LogCapture = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = LogCapture(self.tenant.name)
 
     def check(self) -> None:
         """Stop here if the run must end: a safe point.
@@ -129,8 +140,9 @@ class RunContext:
 
     def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Report the stage to the listener and in the control database."""
-        self.clock.enter(stage)
-        self.lease.show(stage, day)
+        if self.clock.enter(stage):
+            self.log.note(f"{stage.replace('_', ' ').capitalize()}{f' {total} days' if total else ''} begins.")
+        self.lease.show(stage, day, done, total)
         self.report(stage, day, done, total)
 
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
@@ -150,6 +162,14 @@ class RunContext:
     def is_moving(self) -> bool:
         """Return whether the run made progress recently; a run that hangs gives up its lease."""
         return self.progress.is_recent(STALL_SECONDS)
+
+    def attend(self, connection: Connection) -> None:
+        """With each heartbeat: store what was logged, and end the run at its next safe point if it is cancelled."""
+        if self.run_id is None:
+            return
+        runs.add_log(connection, self.run_id, itertools.starmap(runs.LogLine, self.log.take()))
+        if who := runs.cancelled_by(connection, self.run_id):
+            self.stop.ask(cancelled(who))
 
     def record_error(self, error: str, day: date | None = None) -> None:
         """Record an error that does not end the run. The same error on several days is one error, logged once; the days

@@ -28,6 +28,7 @@ class RunOutcome(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class StopReason:
 
 #: The process was asked to stop.
 STOPPED = StopReason()
+
+
+def cancelled(who: str) -> StopReason:
+    """Return the reason of a run that somebody has cancelled."""
+    return StopReason(RunOutcome.CANCELLED, f"{who} has cancelled the run")
 
 
 class StopSignal(threading.Event):

@@ -286,6 +286,8 @@ def _log_result(result: RunResult) -> None:
         )
     elif result.outcome is RunOutcome.COMPLETED_WITH_ERRORS:
         log.warning("Tenant %s completed with errors: %s", result.tenant, list(result.errors))
+    elif result.outcome is RunOutcome.CANCELLED:
+        log.info("Tenant %s: %s; the next run continues", result.tenant, result.errors[0])
     elif result.outcome is RunOutcome.INTERRUPTED:
         log.info("Tenant %s: the run was stopped before its end; the next run continues", result.tenant)
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -24,7 +24,7 @@ from chargeback.reports.answers import (
     currency_of,
 )
 from chargeback.reports.forecast import CostForecast, forecast, history, known_days, scheduled_types
-from chargeback.reports.names import NAMED_COLUMNS, NamesByKind, names_in
+from chargeback.reports.names import NAMED_COLUMNS, names_in, names_of_values
 from chargeback.reports.periods import Period
 from chargeback.reports.reconciliation import ReconciledState, reconcile, states_seen
 from chargeback.reports.tenant_view import TenantView
@@ -32,13 +32,22 @@ from chargeback.reports.topic_costs import CostTopics, TopicCosts, named_topics,
 from chargeback.store.control.days import DayState
 from chargeback.store.control.inventory_lists import RESOURCES, Named
 from chargeback.store.queries.costs import Breakdown, CostQuery, Item, Totals, costs, days_with_rows
+from chargeback.store.queries.keys import TAG_PREFIX
+from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import tag_coverage
 
 #: What an answer may have in addition to sums and breakdowns.
 PARTS: Final = ("issues", "days", "forecast", "topics")
 #: Those that the books have as well.
 POSTED_PARTS: Final = ("issues",)
+#: Stands for what a tenant's costs are usually broken down by.
+USUAL: Final = "usual"
+_USUAL_COLUMNS: Final = ("identity_id", "environment_id", "product_type", "resource_id")
+#: A tag is usual if so much of the cost of the last calculated days has it.
+_OFTEN: Final = Decimal("0.5")
+_COVERAGE_DAYS: Final = 30
 _ZERO: Final = Decimal(0)
 
 
@@ -93,7 +102,10 @@ class CostItem(ResponseModel):
     """One value of a breakdown."""
 
     value: str | None = Field(description="Null for rows without a value.", examples=["sa-123abc"])
-    name: str | None = Field(description="Its display name, where the value is an id.", examples=["orders-service"])
+    name: str | None = Field(
+        description="Its display name, where the value is an id, or one that its cost category has a name for.",
+        examples=["orders-service"],
+    )
     kind: str | None = Field(description="Its type in the inventory.", examples=["service_account"])
     deleted_at: Instant | None
     amount: Amount
@@ -194,6 +206,30 @@ class BreakdownRow(ResponseModel):
     rows: int | None = None
 
 
+def coverage_of_tags(reader: TenantReader, last: date | None) -> dict[str, Decimal | None]:
+    """Return for each tag key the share of the cost of the 30 days up to ``last``, the last calculated one, that has
+    it, from 0 to 1; None where there is no cost."""
+    keys = reader.visible_tags().keys()
+    if last is None:
+        return dict.fromkeys(keys)
+    return tag_coverage(reader, instants(last - timedelta(days=_COVERAGE_DAYS - 1), last), keys)
+
+
+def breakdowns_of(reader: TenantReader, last: date | None, by: Iterable[str], most: int) -> tuple[str, ...]:
+    """Return at most ``most`` of the names in ``by``, with the usual ones in place of ``usual``: the tenant's first
+    cost category, the tag that most of its cost has, and columns that have values for every tenant."""
+    found: list[str] = []
+    for name in by:
+        if name != USUAL:
+            found.append(name)
+            continue
+        found += [f"{CATEGORY_PREFIX}{key}" for key in sorted(reader.categories.index.by_key)[:1]]
+        shares = {key: share for key, share in coverage_of_tags(reader, last).items() if share and share >= _OFTEN}
+        found += [f"{TAG_PREFIX}{key}" for key in sorted(shares, key=lambda key: (-shares[key], key))[:1]]
+        found += _USUAL_COLUMNS
+    return tuple(dict.fromkeys(found))[:most]
+
+
 def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> CostsAnswer:
     """Return the costs of a tenant, without a revision.
 
@@ -239,7 +275,13 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         previous_amounts=_aligned(found.previous, request),
         total=_total(found.totals, has_previous=compared is not None),
         breakdowns=[
-            _breakdown(each, names, series if each.by == request.series else (), has_previous=compared is not None)
+            _breakdown(
+                each,
+                {} if (kind := NAMED_COLUMNS.get(each.by)) is None else names[kind],
+                names_of_values(reader, each.by),
+                series if each.by == request.series else (),
+                has_previous=compared is not None,
+            )
             for each in found.breakdowns
         ],
         issues=[CostIssue.like(issue) for issue in found.issues] if "issues" in request.parts else None,
@@ -280,10 +322,18 @@ def _total(totals: Totals, *, has_previous: bool) -> CostTotal:
 
 
 def _breakdown(
-    breakdown: Breakdown, names: NamesByKind, series: Sequence[Sequence[Decimal] | None], *, has_previous: bool
+    breakdown: Breakdown,
+    known: Mapping[str, Named],
+    names: Mapping[str, str],
+    series: Sequence[Sequence[Decimal] | None],
+    *,
+    has_previous: bool,
 ) -> CostBreakdown:
-    kind = NAMED_COLUMNS.get(breakdown.by)
-    known: Mapping[str, Named] = {} if kind is None else names[kind]
+    """Return a breakdown: ``known`` is what the inventory has of its values, ``names`` what else names them."""
+
+    def name(value: str | None) -> str | None:
+        entity = known.get(value or "")
+        return entity.name if entity else names.get(value or "")
 
     def over_time(slot: int) -> list[Decimal]:
         return [amounts[slot] if amounts else _ZERO for amounts in series]
@@ -292,7 +342,7 @@ def _breakdown(
         entity = known.get(found.value or "")
         return CostItem(
             value=found.value,
-            name=entity and entity.name,
+            name=name(found.value),
             kind=entity and entity.type,
             deleted_at=entity and entity.deleted_at,
             amount=found.amount,
@@ -303,8 +353,7 @@ def _breakdown(
         )
 
     def mover(found: Item) -> CostMover:
-        entity = known.get(found.value or "")
-        return CostMover(value=found.value, name=entity and entity.name, amount=found.amount, previous=found.previous)
+        return CostMover(value=found.value, name=name(found.value), amount=found.amount, previous=found.previous)
 
     other = None
     if breakdown.other is not None:

@@ -33,7 +33,7 @@ class HealthProblem(ResponseModel):
     remedy: str = Field(description="What to do, and what ends it.")
     start_date: date | None = Field(description="The first day that it is about; null if it is about none.")
     end_date: date | None
-    days: int = Field(description="On how many days.")
+    days: int = Field(description="On how many days; 0 for a run, some of whose days may be well.")
 
 
 class SourceHealth(ResponseModel):
@@ -128,7 +128,8 @@ def _run(pipeline: PipelineState) -> Iterator[HealthProblem]:
         return
     severity: Severity = "bad" if last["outcome"] in _BROKEN else "warning"
     remedy = "The next run that ends without errors ends it; you can start one now."
-    yield _problem("run_failed", severity, last["errors"] or [f"The run ended as {last['outcome']}."], remedy)
+    found = _problem("run_failed", severity, last["errors"] or [f"The run ended as {last['outcome']}."], remedy)
+    yield found.model_copy(update={"start_date": last["errors_from"], "end_date": last["errors_to"]})
 
 
 def _incomplete(states: Sequence[DayState]) -> Iterator[HealthProblem]:

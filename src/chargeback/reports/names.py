@@ -10,6 +10,8 @@ from sqlalchemy import Connection
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, Named, names_of
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.costs import Breakdown
+from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryName
+from chargeback.store.queries.reader import TenantReader
 
 #: The columns whose values are ids of the inventory.
 NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
@@ -32,6 +34,14 @@ def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: 
         if kind is not None:
             wanted[kind] |= {each.value for each in (*breakdown.items, *breakdown.movers) if each.value is not None}
     return {kind: names_of(connection, kind, ids) for kind, ids in wanted.items()}
+
+
+def names_of_values(reader: TenantReader, by: str) -> Mapping[str, str]:
+    """Return the names that a cost category has for its values, if costs are broken down by one."""
+    if not by.startswith(CATEGORY_PREFIX):
+        return {}
+    category = reader.categories.index.category(CategoryName.of(by).key)
+    return {each.key: each.name for each in category.values if each.name is not None}
 
 
 def names_of_identities(connection: Connection, identities: Collection[str]) -> Mapping[str, str]:

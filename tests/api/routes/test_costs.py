@@ -89,6 +89,33 @@ def test_others_and_movers(own_client: httpx.Client, own_store: TenantStore) -> 
     assert body["compared_with"]["days_with_costs"] == 5
 
 
+def test_the_usual_breakdowns(own_client: httpx.Client, own_store: TenantStore) -> None:
+    """What a tenant is usually seen by: columns, a tag that at least half of the cost has, the first cost category,
+    whose values have their names; what is asked for with it comes before or behind, and there are at most six."""
+
+    def breakdowns(*by: str) -> list[str]:
+        found = own_client.get(URL, params={"by": by}).json()["breakdowns"]
+        assert [bool(each["items"][0]["amounts"]) for each in found] == [True] + [False] * (len(found) - 1)
+        return [each["by"] for each in found]
+
+    columns = ["identity_id", "environment_id", "product_type", "resource_id"]
+    assert breakdowns("usual") == columns
+    assert breakdowns("cost_type", "usual") == ["cost_type", *columns]
+    known(own_store, identities=["sa-1"])
+    tag = {"tag_key": "team", "tag_value": "shop"}
+    assert own_client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag).is_success
+    assert breakdowns("usual", "ecosystem") == ["tag:team", *columns, "ecosystem"]
+    rules = [{"match": {"identity": ["sa-1"]}, "assign": "shop"}]
+    document = {"default": "rest", "values": {"shop": {"name": "The shop"}, "rest": {}}, "rules": rules}
+    for key in ("unit", "centre"):
+        made = own_client.put(f"{ACME}/cost-categories/{key}", json={"document": document})
+        assert made.is_success, made.text
+    assert breakdowns("usual", "ecosystem") == ["category:centre", "tag:team", *columns]
+    first, *_ = own_client.get(URL, params={"by": "usual"}).json()["breakdowns"]
+    assert [(item["value"], item["name"]) for item in first["items"]] == [("shop", "The shop"), ("rest", None)]
+    assert own_client.get(ACME).json()["category_keys"] == ["centre", "unit"]
+
+
 def test_weeks_and_months(client: httpx.Client) -> None:
     """The same sum in every unit of time."""
     for unit in ("day", "week", "month"):
@@ -117,6 +144,8 @@ def test_days_are_the_whole_tenant(own_client: httpx.Client, own_store: TenantSt
         ({"by": ["identity_id"] * 7}, ["by"]),
         ({"by": "product_type", "series": "identity_id"}, ["series"]),
         ({"series": "product_type"}, ["series"]),
+        ({"by": "usual", "series": "usual"}, ["series"]),
+        ({"by": "usual", "basis": "posted"}, ["by"]),
         ({"top": "0"}, ["top"]),
         ({"top": "51"}, ["top"]),
         ({"compare": "last"}, ["compare"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
 
 import httpx
 import pytest
@@ -12,7 +12,15 @@ import pytest
 from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, TenantSuspended
 from chargeback.model.run_request import RunRequest
 from chargeback.store.control.lease import LeaseOwner, acquire
-from chargeback.store.control.runs import clear_suspension, finish_run, start_run, suspend
+from chargeback.store.control.runs import (
+    LogLine,
+    add_log,
+    cancelled_by,
+    clear_suspension,
+    finish_run,
+    start_run,
+    suspend,
+)
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
 from tests.support.processes import eventually
@@ -92,6 +100,7 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
     never = {
         "tenant_name": "acme",
         "is_running": False,
+        "progress": None,
         "permanent_failure": None,
         "last_run": None,
         "last_result": None,
@@ -100,7 +109,11 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
     lease = acquire(own_store.control, LeaseOwner.this_process())
     with lease.write() as connection:
         number = start_run(connection, lease.epoch)
-    assert own_client.get(url).json() == never | {"is_running": True}
+    on = {"stage": None, "date": None, "done": 0, "total": 0, "is_cancelled": False}
+    assert own_client.get(url).json() == never | {"is_running": True, "progress": on}
+    lease.show("calculating", date(2026, 1, 1), 3, 35)
+    at = {"stage": "calculating", "date": "2026-01-01", "done": 3, "total": 35, "is_cancelled": False}
+    assert own_client.get(url).json()["progress"] == at
     counts = {"dates_gathered": 2, "dates_calculated": 1, "chargeback_rows_written": 10}
     with lease.write() as connection:
         finish_run(connection, number, outcome="completed_with_errors", errors=["2026-01-01: x"], counts=counts)
@@ -108,6 +121,29 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
     status = own_client.get(url).json()
     assert status["is_running"] is False
     assert status["last_result"] == counts | {"errors": ["2026-01-01: x"], "completed_at": status["last_run"]}
+
+
+def test_a_run_is_cancelled(own_store: TenantStore, own_client: httpx.Client) -> None:
+    """It is asked once, and the audit log says by whom; without a run nothing happens. Its log can be read."""
+    url = f"{ACME}/pipeline/cancel"
+    assert own_client.post(url).json() == {"run_id": None}
+    assert own_client.get(f"{ACME}/pipeline/log").json()["items"] == []
+    lease = acquire(own_store.control, LeaseOwner.this_process())
+    with lease.write() as connection:
+        number = start_run(connection, lease.epoch)
+        add_log(connection, number, [LogLine(datetime(2026, 1, 1, tzinfo=UTC), "INFO", "Gathering begins.")])
+    for _ in range(2):
+        assert own_client.post(url).json() == {"run_id": str(number)}
+    assert own_client.get(f"{ACME}/pipeline/status").json()["progress"]["is_cancelled"]
+    with own_store.control.read() as connection:
+        assert cancelled_by(connection, number) == "api"
+    entries = own_client.get(f"{ACME}/audit", params={"what": "run.cancelled"}).json()["items"]
+    assert [(each["who"], each["target"]) for each in entries] == [("api", f"run/{number}")]
+    line = {"at": "2026-01-01T00:00:00Z", "level": "INFO", "message": "Gathering begins."}
+    for query in ({}, {"run_id": number}):
+        assert own_client.get(f"{ACME}/pipeline/log", params=query).json()["items"] == [line]
+    lease.release()
+    assert own_client.post(url).json() == {"run_id": None}
 
 
 def test_what_is_stopped_says_so_everywhere(own_store: TenantStore, own_client: httpx.Client) -> None:

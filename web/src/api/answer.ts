@@ -12,6 +12,8 @@ export interface Question<T, Q = unknown> {
   key: readonly unknown[];
   of: Q;
   ask: (signal: AbortSignal) => Promise<T>;
+  /** What is answered already, because it was asked before the page was there. */
+  answered?: () => T | undefined;
   /** Whether it can be asked yet; until then its answer is awaited. */
   enabled?: boolean;
   /** Whether the answer to the question before is of no use, because it is about something else. */
@@ -86,11 +88,15 @@ export function missing(answer: Answer<unknown>): Unknown | null {
   return answer.known ? answer.known.missing : answer.unknown;
 }
 
-function request<T, Q>({ key, of, ask, enabled = true, again }: Question<T, Q>) {
+function request<T, Q>({ key, of, ask, answered, enabled = true, again }: Question<T, Q>) {
   const after = (seconds: number | "once"): number | false => (seconds === "once" ? false : seconds * SECOND);
   return {
     queryKey: key,
     queryFn: async ({ signal }: { signal: AbortSignal }): Promise<Kept<T, Q>> => ({ data: await ask(signal), of }),
+    initialData: (): Kept<T, Q> | undefined => {
+      const data = enabled ? answered?.() : undefined;
+      return data === undefined ? undefined : { data, of };
+    },
     enabled,
     ...(again === "once" && { staleTime: Number.POSITIVE_INFINITY, gcTime: 0 }),
     ...(again !== undefined && {

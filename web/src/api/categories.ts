@@ -52,6 +52,19 @@ export function isShaped(document: { rules?: unknown }): document is CategoryDoc
 
 export type Register = NonNullable<CategoryDocument["values"]>;
 
+/** The most levels above a value of a register. */
+export function depthOf(values: Register = {}): number {
+  const parents = (value: string) => {
+    const parent = values[value]?.parent ?? [];
+    return typeof parent === "string" ? [parent] : parent.map((each) => each.value);
+  };
+  const depth = (value: string, seen: readonly string[]): number => {
+    const above = parents(value).filter((parent) => !seen.includes(parent));
+    return Math.max(seen.length - 1, ...above.map((parent) => depth(parent, [...seen, parent])));
+  };
+  return Math.max(0, ...Object.keys(values).map((value) => depth(value, [value])));
+}
+
 export const useHistory = (tenant: string, category_key: string) =>
   useOf(tenant, `${CATEGORY}/history`, { at: { category_key }, query: { page_size: 20 } });
 

@@ -70,8 +70,34 @@ export function address<P extends Addressed, M extends Method = "get">(
 export const get = <P extends Path>(tenant: string, path: P, asked: Asked<P>, signal?: AbortSignal) =>
   read<Answered<P>>(address(tenant, path, asked), signal);
 
+/** What was asked before anything was there to show it, by address; `data` once it is answered. */
+const early = new Map<string, { answer: Promise<unknown>; data?: unknown }>();
+
+/** Ask an address whose answer is wanted as soon as there is something to show it: whoever reads it first has it. */
+export function askEarly(url: string): void {
+  const asked: { answer: Promise<unknown>; data?: unknown } = { answer: read(url) };
+  early.set(url, asked);
+  // Whoever reads it is told what went wrong.
+  asked.answer.then(
+    (data) => {
+      asked.data = data;
+    },
+    () => undefined,
+  );
+}
+
+/** What was asked early, if it is answered and was not read yet. */
+export function takeEarly<T>(url: string): T | undefined {
+  const data = early.get(url)?.data;
+  if (data !== undefined) early.delete(url);
+  return data as T | undefined;
+}
+
 /** What an address of the API answers. */
 export async function read<T>(url: string, signal?: AbortSignal): Promise<T> {
+  const asked = early.get(url);
+  early.delete(url);
+  if (asked) return asked.answer as Promise<T>;
   return (await answerOf("GET", url, { signal: signal ?? null })).json();
 }
 

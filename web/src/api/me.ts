@@ -1,11 +1,14 @@
 /** Who reads the page, and what that reader may do with a tenant. */
 import { API } from "../url/link";
 import { missing, present, useAnswer } from "./answer";
-import { read } from "./client";
+import { read, takeEarly } from "./client";
 import type { Problem } from "./problems";
 import type { Me, Right, Scope } from "./shapes";
 
-export const useMe = () => useAnswer({ key: ["me"], of: null, ask: (signal) => read<Me>(`${API}me`, signal) });
+const ME = `${API}me`;
+
+export const useMe = () =>
+  useAnswer({ key: ["me"], of: null, ask: (signal) => read<Me>(ME, signal), answered: () => takeEarly<Me>(ME) });
 
 /** What a reader may do with one tenant. */
 export interface Access {

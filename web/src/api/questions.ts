@@ -1,7 +1,8 @@
 import { API } from "../url/link";
 import { apiQuery, sumsQuery, type View } from "../url/view";
 import { type Answer, asking, type Question, useAnswer } from "./answer";
-import { type Answered, type Asked, address, get, type Path, type Query, read } from "./client";
+import { type Answered, type Asked, address, get, type Path, type Query, read, takeEarly } from "./client";
+import { allCostsOf, costsOf } from "./costs";
 import type { paths } from "./schema";
 import type { Explained } from "./shapes";
 
@@ -14,6 +15,7 @@ export const question = <P extends Path>(
   key: [address(tenant, path, asked)],
   of: asked,
   ask: (signal) => get(tenant, path, asked, signal),
+  answered: () => takeEarly(address(tenant, path, asked)),
 });
 
 /** Ask a path of a tenant, such as `/costs`; the path says what can be asked and what the answer is. */
@@ -41,16 +43,12 @@ export const useTenant = (tenant: string) =>
 export const usePipeline = (tenant: string) =>
   useAnswer({ ...question(tenant, "/pipeline/status"), again: (status) => (status?.is_running ? 5 : 60) });
 
-export const INCLUDE: Query<"/costs"> = { include: ["issues,days,forecast,topics"] };
+/** The costs of a view by several dimensions, of which the first is over time. */
+export const useCosts = (tenant: string, view: View, by: readonly string[], more: Query<"/costs"> = {}) =>
+  useOf(tenant, "/costs", costsOf(view, by, more));
 
-/** The costs of a view by several dimensions, of which the first is over time; they are not known at once. */
-export const useCosts = (tenant: string, view: View, by: readonly string[] | null, more: Query<"/costs"> = {}) =>
-  useOf(
-    tenant,
-    "/costs",
-    { query: { ...sumsQuery(view), ...(by && { by: [...by], series: by[0] }), ...more }, filters: view.filters },
-    by !== null,
-  );
+/** All that the page of costs shows of a view. */
+export const useAllCosts = (tenant: string, view: View) => useOf(tenant, "/costs", allCostsOf(view));
 
 /** What changed of a view since what it is compared with, by a dimension, and why. */
 export const useChanges = (tenant: string, view: View, by: string) =>

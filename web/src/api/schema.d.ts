@@ -1503,6 +1503,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/pipeline/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Run
+         * @description Cancel the run in progress, on whatever host it is. It notices within some seconds and ends at its next safe
+         *     point, or is killed: what it has written is complete, and the next run continues.
+         *
+         *     Needs the right `run`.
+         */
+        post: operations["cancel_run_api_v1_tenants__tenant_name__pipeline_cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/pipeline/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Run Log
+         * @description Return what a run has logged so far, in order: its stages, and what went wrong. Logs are kept as long as runs; a
+         *     run that is not known has none.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["read_run_log_api_v1_tenants__tenant_name__pipeline_log_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/pipeline/status": {
         parameters: {
             query?: never;
@@ -4016,7 +4062,7 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
              * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
@@ -6033,7 +6079,7 @@ export interface components {
             value: string | null;
             /**
              * Name
-             * @description Its display name, where the value is an id.
+             * @description Its display name, where the value is an id, or one that its cost category has a name for.
              * @example orders-service
              */
             name: string | null;
@@ -8262,7 +8308,7 @@ export interface components {
             end_date: string | null;
             /**
              * Days
-             * @description On how many days.
+             * @description On how many days; 0 for a run, some of whose days may be well.
              */
             days: number;
         };
@@ -8728,6 +8774,25 @@ export interface components {
             date: string;
             /** Reason */
             reason: string;
+        };
+        /**
+         * LogLine
+         * @description A line of the log of a run.
+         */
+        LogLine: {
+            /**
+             * At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            at: string;
+            /**
+             * Level
+             * @example WARNING
+             */
+            level: string;
+            /** Message */
+            message: string;
         };
         /**
          * MarkItem
@@ -9237,6 +9302,35 @@ export interface components {
         PageOf_IdentityItem_: {
             /** Items */
             items: components["schemas"]["IdentityItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[LogLine] */
+        PageOf_LogLine_: {
+            /** Items */
+            items: components["schemas"]["LogLine"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -9970,6 +10064,8 @@ export interface components {
             tenant_name: string;
             /** Is Running */
             is_running: boolean;
+            /** @description How far the run in progress is; null without one. */
+            progress: components["schemas"]["RunProgress"] | null;
             /**
              * Permanent Failure
              * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a scope is told that it is, and not why.
@@ -10783,6 +10879,18 @@ export interface components {
             message: string;
         };
         /**
+         * RunCancelled
+         * @description What became of a cancellation.
+         */
+        RunCancelled: {
+            /**
+             * Run Id
+             * @description The run that ends at its next safe point; null if none is in progress.
+             * @example 17
+             */
+            run_id: string | null;
+        };
+        /**
          * RunFailed
          * @description A run has failed; once a day.
          */
@@ -10892,6 +11000,31 @@ export interface components {
         RunList: {
             /** Items */
             items: components["schemas"]["RunItem"][];
+        };
+        /**
+         * RunProgress
+         * @description How far the run in progress is.
+         */
+        RunProgress: {
+            /** Stage */
+            stage: string | null;
+            /** Date */
+            date: string | null;
+            /**
+             * Done
+             * @description How many days of its stage are done.
+             */
+            done: number;
+            /**
+             * Total
+             * @description Of how many; 0 where the stage does not count days.
+             */
+            total: number;
+            /**
+             * Is Cancelled
+             * @description Whether it was asked to end.
+             */
+            is_cancelled: boolean;
         };
         /**
          * RunResult
@@ -12707,6 +12840,14 @@ export interface components {
             permanent_failure: string | null;
             /** Tag Keys */
             tag_keys: components["schemas"]["TagKeyCoverage"][];
+            /**
+             * Category Keys
+             * @description The keys of its cost categories.
+             * @example [
+             *       "cost_center"
+             *     ]
+             */
+            category_keys: string[];
             features: components["schemas"]["Features"];
             run: components["schemas"]["RunInProgress"] | null;
         };
@@ -12737,7 +12878,7 @@ export interface components {
             /** Pipeline Current Date */
             pipeline_current_date: string | null;
             /** Last Run Status */
-            last_run_status: ("running" | "completed" | "completed_with_errors" | "failed" | "timed_out" | "interrupted") | null;
+            last_run_status: ("running" | "completed" | "completed_with_errors" | "failed" | "timed_out" | "interrupted" | "cancelled") | null;
             /** Last Run At */
             last_run_at: string | null;
             /**
@@ -16562,8 +16703,8 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. */
-                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
+                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. `usual` stands for the first cost category, the tag that at least half of the cost has, identity_id, environment_id, product_type and resource_id, as far as there is room. */
+                by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id" | "usual") | string)[];
                 /** @description Which of `by` is broken down over time. Default: the first. */
                 series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
                 /** @description How many values each breakdown names. */
@@ -24136,6 +24277,218 @@ export interface operations {
             };
         };
     };
+    cancel_run_api_v1_tenants__tenant_name__pipeline_cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run in progress is asked to end, or there is none. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCancelled"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `run` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_run_log_api_v1_tenants__tenant_name__pipeline_log_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The run. Default: the latest. */
+                run_id?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_LogLine_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     pipeline_status_api_v1_tenants__tenant_name__pipeline_status_get: {
         parameters: {
             query?: {
@@ -30613,7 +30966,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };

@@ -84,6 +84,7 @@ export type Revision = Schemas["RevisionItem"];
 export type Difference = Schemas["Difference"];
 export type Run = Schemas["RunItem"];
 export type RunBody = Schemas["RunBody"];
+export type RunProgress = Schemas["RunProgress"];
 export type RunList = Schemas["RunList"];
 
 export type Category = Schemas["CategoryItem"];

@@ -1,15 +1,20 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { present } from "../api/answer";
+import { send } from "../api/client";
 import { useAccess } from "../api/me";
-import { useHealth, usePipeline, useTenant } from "../api/questions";
-import { instant, spoken } from "../format/days";
+import { useHealth, usePipeline } from "../api/questions";
+import type { RunProgress } from "../api/shapes";
+import { count, instant, spoken } from "../format/days";
 import { Sources } from "../pages/days/health";
+import { Refusal } from "../ui/refusal";
 import { Empty } from "../ui/states";
 import { useHere } from "./router";
 
 export interface Run {
   isOn: boolean;
+  /** How far it is; null where nobody says it. */
+  progress: RunProgress | null;
   /** What the run is doing, in words; empty where nobody says it. */
   doing: string;
   /** Why the tenant is suspended, or null. */
@@ -19,10 +24,15 @@ export interface Run {
 /** Whether a run is on, and what it does. */
 export function useRun(tenant: string): Run {
   const status = present(usePipeline(tenant));
-  const run = present(useTenant(tenant))?.run;
+  const progress = status?.progress ?? null;
   const isOn = status?.is_running ?? false;
-  const where = [run?.stage?.replace(/_/g, " "), run?.date && spoken(run.date)].filter(Boolean).join(", ");
-  return { isOn, doing: isOn ? where : "", suspended: status?.permanent_failure ?? null };
+  return { isOn, progress, doing: progress ? inWords(progress) : "", suspended: status?.permanent_failure ?? null };
+}
+
+/** `calculating, 12 of 35 days, Tue 3 Nov`, as far as the run says it. */
+export function inWords({ stage, date, done, total }: RunProgress): string {
+  const days = total > 0 && `${done} of ${count(total, "day")}`;
+  return [stage?.replace(/_/g, " "), days, date && spoken(date)].filter(Boolean).join(", ");
 }
 
 /** Ask everything again when a run has ended: it may have changed every figure. */
@@ -66,7 +76,7 @@ export function NothingCalculated({ tenant }: { tenant: string }) {
 
 /** Above every page: a run that is on, or a tenant that is suspended. */
 export function RunBanner({ tenant }: { tenant: string }) {
-  const { isOn, doing, suspended } = useRun(tenant);
+  const { isOn, progress, doing, suspended } = useRun(tenant);
   if (suspended)
     return (
       <p className="banner bad" role="status">
@@ -75,8 +85,34 @@ export function RunBanner({ tenant }: { tenant: string }) {
     );
   if (!isOn) return null;
   return (
-    <p className="banner" role="status">
-      <b>A run is on{doing && `: ${doing}`}.</b> New figures appear by themselves.
-    </p>
+    <div className="banner">
+      <p role="status">
+        <b>A run is on{doing && `: ${doing}`}.</b> New figures appear by themselves.
+      </p>
+      {progress && progress.total > 0 && (
+        <progress aria-label="Days of this stage" value={progress.done} max={progress.total} />
+      )}
+      {progress && <CancelRun tenant={tenant} isCancelled={progress.is_cancelled} />}
+    </div>
+  );
+}
+
+/** End the run that is on; what it has written stays, and the next run continues. */
+function CancelRun({ tenant, isCancelled }: { tenant: string; isCancelled: boolean }) {
+  const client = useQueryClient();
+  const { may } = useAccess(tenant);
+  const cancel = useMutation({
+    mutationFn: () => send<"post", "/pipeline/cancel">("post", tenant, "/pipeline/cancel", {}),
+    onSettled: () => void client.invalidateQueries(),
+  });
+  if (isCancelled) return <span className="note">It is cancelled, and ends in some seconds.</span>;
+  if (!may("run")) return null;
+  return (
+    <>
+      <button type="button" className="button" disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+        Cancel the run
+      </button>
+      <Refusal of={cancel} />
+    </>
   );
 }

@@ -85,31 +85,37 @@ function Misread() {
 }
 
 function TenantButton() {
+  const { tenant } = useHere();
+  return (
+    <Popover name="Tenant" plain label={<b>{tenant}</b>}>
+      {(close) => <Tenants close={close} />}
+    </Popover>
+  );
+}
+
+/** The tenants that the reader may see; below them the way to any other, which is there at once. */
+function Tenants({ close }: { close: () => void }) {
   const { tenant, page } = useHere();
   const others = present(useTenants());
   return (
-    <Popover name="Tenant" plain label={<b>{tenant}</b>}>
-      {(close) => (
-        <ul>
-          {others?.map((each) => (
-            <li key={each.tenant_name}>
-              <a
-                href={href(each.tenant_name, page === "item" ? "costs" : page)}
-                aria-current={each.tenant_name === tenant ? "true" : undefined}
-                onClick={close}
-              >
-                {each.tenant_name}
-              </a>
-            </li>
-          ))}
-          <li>
-            <a href={`${ROOT}?choose`} onClick={close}>
-              Another tenant …
-            </a>
-          </li>
-        </ul>
-      )}
-    </Popover>
+    <ul>
+      {others?.map((each) => (
+        <li key={each.tenant_name}>
+          <a
+            href={href(each.tenant_name, page === "item" ? "costs" : page)}
+            aria-current={each.tenant_name === tenant ? "true" : undefined}
+            onClick={close}
+          >
+            {each.tenant_name}
+          </a>
+        </li>
+      ))}
+      <li>
+        <a href={`${ROOT}?choose`} onClick={close}>
+          Another tenant …
+        </a>
+      </li>
+    </ul>
   );
 }
 

@@ -1,5 +1,4 @@
 import { present } from "../api/answer";
-import { useCategories } from "../api/categories";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { dimension } from "../format/names";
@@ -17,7 +16,6 @@ interface Props {
 export function Dimensions({ label, by, choices }: Props) {
   const here = useHere();
   const tenant = present(useTenant(here.tenant ?? ""));
-  const categories = present(useCategories(here.tenant ?? ""));
   const shown = choices.includes(by) ? choices : [...choices, by];
   const choice = (each: string, close?: () => void) => (
     <a
@@ -38,7 +36,7 @@ export function Dimensions({ label, by, choices }: Props) {
       <Popover name={`${label} something else`} plain label="More">
         {(close) => (
           <ul>
-            {dimensionsOf(tenant, categories)
+            {dimensionsOf(tenant)
               .filter((each) => !choices.includes(each))
               .map((each) => (
                 <li key={each}>{choice(each, close)}</li>

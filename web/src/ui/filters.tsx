@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { missing, present, useAnswers } from "../api/answer";
-import { useCategories, useRegisters } from "../api/categories";
+import { useRegisters } from "../api/categories";
 import { entityOf } from "../api/entities";
 import { GROUPS } from "../api/filters";
 import { useCosts } from "../api/questions";
-import type { CategoryList, Tenant } from "../api/shapes";
+import type { Tenant } from "../api/shapes";
 import { go, useHere } from "../app/router";
 import { money } from "../format/money";
 import { categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
@@ -75,18 +75,16 @@ export function LeftAside({ subject, keys }: { subject: string; keys: readonly s
 }
 
 export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
-  const here = useHere();
-  const categories = present(useCategories(here.tenant ?? ""));
   return (
     <Popover name="Filter" icon="plus" plain bare shortcut="filter" label="Filter">
-      {(close) => <FilterPicker keys={dimensionsOf(tenant, categories)} close={close} />}
+      {(close) => <FilterPicker keys={dimensionsOf(tenant)} close={close} />}
     </Popover>
   );
 }
 
 /** What there is to filter and to group by: cost categories and tags first. */
-export function dimensionsOf(tenant: Tenant | undefined, categories: CategoryList | undefined): string[] {
-  const named = (categories?.items ?? []).map((each) => `category:${each.key}`);
+export function dimensionsOf(tenant: Tenant | undefined): string[] {
+  const named = (tenant?.category_keys ?? []).map((key) => `category:${key}`);
   return [...named, ...(tenant?.tag_keys ?? []).map((each) => `tag:${each.key}`), ...GROUPS];
 }
 
@@ -116,11 +114,9 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
   const answer = useCosts(here.tenant ?? "", view, [by], { top: 50 });
   const costs = present(answer);
   const found = costs?.breakdowns.find((each) => each.by === by);
-  const register = useRegisters(here.tenant ?? "", [by]).get(categoryOf(by).key) ?? {};
   const choices = (found?.items ?? []).map((item) => {
-    const name = isCategory(by) ? (register[item.value ?? ""]?.name ?? null) : item.name;
     const value = item.value ?? (by.startsWith("tag:") ? UNTAGGED : "");
-    const named = label(by, item.value, name);
+    const named = label(by, item.value, item.name);
     return {
       key: value,
       name: named.name,

@@ -38,6 +38,7 @@ AuditKind = Literal[
     "policies.applied",
     "policies.withdrawn",
     "run.requested",
+    "run.cancelled",
     "request.refused",
     "period.closed",
     "period.reopened",

@@ -26,10 +26,12 @@ from chargeback.api.tenant_requests import Facts, check_posted
 from chargeback.reports.costs import (
     PARTS,
     POSTED_PARTS,
+    USUAL,
     BreakdownRow,
     CostRequest,
     CostsAnswer,
     breakdown_rows,
+    breakdowns_of,
     buckets_of,
     report,
 )
@@ -53,8 +55,10 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
         min_length=1,
         max_length=MOST_BREAKDOWNS,
         description=f"What the costs are broken down by, repeatable: {', '.join(COST_COLUMNS)}, `tag:<key>`, or "
-        f"{CATEGORY_GROUPS}; at most {MOST_BREAKDOWNS}.",
-        json_schema_extra={"items": column_or_tag(COST_COLUMNS)},
+        f"{CATEGORY_GROUPS}; at most {MOST_BREAKDOWNS}. `usual` stands for the first cost category, the tag that at "
+        "least half of the cost has, identity_id, environment_id, product_type and resource_id, as far as there is "
+        "room.",
+        json_schema_extra={"items": column_or_tag((*COST_COLUMNS, USUAL))},
     )
     series: str | None = Field(
         default=None,
@@ -75,7 +79,7 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
     @field_validator("by")
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        check_columns(value, COST_COLUMNS)
+        check_columns(value, (*COST_COLUMNS, USUAL))
         return list(dict.fromkeys(value))
 
     @field_validator("include")
@@ -92,9 +96,11 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
         """The series is one of the breakdowns."""
         errors = super().cross_checks(raw, now)
         series = raw.get("series")
-        if series is not None and series not in raw.get("by", ["identity_id"]):
+        if series is not None and (series == USUAL or series not in raw.get("by", ["identity_id"])):
             errors.append(InvalidParameter("series", "should be one of by"))
         if raw.get("basis") == "posted":
+            if USUAL in raw.get("by", ()):
+                errors.append(InvalidParameter("by", "should not have usual with basis=posted"))
             accrued = {part for each in raw.get("include", ()) for part in each.split(",")} - {"", *POSTED_PARTS}
             if accrued:
                 known = ", ".join(POSTED_PARTS)
@@ -121,6 +127,8 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
     check_posted(reader, wanted.window)
     if isinstance(reader, PostedReader) and wanted.compared is not None and not reader.books.has(wanted.compared.start):
         wanted = replace(wanted, compared=None)
+    by = breakdowns_of(reader, version.control.last_calculated, params.by, MOST_BREAKDOWNS)
+    wanted = replace(wanted, by=by, series=by[0] if wanted.series == USUAL else wanted.series)
     windows = [wanted.window, wanted.compared_window]
     conversion = conversion_for(tenant, reader, params.currency, DATASETS, windows)
     answer = report(tenant, reader, replace(wanted, conversion=conversion))

@@ -1,6 +1,6 @@
 """A tenant at a glance: what there is, and how the last runs went."""
 
-from datetime import date, timedelta
+from datetime import date
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -12,14 +12,12 @@ from chargeback.api.parameters import CommonParameters
 from chargeback.api.routes.tenants import TenantSettings, TenantsQuery, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
-from chargeback.model.days import instants
 from chargeback.reports.answers import Instant, ResponseModel
+from chargeback.reports.costs import coverage_of_tags
 from chargeback.reports.health import HealthAnswer, health
 from chargeback.store.control.days import read_days
 from chargeback.store.control.runs import latest_runs, pipeline_state
 from chargeback.store.queries.datasets import CHARGEBACKS
-from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.sums import tag_coverage
 
 #: A share of a whole, from 0 to 1.
 Share = Annotated[str, Field(pattern=r"^-?\d+\.\d{4}$", examples=["0.8125"])]
@@ -69,6 +67,7 @@ class TenantOverview(TenantSettings):
         description="Why the tenant is suspended, or null. A caller with a scope is told that it is, and not why."
     )
     tag_keys: list[TagKeyCoverage]
+    category_keys: list[str] = Field(description="The keys of its cost categories.", examples=[["cost_center"]])
     features: Features
     run: RunInProgress | None
 
@@ -95,8 +94,6 @@ class RunList(ResponseModel):
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Tenants"])
-
-_COVERAGE_DAYS = 30
 
 
 def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
@@ -125,7 +122,11 @@ def show_tenant(request: Facts, _params: Annotated[TenantsQuery, Query()]) -> Te
         last_date=last,
         lookback_days=tenant.lookback_days,
         permanent_failure=failure,
-        tag_keys=_coverage(request.reader, last),
+        tag_keys=[
+            TagKeyCoverage(key=key, coverage=None if share is None else f"{share:f}")
+            for key, share in coverage_of_tags(request.reader, last).items()
+        ],
+        category_keys=sorted(request.reader.categories.index.by_key),
         features=Features(
             can_tag=request.access.allows(Right.TAG),
             can_run=can_run,
@@ -133,14 +134,6 @@ def show_tenant(request: Facts, _params: Annotated[TenantsQuery, Query()]) -> Te
         ),
         run=run,
     )
-
-
-def _coverage(reader: TenantReader, last: date | None) -> list[TagKeyCoverage]:
-    keys = reader.visible_tags().keys()
-    if last is None:
-        return [TagKeyCoverage(key=key, coverage=None) for key in keys]
-    shares = tag_coverage(reader, instants(last - timedelta(days=_COVERAGE_DAYS - 1), last), keys)
-    return [TagKeyCoverage(key=key, coverage=None if share is None else f"{share:f}") for key, share in shares.items()]
 
 
 @router.get("/runs", needs=Right.READ, whole=True)

@@ -1,6 +1,6 @@
 """Runs of the pipeline."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, Query, Request
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
-from chargeback.api.parameters import Day, Note, Restating, check_order
+from chargeback.api.parameters import CommonParameters, Day, Note, Restating, check_order
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import json_response
 from chargeback.api.rewriting import prefix_of
@@ -18,10 +18,11 @@ from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
 from chargeback.model.run_request import RunRequest
-from chargeback.reports.answers import Instant, ResponseModel
+from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.closing.reach import check_recalculation
+from chargeback.store.control.audit import RUN_CANCELLED, AuditEntry, record
 from chargeback.store.control.closings import read_books
-from chargeback.store.control.runs import pipeline_state
+from chargeback.store.control.runs import ask_to_end, latest_runs, pipeline_state, read_log
 
 
 class RunBody(Restating):
@@ -65,11 +66,46 @@ class RunResult(ResponseModel):
     completed_at: Instant
 
 
+class RunProgress(ResponseModel):
+    """How far the run in progress is."""
+
+    stage: str | None
+    date: date | None
+    done: int = Field(description="How many days of its stage are done.")
+    total: int = Field(description="Of how many; 0 where the stage does not count days.")
+    is_cancelled: bool = Field(description="Whether it was asked to end.")
+
+
+class RunCancelled(ResponseModel):
+    """What became of a cancellation."""
+
+    run_id: str | None = Field(
+        description="The run that ends at its next safe point; null if none is in progress.", examples=["17"]
+    )
+
+
+class LogQuery(CommonParameters):
+    """Parameters of the log of a run."""
+
+    run_id: int | None = Field(
+        default=None, ge=1, le=2**31 - 1, description="The run. Default: the latest.", examples=[17]
+    )
+
+
+class LogLine(ResponseModel):
+    """A line of the log of a run."""
+
+    at: Instant
+    level: str = Field(examples=["WARNING"])
+    message: str
+
+
 class PipelineStatus(ResponseModel):
     """Whether a run is in progress, and how the last one went."""
 
     tenant_name: str = Field(examples=["acme"])
     is_running: bool
+    progress: RunProgress | None = Field(description="How far the run in progress is; null without one.")
     permanent_failure: str | None = Field(
         description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
         "scope is told that it is, and not why."
@@ -131,6 +167,33 @@ def run_pipeline(
     )
 
 
+@router.post("/cancel", needs=Right.RUN, answer="The run in progress is asked to end, or there is none.")
+def cancel_run(request: Change, caller: CallerDep) -> RunCancelled:
+    """Cancel the run in progress, on whatever host it is. It notices within some seconds and ends at its next safe
+    point, or is killed: what it has written is complete, and the next run continues."""
+    with request.writing() as connection:
+        current = pipeline_state(connection).current
+        if current is None:
+            return RunCancelled(run_id=None)
+        run_id = current["run_id"]
+        if ask_to_end(connection, run_id, caller.name):
+            record(connection, caller.name, [AuditEntry(RUN_CANCELLED, f"run/{run_id}")])
+    return RunCancelled(run_id=str(run_id))
+
+
+@router.get("/log", needs=Right.READ, whole=True)
+def read_run_log(request: Control, params: Annotated[LogQuery, Query()]) -> PageOf[LogLine]:
+    """Return what a run has logged so far, in order: its stages, and what went wrong. Logs are kept as long as runs; a
+    run that is not known has none."""
+    page = params.paging
+    latest = latest_runs(request.connection, 1)
+    run_id = params.run_id or (latest[0]["run_id"] if latest else 0)
+    lines, total = read_log(request.connection, run_id, offset=page.offset, limit=page.limit)
+    return PageOf[LogLine].of(
+        [LogLine(at=each.at, level=each.level, message=each.message) for each in lines], total, page
+    )
+
+
 @router.get("/status", needs=Right.READ)
 def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()]) -> PipelineStatus:
     """Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
@@ -138,6 +201,15 @@ def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()])
     state = pipeline_state(request.connection)
     last = state.last_ended
     result = None
+    progress = None
+    if state.current is not None:
+        progress = RunProgress(
+            stage=state.stage,
+            date=state.stage_date,
+            done=state.done,
+            total=state.total,
+            is_cancelled=state.current["cancelled_by"] is not None,
+        )
     if last is not None and request.access.sees_everything:
         result = RunResult(
             dates_gathered=last["dates_gathered"],
@@ -149,6 +221,7 @@ def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()])
     return PipelineStatus(
         tenant_name=request.tenant.tenant_name,
         is_running=state.is_running,
+        progress=progress,
         permanent_failure=request.access.reason(state.suspended_because),
         last_run=None if last is None else last["ended_at"],
         last_result=result,

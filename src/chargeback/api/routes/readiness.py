@@ -42,7 +42,8 @@ class TenantReadiness(ResponseModel):
     pipeline_stage: Literal["gathering", "calculating", "topic_overlay", "emitting", "retention"] | None
     pipeline_current_date: date | None
     last_run_status: (
-        Literal["running", "completed", "completed_with_errors", "failed", "timed_out", "interrupted"] | None
+        Literal["running", "completed", "completed_with_errors", "failed", "timed_out", "interrupted", "cancelled"]
+        | None
     )
     last_run_at: Instant | None
     permanent_failure: str | None = Field(

@@ -49,6 +49,7 @@ POLICIES_APPLIED: Final = "policies.applied"
 POLICIES_WITHDRAWN: Final = "policies.withdrawn"
 NOTIFICATIONS_RETRIED: Final = "notifications.retried"
 RUN_REQUESTED: Final = "run.requested"
+RUN_CANCELLED: Final = "run.cancelled"
 REQUEST_REFUSED: Final = "request.refused"
 KINDS: Final = (
     *(TAG_CREATED, TAG_CHANGED, TAG_REMOVED),
@@ -63,7 +64,7 @@ KINDS: Final = (
     *(INVOICE_SAVED, INVOICE_REMOVED),
     *(TOKEN_CREATED, TOKEN_REVOKED),
     *(POLICIES_APPLIED, POLICIES_WITHDRAWN),
-    *(NOTIFICATIONS_RETRIED, RUN_REQUESTED, REQUEST_REFUSED),
+    *(NOTIFICATIONS_RETRIED, RUN_REQUESTED, RUN_CANCELLED, REQUEST_REFUSED),
 )
 
 #: Who changes something when no caller has a name: a caller of the API where callers are not authenticated, and who

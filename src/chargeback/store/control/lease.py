@@ -115,10 +115,11 @@ class Lease:
         with self.write():
             pass
 
-    def show(self, stage: str | None, day: date | None) -> None:
-        """Publish the progress of the run, and renew the lease."""
+    def show(self, stage: str | None, day: date | None, done: int = 0, total: int = 0) -> None:
+        """Publish the progress of the run, ``done`` of ``total`` days of a stage, and renew the lease."""
         with self.write() as connection:
-            connection.execute(update(tenant).values(stage=stage, stage_date=day))
+            shown = {"stage": stage, "stage_date": day, "stage_done": done, "stage_total": total}
+            connection.execute(update(tenant).values(shown))
 
     def hand_over(self, owner: LeaseOwner) -> Lease:
         """Return the same lease with another owner of the same epoch: one process prepares a run, its child executes
@@ -147,11 +148,15 @@ class Lease:
             raise LeaseLost(f"the lease of epoch {self.epoch} was taken over or released")
 
     @contextmanager
-    def heartbeat(self, is_moving: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
+    def heartbeat(
+        self, is_moving: Callable[[], bool] = lambda: True, also: Callable[[Connection], None] = lambda _: None
+    ) -> Iterator[Lease]:
         """Renew the lease in the background for the length of the ``with``, while ``is_moving`` says that the run still
-        makes progress; ``lost`` is set if another process took over."""
+        makes progress; ``lost`` is set if another process took over. Each renewal does ``also`` something else in its
+        transaction."""
         ended = threading.Event()
-        beat = threading.Thread(target=self._heartbeat, args=(ended, is_moving), name="lease heartbeat", daemon=True)
+        told = (ended, is_moving, also)
+        beat = threading.Thread(target=self._heartbeat, args=told, name="lease heartbeat", daemon=True)
         beat.start()
         try:
             yield self
@@ -159,12 +164,15 @@ class Lease:
             ended.set()
             beat.join()
 
-    def _heartbeat(self, ended: threading.Event, is_moving: Callable[[], bool]) -> None:
+    def _heartbeat(
+        self, ended: threading.Event, is_moving: Callable[[], bool], also: Callable[[Connection], None]
+    ) -> None:
         while not ended.wait(HEARTBEAT.total_seconds()):
             if not is_moving():
                 continue
             try:
-                self.renew()
+                with self.write() as connection:
+                    also(connection)
             except LeaseLost:
                 return
             except StorageError:
@@ -186,7 +194,13 @@ def acquire(database: ControlDatabase, owner: LeaseOwner) -> Lease:
         epoch = row.lease_epoch + 1
         connection.execute(
             update(tenant).values(
-                lease_owner=str(owner), lease_expires_at=now + EXPIRY, lease_epoch=epoch, stage=None, stage_date=None
+                lease_owner=str(owner),
+                lease_expires_at=now + EXPIRY,
+                lease_epoch=epoch,
+                stage=None,
+                stage_date=None,
+                stage_done=0,
+                stage_total=0,
             )
         )
     return Lease(database, owner, epoch)

@@ -9,7 +9,7 @@ The health of a tenant for monitoring systems, from its control database.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, RowMapping, Update, delete, func, insert, sel
 from chargeback.model.days import Clock, utc_now
 from chargeback.store.control.days import DayDataset, count_days, count_queued
 from chargeback.store.control.lease import is_held
-from chargeback.store.control.schema import runs, tenant
+from chargeback.store.control.schema import run_logs, runs, tenant
 
 _KEEP = timedelta(days=90)
 _COMPLETED = ("completed", "completed_with_errors")
@@ -28,12 +28,23 @@ _COMPLETED = ("completed", "completed_with_errors")
 COLUMNS: Final = frozenset(runs.c.keys())
 
 
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of the log of a run."""
+
+    at: datetime
+    level: str
+    message: str
+
+
 def start_run(connection: Connection, epoch: int, clock: Clock = utc_now) -> int:
     """Record the start of a run and return its number. Runs whose process died are recorded as interrupted; those that
     ended long ago are deleted."""
     now = clock()
     _close(connection, update(runs).where(runs.c.ended_at.is_(None)).values(ended_at=now, outcome="interrupted"))
-    connection.execute(delete(runs).where(runs.c.ended_at < now - _KEEP))
+    expired = runs.c.ended_at < now - _KEEP
+    connection.execute(delete(run_logs).where(run_logs.c.run_id.in_(select(runs.c.run_id).where(expired))))
+    connection.execute(delete(runs).where(expired))
     inserted = connection.execute(insert(runs).values(lease_epoch=epoch, started_at=now, outcome="running", errors=[]))
     (run_id,) = inserted.inserted_primary_key or (0,)
     return int(run_id)
@@ -46,12 +57,13 @@ def finish_run(
     outcome: str,
     errors: list[str],
     counts: dict[str, int],
+    days: Collection[date] = (),
     clock: Clock = utc_now,
 ) -> None:
-    """Record how a run ended; ``counts`` are columns of the runs table."""
-    connection.execute(
-        update(runs).where(runs.c.run_id == run_id).values(ended_at=clock(), outcome=outcome, errors=errors, **counts)
-    )
+    """Record how a run ended; ``counts`` are columns of the runs table, ``days`` those that its errors are about."""
+    about = {"errors_from": min(days, default=None), "errors_to": max(days, default=None)}
+    ended = update(runs).where(runs.c.run_id == run_id)
+    connection.execute(ended.values(ended_at=clock(), outcome=outcome, errors=errors, **counts, **about))
 
 
 def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: str, clock: Clock = utc_now) -> None:
@@ -72,6 +84,38 @@ def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: s
 def _close(connection: Connection, ended: Update) -> int:
     """Record the end of runs whose processes did not; return how many."""
     return connection.execute(ended).rowcount
+
+
+def read_run(connection: Connection, run_id: int) -> RowMapping | None:
+    """Return the row of a run; None if there is none of this number, or no longer."""
+    return connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().first()
+
+
+def ask_to_end(connection: Connection, run_id: int, who: str) -> bool:
+    """Ask a run to end, as cancelled by ``who``; return whether it is asked for the first time and has not ended. The
+    run notices with its next heartbeat, whatever process and host it is on."""
+    asked = update(runs).where(runs.c.run_id == run_id, runs.c.ended_at.is_(None), runs.c.cancelled_by.is_(None))
+    return connection.execute(asked.values(cancelled_by=who)).rowcount == 1
+
+
+def cancelled_by(connection: Connection, run_id: int) -> str | None:
+    """Return who has asked a run to end, or None."""
+    return connection.execute(select(runs.c.cancelled_by).where(runs.c.run_id == run_id)).scalar()
+
+
+def add_log(connection: Connection, run_id: int, lines: Iterable[LogLine]) -> None:
+    """Add lines to the log of a run."""
+    rows = [{"run_id": run_id, "at": each.at, "level": each.level, "message": each.message} for each in lines]
+    if rows:
+        connection.execute(insert(run_logs), rows)
+
+
+def read_log(connection: Connection, run_id: int, *, offset: int, limit: int) -> tuple[list[LogLine], int]:
+    """Return one page of the log of a run, in order, as (lines, number of lines in all)."""
+    of_run = run_logs.c.run_id == run_id
+    total = connection.execute(select(func.count()).select_from(run_logs).where(of_run)).scalar_one()
+    query = select(run_logs.c.at, run_logs.c.level, run_logs.c.message).where(of_run).order_by(run_logs.c.id)
+    return [LogLine(*row) for row in connection.execute(query.offset(offset).limit(limit))], total
 
 
 def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:
@@ -121,8 +165,9 @@ def last_completed(connection: Connection) -> tuple[datetime, str] | None:
 class PipelineState:
     """The state of a tenant's pipeline.
 
-    ``last_ended`` is the row of the last run that ended; ``last_outcome`` and ``last_at`` describe the run in progress
-    or, if there is none, the last one that ended.
+    ``current`` is the row of the run in progress, with ``done`` of ``total`` days of its stage; ``last_ended`` is the
+    row of the last run that ended; ``last_outcome`` and ``last_at`` describe the run in progress or, if there is none,
+    the last one that ended.
     """
 
     is_running: bool
@@ -132,6 +177,9 @@ class PipelineState:
     last_ended: RowMapping | None
     last_outcome: str | None
     last_at: datetime | None
+    current: RowMapping | None = None
+    done: int = 0
+    total: int = 0
 
 
 def pipeline_state(connection: Connection) -> PipelineState:
@@ -148,10 +196,11 @@ def pipeline_state(connection: Connection) -> PipelineState:
         .first()
     )
     started = (
-        connection.execute(select(runs.c.started_at).where(runs.c.ended_at.is_(None)).order_by(runs.c.run_id.desc()))
-        .scalars()
+        connection.execute(select(runs).where(runs.c.ended_at.is_(None)).order_by(runs.c.run_id.desc()).limit(1))
+        .mappings()
         .first()
     )
+    current = started if running else None
     last_at = None if ended is None else ended["ended_at"]
     return PipelineState(
         is_running=running,
@@ -160,7 +209,10 @@ def pipeline_state(connection: Connection) -> PipelineState:
         suspended_because=row.get("suspended_because"),
         last_ended=ended,
         last_outcome="running" if running else (None if ended is None else ended["outcome"]),
-        last_at=started if running and started is not None else last_at,
+        last_at=last_at if current is None else current["started_at"],
+        current=current,
+        done=row.get("stage_done", 0) if running else 0,
+        total=row.get("stage_total", 0) if running else 0,
     )
 
 

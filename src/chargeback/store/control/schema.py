@@ -178,6 +178,8 @@ tenant = Table(
     Column("lease_epoch", BigInteger, nullable=False, server_default="0"),
     Column("stage", String(32)),
     Column("stage_date", Date),
+    _count("stage_done"),
+    _count("stage_total"),
     _count("gather_failures"),
     Column("suspended_because", Text),
     _count("tags_revision"),
@@ -208,7 +210,22 @@ runs = Table(
     _count("dates_calculated"),
     _count("chargeback_rows_written"),
     Column("errors", JSON, nullable=False),
+    Column("cancelled_by", String(255)),
+    Column("errors_from", Date),
+    Column("errors_to", Date),
     Index("ix_runs_ended_at", "ended_at"),
+)
+
+#: What the runs that are kept have logged.
+run_logs = Table(
+    "run_logs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("run_id", Integer, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("level", String(16), nullable=False),
+    Column("message", Text, nullable=False),
+    Index("ix_run_logs_run_id", "run_id"),
 )
 
 

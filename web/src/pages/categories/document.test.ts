@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isShaped } from "../../api/categories";
+import { depthOf, isShaped } from "../../api/categories";
 import { read, sum } from "../../money/money";
 import {
   assignWords,
   beginningOn,
   type CategoryDocument,
   canonical,
-  depthOf,
   EMPTY_FORM,
   formOf,
   hasDatedParents,

@@ -274,10 +274,6 @@ export function beginningOn(day: Day, base: CategoryDocument, next: CategoryDocu
   };
 }
 
-function all(dated: Dated = []): readonly string[] {
-  return typeof dated === "string" ? [dated] : dated.map((each) => each.value);
-}
-
 /** What a value belongs to on a day; null if to nothing. */
 export function parentOn(entry: CategoryValue | undefined, day: Day): string | null {
   const { parent = [] } = entry ?? {};
@@ -289,15 +285,6 @@ export function parentOn(entry: CategoryValue | undefined, day: Day): string | n
 /** Whether what values belong to changes with time, so that sums of levels are those of single days. */
 export function hasDatedParents({ values = {} }: CategoryDocument): boolean {
   return Object.values(values).some(({ parent }) => parent !== undefined && typeof parent !== "string");
-}
-
-/** The most levels above a value of a register. */
-export function depthOf(values: CategoryDocument["values"] = {}): number {
-  const depth = (value: string, seen: readonly string[]): number => {
-    const above = all(values[value]?.parent).filter((parent) => !seen.includes(parent));
-    return Math.max(seen.length - 1, ...above.map((parent) => depth(parent, [...seen, parent])));
-  };
-  return Math.max(0, ...Object.keys(values).map((value) => depth(value, [value])));
 }
 
 /** What a value has in a period: by rules, from others, to others, and in the end. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { Breakdown, CategoryList, Costs, DayState, Finding, Item, Tenant } from "../../api/shapes";
+import type { Breakdown, Costs, DayState, Finding, Item, Tenant } from "../../api/shapes";
 import { read, sum } from "../../money/money";
 import { readView } from "../../url/view";
 import { matching } from "../findings";
 import { verdictOf } from "./days";
-import { comparison, dimensionsOf, leadingTag, ranked, remainder, withNames } from "./facts";
+import { comparison, leadingTag, ranked, remainder } from "./facts";
 
 const item = (value: string | null, amount: string, previous = "1"): Item => ({
   value,
@@ -59,46 +59,10 @@ describe("ranked", () => {
   });
 });
 
-describe("dimensions", () => {
-  const NONE: CategoryList = { items: [] };
+test("a tag leads where most of the cost has it", () => {
   const tenant = (coverage: string) => ({ tenant_name: "acme", tag_keys: [{ key: "team", coverage }] }) as Tenant;
-
-  test("a tag leads where most of the cost has it", () => {
-    expect(leadingTag(tenant("0.5"))).toBe("tag:team");
-    expect(leadingTag(tenant("0.49"))).toBeNull();
-    expect(dimensionsOf(readView(""), tenant("0.8"), NONE, true)?.[0]).toBe("tag:team");
-    expect(dimensionsOf(readView(""), tenant("0.1"), NONE, true)?.[0]).toBe("identity_id");
-  });
-
-  test("the first cost category leads wherever there is one, and nothing is asked before that is known", () => {
-    const items = ["business_unit", "cost_center"].map((key) => ({ key }) as CategoryList["items"][number]);
-    expect(dimensionsOf(readView(""), tenant("0.8"), { items }, true)).toEqual([
-      "category:business_unit",
-      "tag:team",
-      "identity_id",
-      "environment_id",
-      "product_type",
-      "resource_id",
-    ]);
-    expect(dimensionsOf(readView(""), tenant("0.8"), undefined, false)).toBeNull();
-    expect(dimensionsOf(readView(""), undefined, { items }, false)).toBeNull();
-    const usual = ["tag:team", "identity_id", "environment_id", "product_type", "resource_id"];
-    expect(dimensionsOf(readView(""), tenant("0.8"), NONE, true)).toEqual(usual);
-  });
-
-  test("registers name the values of categories, and leave all else alone", () => {
-    const found = { ...breakdown, by: "category:cost_center", items: [item("payments", "1"), item("UNASSIGNED", "2")] };
-    const before = { ...costs(1, 1), breakdowns: [found, breakdown] };
-    const after = withNames(before, new Map([["cost_center", { payments: { name: "Payments" } }]]));
-    expect(after.breakdowns[0]?.items.map((each) => each.name)).toEqual(["Payments", null]);
-    expect(after.breakdowns[1]).toBe(breakdown);
-  });
-
-  test("the address decides, and there are never more than six", () => {
-    const found = dimensionsOf(readView("?by=cost_type"), tenant("0.8"), NONE, true);
-    expect(found?.[0]).toBe("cost_type");
-    expect(found?.length).toBeLessThanOrEqual(6);
-  });
+  expect(leadingTag(tenant("0.5"))).toBe("tag:team");
+  expect(leadingTag(tenant("0.49"))).toBeNull();
 });
 
 test("days are as good as the worst of them", () => {

@@ -1,14 +1,11 @@
-import type { Register } from "../../api/categories";
-import type { Breakdown, CategoryList, Costs, Tenant } from "../../api/shapes";
-import { remember, remembered } from "../../app/memory";
+import type { Breakdown, Costs, Tenant } from "../../api/shapes";
 import type { Ranked } from "../../charts/ranked";
 import { brief, count, length } from "../../format/days";
-import { categoryOf, dimension, isCategory, label, OUTSIDE, UNTAGGED } from "../../format/names";
+import { dimension, label, OUTSIDE, UNTAGGED } from "../../format/names";
 import { read, sum, type Units } from "../../money/money";
 import { has, toggle, type View } from "../../url/view";
 
 const OFTEN = 0.5;
-const MOST_DIMENSIONS = 6;
 export const USUAL = ["identity_id", "environment_id", "product_type", "resource_id"];
 
 /** The tag that most of the cost has, or null. */
@@ -16,45 +13,6 @@ export function leadingTag(tenant: Tenant | undefined): string | null {
   const keys = tenant?.tag_keys.map((each) => ({ key: each.key, part: Number(each.coverage ?? 0) }));
   keys?.sort((a, b) => b.part - a.part || a.key.localeCompare(b.key));
   return keys?.[0] && keys[0].part >= OFTEN ? `tag:${keys[0].key}` : null;
-}
-
-/** The first cost category, by key, or null. */
-export function leadingCategory(categories: CategoryList | undefined): string | null {
-  const first = categories?.items[0];
-  return first ? `category:${first.key}` : null;
-}
-
-/** The dimensions of the page, the one over time first; null while nobody knows the tags and categories yet. Whoever
- * has cost categories sees the costs by the first of them. */
-export function dimensionsOf(
-  view: View,
-  tenant: Tenant | undefined,
-  categories: CategoryList | undefined,
-  settled: boolean,
-): string[] | null {
-  const name = `by.${tenant?.tenant_name ?? ""}`;
-  if (tenant) remember(name, leadingTag(tenant));
-  const tag = tenant ? leadingTag(tenant) : remembered(name);
-  if ((!tenant || !categories) && !settled && !view.by) return null;
-  const category = leadingCategory(categories);
-  const usual = [category, tag].filter((each) => each !== null);
-  const all = [view.by ?? usual[0] ?? "identity_id", ...usual, ...USUAL];
-  return [...new Set(all)].slice(0, MOST_DIMENSIONS);
-}
-
-/** The costs with the names that registers give to values of cost categories. */
-export function withNames(costs: Costs, registers: ReadonlyMap<string, Register>): Costs {
-  const named = (found: Breakdown): Breakdown => {
-    const register = registers.get(categoryOf(found.by).key);
-    if (!isCategory(found.by) || !register) return found;
-    const nameOf = (value: string | null) => (value === null ? null : (register[value]?.name ?? null));
-    return {
-      ...found,
-      items: found.items.map((each) => ({ ...each, name: nameOf(each.value) })),
-      movers: found.movers.map((each) => ({ ...each, name: nameOf(each.value) })),
-    };
-  };
-  return { ...costs, breakdowns: costs.breakdowns.map(named) };
 }
 
 /** Whether what is compared has equally many days with costs; the words say why not. */

@@ -1,7 +1,6 @@
-import { missing, present } from "../../api/answer";
-import { useCategories, useRegisters } from "../../api/categories";
+import { useDeferredValue } from "react";
 import { address } from "../../api/client";
-import { INCLUDE, useCosts, useTenant } from "../../api/questions";
+import { useAllCosts } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
@@ -13,9 +12,8 @@ import { Toolbar } from "../../ui/toolbar";
 import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
 import { DaysCard, Waiting } from "./days";
-import { dimensionsOf, withNames } from "./facts";
 import { OverTime } from "./overtime";
-import { Skeleton } from "./skeleton";
+import { CardBones, Skeleton } from "./skeleton";
 import { Tiles } from "./tiles";
 import { Yours } from "./yours";
 
@@ -38,11 +36,7 @@ interface ViewProps {
 export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const here = useHere();
   const name = here.tenant ?? "";
-  const tenant = useTenant(name);
-  const categories = useCategories(name);
-  const settled = [tenant, categories].some((each) => missing(each)?.problem);
-  const all = dimensionsOf({ ...here.view, by: here.view.by ?? usual }, present(tenant), present(categories), settled);
-  const answer = useCosts(name, here.view, all, INCLUDE);
+  const answer = useAllCosts(name, { ...here.view, by: here.view.by ?? usual });
   const costs = answer.known?.data;
   const compared = costs?.compared_with
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
@@ -59,7 +53,12 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
       <Toolbar compared={compared} file={file} currencies />
       {head}
       <Answered answer={answer} skeleton={<Skeleton />}>
-        {(found, { query }) => <Named costs={found} series={query?.series} leave={leave} />}
+        {(found) => (
+          <>
+            {found.days && <Waiting days={found.days} currency={found.currency} />}
+            <Cards costs={found} leave={leave} />
+          </>
+        )}
       </Answered>
       <p className="sr" role="status">
         {costs && !answer.known?.isOld
@@ -70,32 +69,12 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   );
 }
 
-/** The cards, with the names of cost categories' values as soon as they are known. */
-function Named({ costs, ...more }: { costs: Costs; series: string | null | undefined; leave: readonly string[] }) {
-  const { tenant } = useHere();
-  const registers = useRegisters(
-    tenant ?? "",
-    costs.breakdowns.map((each) => each.by),
-  );
-  return (
-    <>
-      {costs.days && <Waiting days={costs.days} currency={costs.currency} />}
-      <Cards costs={withNames(costs, registers)} {...more} />
-    </>
-  );
-}
-
-function Cards({
-  costs,
-  series,
-  leave,
-}: {
-  costs: Costs;
-  series: string | null | undefined;
-  leave: readonly string[];
-}) {
+function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
+  // The chart is drawn first, and what is below it once it is on the screen.
+  const isDrawn = useDeferredValue(true, false);
   const dimensions = costs.breakdowns.map((each) => each.by);
-  const main = costs.breakdowns.find((each) => each.by === series);
+  // The first breakdown is the one over time.
+  const [main] = costs.breakdowns;
   if (!main || costs.total.rows === 0)
     return (
       <>
@@ -113,15 +92,21 @@ function Cards({
     <>
       <Tiles costs={costs} />
       <OverTime costs={costs} found={main} choices={segments(dimensions).filter((each) => !leave.includes(each))} />
-      <div className="cards">
-        <WhatChanged costs={costs} found={main} />
-        {shown.map((each) => (
-          <BreakdownCard key={each.by} costs={costs} found={each} />
-        ))}
-        <TopicsCard costs={costs} />
-        <IssuesCard costs={costs} />
-      </div>
-      <DaysCard costs={costs} />
+      {isDrawn ? (
+        <>
+          <div className="cards">
+            <WhatChanged costs={costs} found={main} />
+            {shown.map((each) => (
+              <BreakdownCard key={each.by} costs={costs} found={each} />
+            ))}
+            <TopicsCard costs={costs} />
+            <IssuesCard costs={costs} />
+          </div>
+          <DaysCard costs={costs} />
+        </>
+      ) : (
+        <CardBones />
+      )}
     </>
   );
 }

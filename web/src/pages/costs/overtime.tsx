@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import { useRegisters } from "../../api/categories";
+import { depthOf, useRegisters } from "../../api/categories";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
 import type { Band } from "../../charts/areas";
@@ -16,7 +16,6 @@ import { Icon } from "../../ui/icons";
 import { Scroller } from "../../ui/scroller";
 import { isTable, MAIN, toggleTable } from "../../url/tables";
 import { during } from "../../url/view";
-import { depthOf } from "../categories/document";
 import { breakdownFile } from "./cards";
 import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
 import { useLimit } from "./limit";

@@ -16,13 +16,19 @@ export function Skeleton() {
       <div className="card">
         <Bone height={24.5} />
       </div>
-      <div className="cards">
-        {[1, 2, 3].map((n) => (
-          <div className="card" key={n}>
-            <Bone height={18} />
-          </div>
-        ))}
-      </div>
+      <CardBones />
     </>
+  );
+}
+
+export function CardBones() {
+  return (
+    <div className="cards">
+      {[1, 2, 3].map((n) => (
+        <div className="card" key={n}>
+          <Bone height={18} />
+        </div>
+      ))}
+    </div>
   );
 }

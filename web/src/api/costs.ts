@@ -1,0 +1,13 @@
+/** What is asked of costs, known from the address alone. */
+import { sumsQuery, type View } from "../url/view";
+import type { Asked, Query } from "./client";
+
+/** The costs of a view by several dimensions, of which the first is over time. */
+export const costsOf = (view: View, by: readonly string[], more: Query<"/costs"> = {}): Asked<"/costs"> => ({
+  query: { ...sumsQuery(view), by: [...by], ...more },
+  filters: view.filters,
+});
+
+/** All that the page of costs shows of a view. What the tenant is usually seen by, the service knows. */
+export const allCostsOf = (view: View): Asked<"/costs"> =>
+  costsOf(view, view.by ? [view.by, "usual"] : ["usual"], { include: ["issues,days,forecast,topics"] });
