@@ -11,7 +11,7 @@ import pytest
 
 from chargeback.config import load_configuration
 from chargeback.config.configuration import state_dir
-from chargeback.disk import explain_denial
+from chargeback.disk import explain_denial, locate
 from chargeback.emitters.files import write_whole
 from chargeback.errors import ChargebackError, ConfigurationError, EmitterError, StorageError
 from chargeback.store.backup import _reporting as reporting
@@ -85,3 +85,31 @@ def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=f"{tmp_path}/file/main.db: unable to open database file"):
         ControlDatabase(f"sqlite:///{tmp_path}/file/main.db").upgrade()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("data/a.db", "/etc/x/data/a.db"), ("../a", "/etc/a"), ("/a/../b", "/b"), ("./a", "/etc/x/a"), ("ä", "/etc/x/ä")],
+)
+def test_where_paths_lead(written: str, expected: str) -> None:
+    """Relative ones start at the folder."""
+    assert locate(written, Path("/etc/x")) == Path(expected)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("", "should be a path"),
+        (" ", "should be a path"),
+        ("a\0b", "should be a path"),
+        ("~nobody-of-this-name/x", "home folder"),
+        ("a" * 256, "too long"),
+        ("ä" * 128, "too long"),
+        ("a/" * 2000, "too long"),
+        ("\ud800", "no path can have"),
+    ],
+)
+def test_what_is_no_path(written: str, words: str) -> None:
+    """The message says why and shows nothing of it."""
+    with pytest.raises(ValueError, match=words):
+        locate(written, Path("/etc/x"))

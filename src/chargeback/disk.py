@@ -1,6 +1,6 @@
-"""Durable writes, private folders, and explanations of missing file permissions.
+"""Durable writes, private folders, explanations of missing file permissions, and paths as users write them.
 
-Paths as users write them: relative to a folder, with ``~``, and limited to the length that a file system accepts.
+Paths are relative to a folder, may begin with ``~``, and are limited to the length that a file system accepts.
 """
 
 from __future__ import annotations
@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+
+#: The limit of Linux, less room for the names of files created in a folder (bytes).
+MAX_PATH_LENGTH = 3800
+MAX_NAME_LENGTH = 255
 
 
 def fsync(path: Path) -> None:
@@ -66,11 +70,6 @@ def explain_denial(path: Path, *, write: bool = True) -> str:
         if is_folder:
             break
     return ""
-
-
-#: The limit of Linux, less room for the names of files created in a folder (bytes).
-MAX_PATH_LENGTH = 3800
-MAX_NAME_LENGTH = 255
 
 
 def locate(written: str, folder: Path) -> Path:

@@ -6,9 +6,9 @@ import pytest
 
 from chargeback.allocation.columns import integers_of
 from chargeback.allocation.methods import AllocationMethod
-from chargeback.allocation.targets import AllocationTargets, IdentityIndex
+from chargeback.allocation.targets import AllocationTargets, IdentityIndex, billable_lines, portion_costs
 from chargeback.model import chargeback as chargeback_model
-from tests.allocation.bills import members, usage
+from tests.allocation.bills import POLICIES, bill, members, usage
 
 
 def targets(used: str = "", belong: str = "", *methods: str) -> AllocationTargets:
@@ -82,3 +82,23 @@ def test_why_a_method_has_no_identities(method: str, available: bool, expected: 
 
 
 _EVEN = ("even(active)", "even(owners)", "even(period)")
+
+
+def test_lines_without_cost_are_left_out() -> None:
+    """Lines come in list order, whatever the order of the bill; a line that costs nothing is none."""
+    lines = billable_lines(bill("r2 BASE 1 \n r1 WRITE 2 \n r1 BASE 0 \n r1 BASE -3"))
+    found = zip(lines["resource_id"].to_pylist(), lines["product_type"].to_pylist(), strict=True)
+    assert list(found) == [("r1", "BASE"), ("r1", "WRITE"), ("r2", "BASE")]
+
+
+def test_the_portions_of_a_line_sum_to_it() -> None:
+    """Each portion takes its share exactly, for charges and refunds; a portion of nothing is left out."""
+    lines = billable_lines(bill("r1 CKU 10 \n r2 CKU -0.000000000001 \n r3 THIRDS 1"))
+    found = [(c.line_index, c.resource_id, c.number, c.units) for c in portion_costs(lines, POLICIES)]
+    assert found == [
+        (0, "r1", 1, 7 * 10**12),
+        (0, "r1", 2, 3 * 10**12),
+        (1, "r2", 1, -1),
+        (2, "r3", 1, 333_333_333_333),
+        (2, "r3", 2, 666_666_666_667),
+    ]

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
 import signal
+import socket
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chargeback.cli.http_server import HttpServer, listen
+from chargeback.api.app import create_app
+from chargeback.api.services import ApiLimits, Services
+from chargeback.cli.http_server import MAX_HEADER_BYTES, HttpServer, LimitedProtocol, connection_limit, listen
 from chargeback.cli.shutdown import ShutdownHandler
 from chargeback.errors import ListenError
+from tests.support.laws import one_first
+from tests.support.serving import wait_until
 
 
 def test_a_free_port() -> None:
@@ -80,3 +93,247 @@ def test_a_signal_asks_the_stopper() -> None:
     stopper.finish()
     assert stopped.is_set()
     assert stopper.signalled
+
+
+HALF = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Never: "
+WHOLE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@contextlib.contextmanager
+def running(app: ASGIApp | None = None) -> Iterator[int]:
+    """The port of a server as the command line starts it, for the service or another application."""
+    listening = listen("127.0.0.1", 0)
+    port: int = listening.getsockname()[1]
+    application = app or create_app(Services("1.2.3", "both", ApiLimits(20)))
+    server = HttpServer(application, ShutdownHandler(lambda: None))
+    thread = threading.Thread(target=server.run_on, args=(listening,), daemon=True)
+    thread.start()
+    wait_until(lambda: server.started)
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def is_closed(connection: socket.socket, within: float) -> bool:
+    """Whether the other side ends the connection in time."""
+    connection.settimeout(within)
+    try:
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def healthy(port: int) -> bool:
+    """Whether the probe is answered on a new connection."""
+    return httpx.get(f"http://127.0.0.1:{port}/health", timeout=10).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent", one_first([HALF, b"", b"\r\n" * 3, WHOLE + HALF]), ids=["half", "none", "blank", "second"]
+)
+def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    """Whatever part of a request came, and however often a little more comes, the connection ends."""
+    monkeypatch.setattr(LimitedProtocol, "header_seconds", 1.0)
+    with running() as port, socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(sent)
+        until = time.monotonic() + 15
+        with contextlib.suppress(OSError):
+            while sent and time.monotonic() < until and not is_closed(connection, 0.2):
+                connection.sendall(b"\r\n" if sent == b"\r\n" * 3 else b"x")
+        assert is_closed(connection, 15)
+        assert healthy(port)
+
+
+@pytest.mark.extensive
+def test_requests_may_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is for headers: a body may come later, and a connection is used again."""
+    monkeypatch.setattr(LimitedProtocol, "header_seconds", 0.5)
+    with running() as port, socket.create_connection(("127.0.0.1", port)) as connection:
+        head = b"POST /api/v1/tenants/x/export HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for _ in range(2):
+            connection.sendall(head + b"Content-Length: 2\r\n\r\n")
+            time.sleep(1)
+            connection.sendall(b"{}")
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 404")
+
+
+def test_half_requests_take_no_place_from_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit the connection that waits longest for its client gives way; others are answered at once."""
+    monkeypatch.setattr(LimitedProtocol, "most_connections", 20)
+    body = b"POST /api/v1/tenants/x/export HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+    with running() as port, ExitStack() as stack:
+        crowd = []
+        for number in range(100):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            connection.sendall(body if number % 2 else HALF)
+            crowd.append(connection)
+            assert number % 20 or healthy(port)
+        assert healthy(port)
+        assert is_closed(crowd[0], 10)
+        wait_until(lambda: sum(is_closed(each, 0.01) for each in crowd) >= 80, 20)
+
+
+def test_the_limit_leaves_files_for_the_rest() -> None:
+    """Storage and databases need files too."""
+    assert 16 <= connection_limit() <= 4096
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with the names of the headers, once the body has been read."""
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    message = await receive()
+    while message.get("more_body"):
+        message = await receive()
+    if message["type"] == "http.request":
+        names = b" ".join(name for name, _ in scope["headers"]) + b"."
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(names))]})
+        await send({"type": "http.response.body", "body": names})
+
+
+@pytest.fixture(scope="module")
+def echo_port() -> Iterator[int]:
+    """The port of an application that responds with the names of headers."""
+    with running(echo) as port:
+        yield port
+
+
+def responses(connection: socket.socket) -> bytes:
+    """What the other side sends until it ends the connection."""
+    connection.settimeout(20)
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            received += part
+    return received
+
+
+def request_of(size: int, *, close: bool = False) -> bytes:
+    """A request whose first line and headers have ``size`` bytes."""
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"Connection: close\r\n" * close + b"X-Long: "
+    return head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
+
+
+def problem_in(response: bytes) -> dict[str, Any]:
+    """The problem document of a response."""
+    head, _, body = response.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert b"connection: close" in head
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def test_headers_have_a_size_limit(echo_port: int) -> None:
+    """64 KiB of first line and headers are served; one byte more is 431, on a new connection and on a used one."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(request_of(MAX_HEADER_BYTES))
+        first = b""
+        while not first.endswith(b"host x-long."):
+            first += connection.recv(65536)
+        assert first.startswith(b"HTTP/1.1 200")
+        connection.sendall(request_of(MAX_HEADER_BYTES + 1))
+        second = responses(connection)
+    assert second.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert problem_in(second)["type"] == "urn:chargeback:headers-too-large"
+    assert "65536 bytes" in problem_in(second)["detail"]
+
+
+ENDLESS = {
+    "first line": b"GET /",
+    "name": b"GET / HTTP/1.1\r\n",
+    "value": b"GET / HTTP/1.1\r\nX-Never: ",
+    "blank": b"",
+}
+
+
+@pytest.mark.parametrize("part", ENDLESS)
+def test_a_request_that_does_not_end_is_refused(echo_port: int, part: str) -> None:
+    """Whatever part does not end, the response comes while the client still sends, and little of it is read."""
+    unit = b"\r\n" if part == "blank" else b"ab"
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(ENDLESS[part])
+        for _ in range(80):
+            connection.sendall(unit * 512)
+        response = responses(connection)
+    assert problem_in(response)["status"] == 431
+
+
+def test_many_small_headers_are_refused(echo_port: int) -> None:
+    """The sum counts: no header alone is large."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 12_000)
+        assert problem_in(responses(connection))["status"] == 431
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+
+
+def test_trailers_have_a_size_limit(echo_port: int) -> None:
+    """A trailer that never ends is refused as a header is; the application does not wait for it."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(CHUNKED + b"X-Never: ")
+        for _ in range(80):
+            connection.sendall(b"x" * 1024)
+        assert problem_in(responses(connection))["status"] == 431
+
+
+def test_trailers_are_no_headers(echo_port: int) -> None:
+    """A proxy checks headers: a trailer cannot add one behind its back."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(CHUNKED + b"X-Forwarded-User: admin\r\n\r\n" + request_of(100, close=True))
+        first, second = responses(connection).split(b".HTTP/1.1 ")
+    assert first.endswith(b"\r\n\r\nhost transfer-encoding")
+    assert second.endswith(b"\r\n\r\nhost connection x-long.")
+
+
+def test_bodies_have_another_limit(echo_port: int) -> None:
+    """Bodies of any size and in many chunks do not count as headers."""
+    chunks = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for size in [1, 70_000, 5_000] * 10)
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(head + chunks + b"0\r\n\r\n")
+        assert responses(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_pipelined_requests_wait_unparsed(monkeypatch: pytest.MonkeyPatch, echo_port: int) -> None:
+    """Requests that arrive together are served in order, and no more than a few hundred of them are parsed before
+    their turn."""
+    waiting: list[int] = []
+    serve = LimitedProtocol.on_headers_complete
+
+    def _count(self: LimitedProtocol) -> None:
+        serve(self)
+        waiting.append(len(self.pipeline))
+
+    monkeypatch.setattr(LimitedProtocol, "on_headers_complete", _count)
+    sent = b"".join(b"GET / HTTP/1.1\r\nx%d: \r\n\r\n" % number for number in range(5000))
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        sender = threading.Thread(target=connection.sendall, args=(sent + request_of(100, close=True),))
+        sender.start()
+        received = responses(connection)
+        sender.join()
+    assert re.findall(rb"\r\n\r\nx(\d+)\.", received) == [b"%d" % number for number in range(5000)]
+    assert received.endswith(b"host connection x-long.")
+    assert max(waiting) < 250
+
+
+def test_a_response_in_progress_is_completed(echo_port: int) -> None:
+    """Too large headers of a pipelined request do not cut the response to the one before."""
+    with socket.create_connection(("127.0.0.1", echo_port)) as connection:
+        connection.sendall(request_of(100) + request_of(100_000))
+        received = responses(connection)
+    assert received.startswith(b"HTTP/1.1 200")
+    assert b"host x-long." in received

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chargeback.config.document import parse_document
-from chargeback.config.problems import hide_values, suggestion, unknown_key
-from chargeback.config.settings import ApiSettings
+from chargeback.config.problems import hide_values, model_at, suggestion, unknown_key, walk
+from chargeback.config.settings import ApiSettings, FileSettings, StorageSettings, TenantSettings
 
 
 def test_the_nearest_key() -> None:
@@ -32,3 +32,17 @@ def test_names_that_are_offered_stay_whole() -> None:
     assert hide_values("owne is not owner", ("b",), document) == "${S} is not owner"
     # Inside a longer text it may be a secret that a message shows together with what stands around it.
     assert hide_values("x-owne-y, owney", ("c",), document) == "x-${S}-y, ${S}y"
+
+
+def test_every_key_has_a_path() -> None:
+    """Keys of nested models, and of models behind names of one's own, are walked."""
+    paths = [path for path, _ in walk(FileSettings)]
+    assert "api.request_timeout_seconds" in paths
+    assert "tenants.<name>.storage.connection_string" in paths
+
+
+def test_the_model_of_a_place() -> None:
+    """The model behind a place is found through free keys."""
+    assert model_at(FileSettings, ("tenants", "acme", "storage")) is StorageSettings
+    assert model_at(FileSettings, ("tenants", "acme")) is TenantSettings
+    assert model_at(TenantSettings, ("currency",)) is None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chargeback.demo.faults import PagingFault
-from chargeback.demo.responses import Listing, ListKind, Refusal, invalid, page, refusal_response
+from chargeback.demo.responses import Listing, ListKind, Refusal, dumps, invalid, loads, number, page, refusal_response
 
 KIND = ListKind("iam/v2", "UserList")
 URL = "http://127.0.0.1/iam/v2/users"
@@ -104,3 +107,21 @@ def test_refusals_have_the_shape_of_their_family() -> None:
     }
     (error,) = json.loads(refusal_response(refusal, "control").body)["errors"]
     assert (error["status"], error["source"]) == ("400", {"parameter": "colour"})
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**15), max_value=10**15, places=12))
+def test_decimals_survive(value: Decimal) -> None:
+    """A decimal written and read as a decimal is the same number."""
+    assert loads(dumps({"a": [value, None, True, "ü"]})) == {"a": [value, None, True, "ü"]}
+
+
+def test_numbers_look_like_the_providers() -> None:
+    """Plain digits without superfluous zeros; an exponent only for the very small, as Go writes them."""
+    texts = [number(Decimal(text)) for text in ("1.500", "100", "-0.000001", "0.00000013", "0.000", "1E+2")]
+    assert texts == ["1.5", "100", "-0.000001", "1.3e-7", "0", "100"]
+
+
+def test_floats_are_refused() -> None:
+    """A float is an error, for it cannot be written exactly."""
+    with pytest.raises(TypeError, match="float"):
+        dumps({"amount": 0.1})

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from chargeback.emitters.discovery import discover_emitters
+from chargeback.ecosystems.validation.values import InvalidValue
+from chargeback.emitters.contract import Emitter, EmitterContext, EmitterParams, EmitterType, Facts, Period
+from chargeback.emitters.discovery import GuardedEmitterType, discover_emitters
+from chargeback.errors import EmitterError, PluginError, Stopped, StorageError
 from tests.emitters.plugins import TINY, install, installed
 
 
@@ -55,3 +62,133 @@ def test_two_emitters_of_one_name_are_none(tmp_path: Path) -> None:
         found = discover_emitters()
         assert "tiny" not in found.types
         assert "two emitters" in found.failures["tiny"]
+
+
+CONTEXT = EmitterContext("finance", "acme", "acme-1", "confluent_cloud", "USD")
+
+
+class Params(EmitterParams):
+    """Params with a secret."""
+
+    token: SecretStr = SecretStr("s3cret-0123456789")
+
+
+class Writer(Emitter):
+    """Does what it is told."""
+
+    def __init__(self, on_emit: Callable[[], Any] = lambda: None, batch: Any = 1) -> None:
+        self.on_emit = on_emit
+        self.batch = batch
+
+    def emit(self, periods: Sequence[Period], facts: Facts) -> None:
+        self.on_emit()
+
+    def close(self) -> None:
+        self.on_emit()
+
+
+class Kind(EmitterType):
+    """A kind whose answers a test replaces."""
+
+    params_model = Params
+
+    def __init__(self, **answers: Callable[[], Any]) -> None:
+        self.answers: dict[str, Callable[[], Any]] = {"open": Writer} | answers
+
+    def open(self, context: EmitterContext, params: Any, stop: Event) -> Emitter:
+        return self.answers["open"]()  # type: ignore[no-any-return]
+
+    def wants_newest_only(self, params: Any) -> bool:
+        return self.answers["wants_newest_only"]()  # type: ignore[no-any-return]
+
+    def follows_books(self, params: Any) -> bool:
+        return self.answers["follows_books"]()  # type: ignore[no-any-return]
+
+    def destinations(self, context: EmitterContext, params: Any) -> tuple[str, ...]:
+        return self.answers["destinations"]()  # type: ignore[no-any-return]
+
+
+def fail(error: BaseException) -> Any:
+    """Raise, where only an expression can stand."""
+    raise error
+
+
+def opened(answer: Callable[[], Any], stop: Event | None = None) -> Emitter:
+    """The emitter at work."""
+    return GuardedEmitterType("webhook", Kind(open=answer)).open(CONTEXT, Params(), stop or Event())
+
+
+FACTS: Any = None
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (lambda: None, "open should return an Emitter, not NoneType"),
+        (lambda: Writer(batch=0), "batch should be None or at least 1, not 0"),
+        (lambda: Writer(batch="all"), "batch should be None or at least 1, not 'all'"),
+        (lambda: fail(KeyError("s3cret-0123456789")), r"open raised KeyError: '\*\*\*' \(test_guarded.py, line \d+\)"),
+        (lambda: fail(SystemExit(3)), "open raised SystemExit: 3"),
+    ],
+)
+def test_an_emitter_that_cannot_be_opened(answer: Callable[[], Any], expected: str) -> None:
+    """The reason is one line, without a secret of its params."""
+    with pytest.raises(PluginError, match=f"plugin webhook: {expected}"):
+        opened(answer)
+
+
+@pytest.mark.parametrize("method", ["emit", "close"])
+def test_an_emitter_that_fails(method: str) -> None:
+    """What nobody foresaw names the method; what the operating system refuses is told in its words."""
+    calls: dict[str, Callable[[Emitter], None]] = {"emit": lambda e: e.emit([], FACTS), "close": lambda e: e.close()}
+    with pytest.raises(PluginError, match=f"plugin webhook: {method} raised ZeroDivisionError: division by zero"):
+        calls[method](opened(lambda: Writer(lambda: 1 / 0)))
+    with pytest.raises(EmitterError, match=r"^No space left on device$"):
+        calls[method](opened(lambda: Writer(lambda: fail(OSError(28, "No space left on device")))))
+
+
+@pytest.mark.parametrize("error", [EmitterError("no ink"), StorageError("away"), Stopped("asked to")])
+def test_errors_of_the_contract_pass(error: Exception) -> None:
+    """The pipeline knows what they mean."""
+    with pytest.raises(type(error)) as caught:
+        opened(lambda: Writer(lambda: fail(error))).emit([], FACTS)
+    assert caught.value is error
+
+
+def test_who_is_asked_to_stop_may_fail_in_any_way() -> None:
+    """Once the run is to end, a failure means just that."""
+    stop = Event()
+    emitter = opened(lambda: Writer(lambda: 1 / 0), stop)
+    stop.set()
+    with pytest.raises(Stopped):
+        emitter.emit([], FACTS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (lambda: "/srv/finance", "destinations should return a tuple of strings, not str"),
+        (lambda: None, "destinations should return a tuple of strings, not NoneType"),
+        (lambda: (1,), "destinations should return a tuple of strings"),
+        (lambda: 1 / 0, "destinations raised ZeroDivisionError"),
+    ],
+)
+def test_wrong_destinations(answer: Callable[[], Any], expected: str) -> None:
+    """A text is not taken for a tuple of letters, of which two emitters would share some."""
+    with pytest.raises(PluginError, match=f"plugin webhook: {expected}"):
+        GuardedEmitterType("webhook", Kind(destinations=answer)).destinations(CONTEXT, Params())
+
+
+@pytest.mark.parametrize("answer", [lambda: None, lambda: 1 / 0])
+def test_a_wrong_wish(answer: Callable[[], Any]) -> None:
+    """Whether only the newest period is wanted is a yes or a no."""
+    with pytest.raises(PluginError, match="plugin webhook: wants_newest_only"):
+        GuardedEmitterType("webhook", Kind(wants_newest_only=answer)).wants_newest_only(Params())
+
+
+def test_aggregations_are_no_text() -> None:
+    """A ``str`` where a set belongs is a wrong plugin."""
+    kind = Kind()
+    kind.__dict__["aggregations"] = "daily"
+    with pytest.raises(InvalidValue, match="its aggregations are not among hourly, daily"):
+        GuardedEmitterType("webhook", kind)

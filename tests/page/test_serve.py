@@ -13,6 +13,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from chargeback.page import accepts_encoding
 from chargeback.page.serve import BUILT, PageFiles, page_routes
 from tests.support.serving import served
 
@@ -168,3 +169,23 @@ def test_the_built_page_loads_only_its_own_files() -> None:
     for name, asset in (files.assets | files.files).items():
         hosts = set(re.findall(rb"https?://([a-z0-9.-]+)", asset.contents["identity"]))
         assert hosts <= {b"www.w3.org", b"react.dev"}, name  # names of XML, and an address in an error's text
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"),
+    [
+        ("gzip", True),
+        ("br, GZIP ; q=0.5", True),
+        ("gzip;q=1.0", True),
+        ("*", True),
+        ("*;q=0", False),
+        ("gzip;q=0.000, *", False),
+        ("gzip, *;q=0", True),
+        ("", False),
+        ("br", False),
+        ("not-gzip", False),
+    ],
+)
+def test_who_takes_gzip(header: str, accepted: bool) -> None:
+    """Names in any case, with weights; ``*`` stands for what is not named, and the weight 0 refuses."""
+    assert accepts_encoding(header, "gzip") is accepted

@@ -11,11 +11,13 @@ import struct
 import threading
 import time
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
+import httpx
 import pytest
 
 from chargeback.errors import (
@@ -28,7 +30,7 @@ from chargeback.errors import (
 )
 from chargeback.sources.calls import CALLS
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.http import Body, Call, HttpClient, Limits, next_address
 from chargeback.sources.rate_limit import RateLimiter
 from tests.sources.loopback import Answer, Asked, Loopback, Script, each
 
@@ -383,3 +385,114 @@ def test_threads_share_a_client(stop: threading.Event) -> None:
         for thread in threads:
             thread.join()
     assert found == {number: {"n": str(number)} for number in range(12)}
+
+
+TEXT = b"what the provider says " * 50
+
+
+def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) -> bytes:
+    """The body that arrives in pieces of so many bytes."""
+    body = Body(encoding, largest, "http://source/x")
+    for start in range(0, len(sent), pieces):
+        body.add(sent[start : start + pieces])
+    return body.finish()
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    ("sent", "encoding"),
+    [
+        (TEXT, ""),
+        (TEXT, "identity"),
+        (gzip.compress(TEXT, mtime=0), "gzip"),
+        (gzip.compress(TEXT, mtime=0), "X-GZIP"),
+        (zlib.compress(TEXT), "deflate"),
+        (gzip.compress(TEXT[:100], mtime=0) + gzip.compress(TEXT[100:], mtime=0), "gzip"),
+    ],
+)
+def test_what_was_sent_arrives(sent: bytes, encoding: str, pieces: int) -> None:
+    """However it is compressed, and in whatever pieces it comes."""
+    assert read(sent, encoding, pieces=pieces) == TEXT
+
+
+@pytest.mark.parametrize(("sent", "encoding"), [(TEXT, ""), (gzip.compress(TEXT, mtime=0), "gzip")])
+def test_the_limit_is_exact(sent: bytes, encoding: str) -> None:
+    """As many bytes as the limit are taken, and not one more."""
+    assert read(sent, encoding, len(TEXT)) == TEXT
+    with pytest.raises(SourceTooLarge, match="the response of http://source/x is larger than"):
+        read(sent, encoding, len(TEXT) - 1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "encoding", "reason"),
+    [
+        (gzip.compress(TEXT, mtime=0)[:-4], "gzip", "is truncated"),
+        (gzip.compress(TEXT, mtime=0)[:5], "gzip", "is truncated"),
+        (b"no gzip", "gzip", "cannot be decompressed"),
+        (TEXT, "br", "an encoding that was not requested: 'br'"),
+        (TEXT, "gzip, gzip", "an encoding that was not requested"),
+    ],
+)
+def test_what_cannot_be_read_may_be_better_next_time(sent: bytes, encoding: str, reason: str) -> None:
+    """The error names the address."""
+    with pytest.raises(SourceUnavailable, match=rf"http://source/x.*{reason}"):
+        read(sent, encoding)
+
+
+HERE = "https://api.confluent.cloud/a"
+
+
+def follow(here: str, location: str | None, *, method: str = "GET", status: int = 307, authorized: bool = True) -> str:
+    """The next address for a client that trusts confluent.cloud."""
+    found = next_address(
+        method, status, httpx.URL(here), location, authorized=authorized, trusted_domain="confluent.cloud"
+    )
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    ("here", "location", "there"),
+    [
+        (HERE, "/b?x=1", "https://api.confluent.cloud/b?x=1"),
+        (HERE, "https://api.confluent.cloud:443/b", "https://api.confluent.cloud/b"),
+        (HERE, "https://flink.us-east-1.aws.confluent.cloud/b", "https://flink.us-east-1.aws.confluent.cloud/b"),
+        ("http://metrics:9090/a", "https://metrics/a", "https://metrics/a"),
+    ],
+)
+def test_followed_with_credentials(here: str, location: str, there: str) -> None:
+    """The same origin, https of the same host, and the provider's own domain may be given the credentials."""
+    assert follow(here, location) == there
+
+
+@pytest.mark.parametrize(
+    ("here", "location"),
+    [
+        (HERE, "https://evil.example/b"),
+        (HERE, "https://confluent.cloud.evil.example/b"),
+        (HERE, "https://evilconfluent.cloud/b"),
+        (HERE, "http://api.confluent.cloud/b"),
+        (HERE, "https://user:pw@api.confluent.cloud/b"),
+        (HERE, "ftp://api.confluent.cloud/b"),
+        (HERE, "https://[bad/b"),
+        (HERE, None),
+        ("https://metrics.corp/a", "https://flink.confluent.cloud/b"),
+        ("http://127.0.0.1:1/a", "http://127.0.0.1:2/a"),
+    ],
+)
+def test_not_followed_with_credentials(here: str, location: str | None) -> None:
+    """Another host, a downgrade or an odd address never sees the credentials."""
+    with pytest.raises(SourceRejected):
+        follow(here, location)
+
+
+def test_without_credentials_another_host_may_answer() -> None:
+    """There is nothing to give away in an open GET."""
+    assert follow("http://a/x", "http://b/x", authorized=False) == "http://b/x"
+
+
+@pytest.mark.parametrize(("status", "location"), [(302, "/b"), (303, "/b"), (307, "http://other/b")])
+def test_a_post_is_repeated_only_where_it_is_meant_for(status: int, location: str) -> None:
+    """A POST follows 307 and 308 on the same origin only."""
+    with pytest.raises(SourceRejected):
+        follow("http://metrics/a", location, method="POST", status=status, authorized=False)
+    assert follow("http://metrics/a", "/b", method="POST", status=308) == "http://metrics/b"

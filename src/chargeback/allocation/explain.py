@@ -1,12 +1,9 @@
 """The explanation of one amount: a line is calculated once more, and every intermediate result is kept.
 
 It uses the functions that :mod:`~chargeback.allocation.day` uses, for one line instead of a day: the portions, the
-targets of each method, and the exact split. It is a pure function of the day's evidence and policies.
-
-The explanation of one topic's part of a line: the attribution of the line, with every intermediate result.
-
-Topics take the place of identities, as in :mod:`~chargeback.allocation.topics`; so the explanation of a line among
-identities explains it among topics, in other words.
+targets of each method, and the exact split. It is a pure function of the day's evidence and policies. One topic's part
+of a line is explained in the same way: topics take the place of identities, as in
+:mod:`~chargeback.allocation.topics`.
 """
 
 from __future__ import annotations
@@ -47,6 +44,10 @@ from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD, US
 _MEMORY: Final = "256MB"
 #: The id of several participants together.
 OTHERS: Final = ""
+
+#: Why a day was attributed to no topic, in the place of the reasons of its methods.
+FAILED: Final = "the metrics of the topics could not be fetched"
+SKIPPED: Final = "lines without measurements of topics are left out, as `missing_metrics_behavior: skip` says"
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +374,6 @@ def _charged_by_other_lines(
         charged[identity_id] = charged.get(identity_id, 0) + to_units(amount)
     index = {identity_id: IdentityIndex(position) for position, identity_id in enumerate(identity_ids)}
     return [(index[identity_id], units) for identity_id, units in charged.items()]
-
-
-#: Why a day was attributed to no topic, in the place of the reasons of its methods.
-FAILED: Final = "the metrics of the topics could not be fetched"
-SKIPPED: Final = "lines without measurements of topics are left out, as `missing_metrics_behavior: skip` says"
 
 
 def explain_topic(

@@ -1,12 +1,9 @@
 """The rows as columns: the shares of a day in list order, with the columns of their portions, and their dimensions.
 
 A day can have millions of rows but has few portions. Values that all rows of a portion share are made once per portion
-and repeated by position; texts remain dictionary-encoded until they are written.
-
-The shares of many portions, as columns.
-
-One query makes all splits by weight of a day. On a small day the query would be most of the work, so its few shares are
-calculated with Python's integers, with the same digits.
+and repeated by position; texts remain dictionary-encoded until they are written. One query makes all splits by weight
+of a day. On a small day the query would be most of the work, so its few shares are calculated with Python's integers,
+with the same digits.
 """
 
 from __future__ import annotations
@@ -47,6 +44,33 @@ _SOURCE: Final = """
     (SELECT portion, id, units::HUGEINT AS units, weight::HUGEINT AS weight
      FROM targets JOIN portions USING (portion))
 """
+
+#: The position of an allocated portion among those of the day.
+PortionIndex = NewType("PortionIndex", int)
+
+#: One row is one identity's share of one portion: a :data:`PortionIndex`, an
+#: :data:`~chargeback.allocation.targets.IdentityIndex`, units of 10⁻¹², and the identity's measured usage.
+SHARES: Final = pa.schema(
+    [
+        pa.field("portion_index", pa.int32()),
+        pa.field("identity_index", pa.int32()),
+        pa.field("units", INTEGER),
+        pa.field("usage", QUANTITY),
+    ]
+)
+
+_LINE_COLUMNS: Final = (
+    *("timestamp", "line_id", "ecosystem", "tenant_id"),
+    *("resource_id", "environment_id", "product_category", "product_type"),
+)
+# A dimension without its identity. The allocation detail comes last.
+_DIMENSION_PARTS: Final = tuple(name for name in chargeback_model.DIMENSION_COLUMNS if name != "identity_id")
+_ROWS: Final = encoded(CHARGEBACKS)
+# With fewer rows, a second thread costs more than it saves.
+_LARGE_DAY: Final = 100_000
+# The number of rows that a thread of the engine processes at a time.
+_PIECE: Final = 65_536
+_FIRST_OVERFLOW: Final = 10**INTEGER.precision
 
 
 def shares_of(
@@ -103,34 +127,6 @@ def _split_one(units: int, group: TargetGroup) -> pa.Array:
     favoured, larger, smaller = split_evenly(units, len(group.identity_index))
     others = len(group.identity_index) - favoured
     return from_encoded([encode(larger) * favoured, encode(smaller) * others], INTEGER)
-
-
-#: The position of an allocated portion among those of the day.
-PortionIndex = NewType("PortionIndex", int)
-
-#: One row is one identity's share of one portion: a :data:`PortionIndex`, an
-#: :data:`~chargeback.allocation.targets.IdentityIndex`, units of 10⁻¹², and the identity's measured usage.
-SHARES: Final = pa.schema(
-    [
-        pa.field("portion_index", pa.int32()),
-        pa.field("identity_index", pa.int32()),
-        pa.field("units", INTEGER),
-        pa.field("usage", QUANTITY),
-    ]
-)
-
-_LINE_COLUMNS: Final = (
-    *("timestamp", "line_id", "ecosystem", "tenant_id"),
-    *("resource_id", "environment_id", "product_category", "product_type"),
-)
-# A dimension without its identity. The allocation detail comes last.
-_DIMENSION_PARTS: Final = tuple(name for name in chargeback_model.DIMENSION_COLUMNS if name != "identity_id")
-_ROWS: Final = encoded(CHARGEBACKS)
-# With fewer rows, a second thread costs more than it saves.
-_LARGE_DAY: Final = 100_000
-# The number of rows that a thread of the engine processes at a time.
-_PIECE: Final = 65_536
-_FIRST_OVERFLOW: Final = 10**INTEGER.precision
 
 
 class RowBuilder:

@@ -1,9 +1,8 @@
-"""The targets of portions: the identities that can share a portion by each method, and the choice of the method.
+"""Portions and their targets: how the lines of a day are divided, who can share each part, and by which method.
 
-Identities are kept as columns of positions in one sorted list of ids. A *target group* is the slice of such a column
-for one method and one resource (or ``*``, the whole tenant), in ascending order of the ids.
-
-The portions to split: the lines of a day that cost something, each divided into the portions of its policy.
+A *portion* is the part of a line that one entry of its policy splits. Identities are kept as columns of positions in
+one sorted list of ids. A *target group* is the slice of such a column for one method and one resource (or ``*``, the
+whole tenant), in ascending order of the ids.
 """
 
 from __future__ import annotations
@@ -39,6 +38,12 @@ _LINE_ORDER: Final = ("timestamp", "resource_id", "product_type", "line_id")
 #: The position of a billing line in the table that :func:`billable_lines` returns.
 LineIndex = NewType("LineIndex", int)
 
+# Enough digits for the sum of many integers of 38 digits.
+_WIDE: Final = pa.decimal256(76, 0)
+
+#: The position of an identity in :attr:`AllocationTargets.identity_ids`.
+IdentityIndex = NewType("IdentityIndex", int)
+
 
 @dataclass(frozen=True, slots=True)
 class PortionCost:
@@ -72,13 +77,6 @@ def portion_costs(lines: pa.Table, policies: Mapping[str, Policy]) -> Iterator[P
         for number, (portion, part) in enumerate(zip(policy.portions, parts, strict=True), start=1):
             if part:
                 yield PortionCost(LineIndex(line_index), resource_id, policy, number, portion, part)
-
-
-# Enough digits for the sum of many integers of 38 digits.
-_WIDE: Final = pa.decimal256(76, 0)
-
-#: The position of an identity in :attr:`AllocationTargets.identity_ids`.
-IdentityIndex = NewType("IdentityIndex", int)
 
 
 @dataclass(frozen=True, slots=True)

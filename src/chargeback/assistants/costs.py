@@ -1,7 +1,4 @@
-"""Costs by columns and over time, and what changed between two periods.
-
-Why an identity is charged an amount on a day.
-"""
+"""Costs by columns and over time, what changed between two periods, and why an identity is charged an amount."""
 
 from __future__ import annotations
 
@@ -20,6 +17,21 @@ _DATASETS: Final = {"costs": "chargebacks", "topics": "topic-attributions"}
 _MOST_TIMES: Final = 62
 #: Pages show what is grouped by one column over time.
 _OF_TOPICS: Final = "topics"
+
+_MOST_CONTENDERS: Final = 10
+_MOST_OTHERS: Final = 5
+_MOST_ALIKE: Final = 3
+_OF_ROW: Final = (
+    "resource_id",
+    "product_type",
+    "cost_type",
+    "amount",
+    "allocation_method",
+    "allocation_detail",
+    "identity_usage",
+    "total_usage",
+)
+_OF_LINE: Final = ("resource_name", "quantity", "unit", "unit_price", "total_cost", "description")
 
 
 async def query_costs(api: ApiClient, arguments: CostsArguments) -> dict[str, Any]:
@@ -155,22 +167,6 @@ def _present(**values: str | None) -> dict[str, str]:
 
 def _first(columns: Sequence[str]) -> str | None:
     return next(iter(columns), None)
-
-
-_MOST_CONTENDERS: Final = 10
-_MOST_OTHERS: Final = 5
-_MOST_ALIKE: Final = 3
-_OF_ROW: Final = (
-    "resource_id",
-    "product_type",
-    "cost_type",
-    "amount",
-    "allocation_method",
-    "allocation_detail",
-    "identity_usage",
-    "total_usage",
-)
-_OF_LINE: Final = ("resource_name", "quantity", "unit", "unit_price", "total_cost", "description")
 
 
 async def explain_charge(api: ApiClient, arguments: ExplainArguments) -> dict[str, Any]:

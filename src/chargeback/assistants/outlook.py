@@ -1,9 +1,4 @@
-"""What stands out, what budgets allow, and what the month will have cost.
-
-What costs something without being used.
-
-What finance books for a month.
-"""
+"""What stands out, is unused, is budgeted and expected, and what finance books: tools of an assistant."""
 
 from __future__ import annotations
 
@@ -27,6 +22,31 @@ _MOST: Final = 50
 _HEADING: Final = ("by", "period", "days", "calculated_days", "status", "issued_at", "scope")
 _OF_STATEMENT: Final = ("number", "recipient", "amount", "rounded", "verdict")
 _RANKINGS: Final = ("identities", "resources", "topics")
+
+_SHOWN: Final = (
+    "kind",
+    "owner",
+    "since",
+    "last_active",
+    "monthly_cost",
+    "avoidable_cost",
+    "why",
+    "confidence",
+    "action",
+)
+
+_STORY: Final = (
+    "identity_id",
+    "category",
+    "value",
+    "product_category",
+    "direction",
+    "state",
+    "first_date",
+    "last_date",
+    "impact",
+    "sentence",
+)
 
 
 async def get_statement(api: ApiClient, arguments: StatementArguments) -> dict[str, Any]:
@@ -85,19 +105,6 @@ def _month(period: str) -> Period:
     return Period(month.start, month.end - ONE_DAY)
 
 
-_SHOWN: Final = (
-    "kind",
-    "owner",
-    "since",
-    "last_active",
-    "monthly_cost",
-    "avoidable_cost",
-    "why",
-    "confidence",
-    "action",
-)
-
-
 async def list_findings(api: ApiClient, arguments: FindingsArguments) -> dict[str, Any]:
     """Return open findings, the most expensive first."""
     tenant = await KnownTenant.of(api, arguments.tenant)
@@ -122,18 +129,6 @@ def _row(item: dict[str, Any]) -> dict[str, Any]:
     return {"subject": subject} | {name: item[name] for name in _SHOWN if item[name] is not None}
 
 
-_STORY: Final = (
-    "identity_id",
-    "category",
-    "value",
-    "product_category",
-    "direction",
-    "state",
-    "first_date",
-    "last_date",
-    "impact",
-    "sentence",
-)
 _BUDGET: Final = (
     *("id", "name", "state", "budget", "to_date", "budget_to_date", "data_through", "forecast", "projected_over"),
     "crossed",

@@ -1,8 +1,7 @@
-"""The server of the Model Context Protocol over the tools.
+"""The server of the Model Context Protocol over the tools, on standard input and output or over HTTP.
 
-MCP over standard input and output: an assistant starts the process and talks to it.
-
-MCP at ``/mcp`` of the service: Streamable HTTP without sessions, so that any process can answer any request.
+An assistant starts ``chargeback mcp`` and talks to its standard input and output; or the service answers at ``/mcp`` as
+Streamable HTTP without sessions, so that any process can answer any request.
 """
 
 from __future__ import annotations
@@ -47,6 +46,8 @@ NAME: Final = "chargeback"
 
 #: Returns the client of the API for the sender of a request.
 ClientOf = Callable[[Any], Awaitable[ApiClient]]
+
+PATH: Final = "/mcp"
 
 
 def create_server(client_of: ClientOf) -> Server[Any]:
@@ -127,9 +128,6 @@ def _page_of(configuration: Configuration) -> str:
     api = configuration.api
     host = "localhost" if api.host in {"0.0.0.0", "::"} else f"[{api.host}]" if ":" in api.host else api.host  # noqa: S104
     return f"http://{host}:{api.port}{api.path_prefix or ''}/ui"
-
-
-PATH: Final = "/mcp"
 
 
 class McpEndpoint:

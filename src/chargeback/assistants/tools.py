@@ -1,7 +1,4 @@
-"""The tools of an assistant, all of which only read.
-
-What there is: tenants, their categories and products, and entities by their names.
-"""
+"""The tools of an assistant, all of which only read, and those that list what there is to ask about."""
 
 from __future__ import annotations
 
@@ -32,6 +29,13 @@ from chargeback.assistants.outlook import budget_status, forecast, get_statement
 
 _MOST_TENANTS: Final = 50
 _MOST_PRODUCTS: Final = 25
+
+INSTRUCTIONS: Final = """\
+Costs of Apache Kafka, split among those who caused them. Call describe first: it names the tenants, and what costs can
+be grouped by. Amounts are exact decimal strings: quote or round them, but do not add them up where an answer has a
+total. data_through is the last calculated day; later days are missing, not free. reconciled says whether the tenant was
+charged what was billed: equal, differs, pending (some days are not calculated), none (no bill), or null if you see only
+a part of the bill. Give users the link: a person can see the same there."""
 
 
 async def describe(api: ApiClient, arguments: DescribeArguments) -> dict[str, Any]:
@@ -103,14 +107,6 @@ async def search_entities(api: ApiClient, arguments: SearchArguments) -> dict[st
 
 def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value is not None}
-
-
-INSTRUCTIONS: Final = """\
-Costs of Apache Kafka, split among those who caused them. Call describe first: it names the tenants, and what costs can
-be grouped by. Amounts are exact decimal strings: quote or round them, but do not add them up where an answer has a
-total. data_through is the last calculated day; later days are missing, not free. reconciled says whether the tenant was
-charged what was billed: equal, differs, pending (some days are not calculated), none (no bill), or null if you see only
-a part of the bill. Give users the link: a person can see the same there."""
 
 
 @dataclass(frozen=True)

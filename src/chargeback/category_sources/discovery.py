@@ -1,10 +1,7 @@
 """Finds installed sources of cost categories, in the entry-point group ``chargeback.category_sources``.
 
-A source that cannot be loaded does not affect the others: the reason is kept for the error message of a request for
-it.
-
-The wrapper through which the service calls every source. An undeclared exception of a plugin, and an invalid result,
-become an error that names the plugin. Discovery returns only guarded sources.
+A source that cannot be loaded does not affect the others: the reason is kept for the error message of a request for it.
+Sources are wrapped: an undeclared exception, or an invalid result, becomes an error that names the plugin.
 """
 
 from __future__ import annotations
@@ -38,6 +35,8 @@ from chargeback.model.dated import Period
 from chargeback.plugins import calling, discover_plugins
 
 _MAX_ID_LENGTH: Final = 512
+
+GROUP: Final = "chargeback.category_sources"
 
 
 class GuardedCategorySource(CategorySource):
@@ -100,9 +99,6 @@ def _value(place: str, value: RegisteredValue) -> RegisteredValue:
         optional_text(value.name, f"{place}: name"),
         optional_text(value.parent, f"{place}: parent"),
     )
-
-
-GROUP: Final = "chargeback.category_sources"
 
 
 @dataclass(frozen=True, slots=True)

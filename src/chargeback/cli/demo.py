@@ -1,7 +1,4 @@
-"""``chargeback demo``: generate an organisation, allocate its bill and serve it, without any account.
-
-The demo's summary of a tenant, on the terminal.
-"""
+"""``chargeback demo``: generate an organisation, allocate its bill, summarise and serve it, without any account."""
 
 from __future__ import annotations
 
@@ -40,35 +37,6 @@ from chargeback.reports.summary import Summary
 #: How many identities and product types are shown; the others are summed in one line.
 SHOWN = 10
 
-
-def print_summary(summary: Summary) -> None:
-    """Print the largest identities and product types, and both totals, with all digits."""
-    if not summary.days:
-        typer.echo(f"tenant {summary.tenant}: no day is calculated yet")
-        return
-    period = f"{summary.days[0].day} to {summary.days[-1].day}"
-    identities = _largest(summary.by_identity)
-    rows = zip(
-        [identity for identity, _ in identities],
-        [summary.names.get(identity, "") for identity, _ in identities],
-        aligned([amount for _, amount in identities]),
-        strict=True,
-    )
-    print_table(f"Cost by identity, {period}", ("identity", "name", summary.currency), rows)
-    money_table(f"Cost by product type, {period}", "product type", _largest(summary.by_product), summary.currency)
-    same = "the same to the last digit" if summary.billed == summary.charged else "NOT THE SAME"
-    owned = total([amount for identity, amount in summary.by_identity if identity != UNALLOCATED])
-    totals = (("billed", summary.billed), ("charged", summary.charged), ("of it with an owner", owned))
-    money_table(f"{len(summary.days)} days: {same}", "total", totals, summary.currency)
-
-
-def _largest(amounts: tuple[tuple[str, Decimal], ...]) -> list[tuple[str, Decimal]]:
-    shown, rest = list(amounts[:SHOWN]), amounts[SHOWN:]
-    if rest:
-        shown.append((f"{len(rest)} others", total([amount for _, amount in rest])))
-    return shown
-
-
 #: The timeout for generating the organisation, in seconds.
 START_SECONDS = 60
 
@@ -98,6 +66,34 @@ _NOTE_OF_FOCUS = (
     "The bill is files in FOCUS, as AWS exports them for MSK. Most identities have a tag `team`.\n"
     "To read your own files: chargeback init --ecosystem focus, and docs/any-bill.md."
 )
+
+
+def print_summary(summary: Summary) -> None:
+    """Print the largest identities and product types, and both totals, with all digits."""
+    if not summary.days:
+        typer.echo(f"tenant {summary.tenant}: no day is calculated yet")
+        return
+    period = f"{summary.days[0].day} to {summary.days[-1].day}"
+    identities = _largest(summary.by_identity)
+    rows = zip(
+        [identity for identity, _ in identities],
+        [summary.names.get(identity, "") for identity, _ in identities],
+        aligned([amount for _, amount in identities]),
+        strict=True,
+    )
+    print_table(f"Cost by identity, {period}", ("identity", "name", summary.currency), rows)
+    money_table(f"Cost by product type, {period}", "product type", _largest(summary.by_product), summary.currency)
+    same = "the same to the last digit" if summary.billed == summary.charged else "NOT THE SAME"
+    owned = total([amount for identity, amount in summary.by_identity if identity != UNALLOCATED])
+    totals = (("billed", summary.billed), ("charged", summary.charged), ("of it with an owner", owned))
+    money_table(f"{len(summary.days)} days: {same}", "total", totals, summary.currency)
+
+
+def _largest(amounts: tuple[tuple[str, Decimal], ...]) -> list[tuple[str, Decimal]]:
+    shown, rest = list(amounts[:SHOWN]), amounts[SHOWN:]
+    if rest:
+        shown.append((f"{len(rest)} others", total([amount for _, amount in rest])))
+    return shown
 
 
 class Size(StrEnum):

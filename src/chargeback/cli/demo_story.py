@@ -1,11 +1,6 @@
-"""The demo's cost categories, written as `chargeback categories apply` writes them.
+"""What people have done in the demo: its tags, cost categories, budgets, an announced load test, and closed months.
 
-Tags for the demo: the team of each identity, as set through the API.
-
-The demo's budgets: one that will not be enough, and one that will, as a part of it; and the load test that somebody
-has announced.
-
-The demo's closed months: closed, disputed and adjusted as people would do it with the API.
+Everything is written as the commands and the API write it.
 """
 
 from __future__ import annotations
@@ -92,6 +87,23 @@ if TYPE_CHECKING:
 KEY: Final = "team"
 _PAYERS: Final = frozenset({"identity_pool", "service_account", "user"})
 
+_REASON: Final = "The cost categories of the demo"
+_UNASSIGNED: Final = CategoryFilter(COST_CENTER, frozenset({UNASSIGNED}))
+
+_ALL: Final = "all"
+_BY: Final = f"category:{COST_CENTER}"
+_MONTH: Final = 30
+_THRESHOLDS: Final = (Threshold("actual", Decimal(80)), Threshold(FORECAST, Decimal(100)))
+
+_WHO: Final = "demo"
+_MONTHS: Final = 2
+#: How long before the end of the last closed month the day is whose bill grows later: each run asks for it again.
+_LATE: Final = timedelta(days=2)
+#: When the provider sends its invoice after the end of a month, and by when it is to be paid.
+_INVOICED: Final = timedelta(days=4)
+_DUE: Final = timedelta(days=34)
+_MOVED: Final = Decimal("250.00")
+
 
 def tag_teams(tenant: Tenant, seed: int, *, with_principals: bool = False) -> None:
     """Tag most identities of the demo with their teams; do nothing if the tenant already has tags. Principals that only
@@ -112,10 +124,6 @@ def tag_teams(tenant: Tenant, seed: int, *, with_principals: bool = False) -> No
             tags.write_many(connection, store.tenant_id, writes, created_by="demo", override=False)
     finally:
         store.close()
-
-
-_REASON: Final = "The cost categories of the demo"
-_UNASSIGNED: Final = CategoryFilter(COST_CENTER, frozenset({UNASSIGNED}))
 
 
 def apply_demo_categories(tenant: Tenant, seed: int) -> None:
@@ -167,12 +175,6 @@ def _costs(reader: TenantReader, selection: Selection) -> tuple[Decimal, list[Un
         costs[identity, team] += Decimal(bucket["total_amount"])
     by_identity = [UndecidedCost(identity, cost, team != UNTAGGED) for (identity, team), cost in costs.items()]
     return Decimal(found.totals["total_amount"]), by_identity
-
-
-_ALL: Final = "all"
-_BY: Final = f"category:{COST_CENTER}"
-_MONTH: Final = 30
-_THRESHOLDS: Final = (Threshold("actual", Decimal(80)), Threshold(FORECAST, Decimal(100)))
 
 
 def write_demo_budgets(tenant: Tenant) -> None:
@@ -230,16 +232,6 @@ def _a_month(amount: Decimal, days: DayRange, part: str) -> Decimal:
     """Return a part of what a month costs, in tens of the currency."""
     tens = int(amount * _MONTH * Decimal(part) / len(days)) // 10
     return Decimal(max(tens, 1) * 10)
-
-
-_WHO: Final = "demo"
-_MONTHS: Final = 2
-#: How long before the end of the last closed month the day is whose bill grows later: each run asks for it again.
-_LATE: Final = timedelta(days=2)
-#: When the provider sends its invoice after the end of a month, and by when it is to be paid.
-_INVOICED: Final = timedelta(days=4)
-_DUE: Final = timedelta(days=34)
-_MOVED: Final = Decimal("250.00")
 
 
 @dataclass(frozen=True)

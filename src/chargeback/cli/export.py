@@ -1,7 +1,4 @@
-"""``chargeback export``: write a tenant's rows as files.
-
-``chargeback export --format focus``: the bill in FOCUS as a folder of files with their metadata.
-"""
+"""``chargeback export``: write a tenant's rows as files, or the bill in FOCUS as a folder with its metadata."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""uvicorn with our logging, socket and shutdown.
-
-Connections with limits: the time and the size of headers, pipelined requests, and the number of connections.
+"""uvicorn with our logging, socket, shutdown, and limits of connections.
 
 uvicorn limits how long an idle connection is kept, but neither how long a client may take to send the first line and
 the headers of a request nor how large they may be. A client that opens connections and never finishes a request could
@@ -53,6 +51,11 @@ _DISCARD_SECONDS = 1.0
 #: The maximum number of connections; fewer if the process may not open twice as many files.
 _MAX_CONNECTIONS = 4096
 _MIN_CONNECTIONS = 16
+
+_log = logging.getLogger(__name__)
+
+#: How long requests in progress may take after the service was asked to stop, in seconds.
+GRACE_SECONDS = 5
 
 
 def connection_limit() -> int:
@@ -234,12 +237,6 @@ class _PipelineFlow(FlowControl):
     def resume_reading(self) -> None:
         if not self._protocol.has_pipelined:
             super().resume_reading()
-
-
-_log = logging.getLogger(__name__)
-
-#: How long requests in progress may take after the service was asked to stop, in seconds.
-GRACE_SECONDS = 5
 
 
 def listen(host: str, port: int) -> socket.socket:

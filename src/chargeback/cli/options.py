@@ -1,9 +1,4 @@
-"""Options shared by several commands, and their values.
-
-The exit codes of the commands.
-
-Opening the storage of the tenants that a command names.
-"""
+"""What commands share: options and their values, exit codes, and opening the storage of the tenants that are named."""
 
 from __future__ import annotations
 
@@ -74,6 +69,8 @@ FirstDay = Annotated[
 ]
 LastDay = Annotated[datetime, typer.Option(metavar=DAY, formats=DAY_FORMATS, help="The last one.")]
 
+TenantName = Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")]
+
 
 def days_gone_through(first: datetime, last: datetime) -> DayRange:
     """Return the days from :data:`FirstDay` to :data:`LastDay`; end the command if they are the wrong way round."""
@@ -122,9 +119,6 @@ def one_tenant(config: Path, name: str) -> Tenant:
 
     (chosen,) = chosen_tenants(load_configuration(config), [name])
     return chosen
-
-
-TenantName = Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")]
 
 
 @contextmanager

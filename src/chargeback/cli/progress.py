@@ -1,6 +1,6 @@
 """Progress of runs: bars on a terminal, plain lines in a pipe.
 
-Standard error with a live display: output of this process and its children appears above the display.
+While bars are shown, output of this process and its children on standard error appears above them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ from chargeback.pipeline.run_messages import Progress, Stage
 _STDERR: Final = 2
 #: How long to wait for remaining lines at the end, in seconds.
 _LAST_LINES_SECONDS: Final = 2.0
+
+#: On a narrower terminal there is no room for bars.
+BARS_WIDTH = 150
+
+#: In a pipe, the minimum seconds between two lines of a tenant within a stage.
+PLAIN_INTERVAL = 1.0
 
 
 @contextmanager
@@ -66,13 +72,6 @@ def _print_lines(reading: int, console: Console) -> None:
     with os.fdopen(reading, encoding="utf-8", errors="backslashreplace") as lines:
         for line in lines:
             console.print(line.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
-
-
-#: On a narrower terminal there is no room for bars.
-BARS_WIDTH = 150
-
-#: In a pipe, the minimum seconds between two lines of a tenant within a stage.
-PLAIN_INTERVAL = 1.0
 
 
 @dataclass

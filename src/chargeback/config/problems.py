@@ -1,6 +1,6 @@
 """Converts pydantic's errors to sentences that tell a person what to change, without showing a value.
 
-The keys of a settings model, for suggestions and for the reference of the configuration.
+The keys of the settings models are used for suggestions, and for the reference of the configuration.
 """
 
 from __future__ import annotations
@@ -17,6 +17,28 @@ from pydantic_core import ErrorDetails
 
 from chargeback.config.document import Document, KeyPath
 from chargeback.errors import ConfigProblem, ConfigurationError
+
+_MESSAGES = {
+    "missing": "this key is required",
+    "string_type": "should be a string; quote numbers and dates",
+    "int_type": "should be a whole number",
+    "int_parsing": "should be a whole number",
+    "int_from_float": "should be a whole number",
+    "bool_type": "should be true or false",
+    "bool_parsing": "should be true or false",
+    "list_type": "should be a list",
+    "dict_type": "should be a mapping of keys",
+    "model_type": "should be a mapping of keys",
+    "model_attributes_type": "should be a mapping of keys",
+    "greater_than_equal": "should be at least {ge}",
+    "greater_than": "should be above {gt}",
+    "less_than_equal": "should be at most {le}",
+    "less_than": "should be below {lt}",
+    "literal_error": "should be one of {expected}",
+    "string_too_short": "should not be empty",
+    "string_too_long": "should have at most {max_length} characters",
+    "string_pattern_mismatch": "should match {pattern}",
+}
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -62,29 +84,6 @@ def _step(annotation: Any) -> str:
     if origin in {Annotated, Union, UnionType}:
         return next((step for each in get_args(annotation) if (step := _step(each))), "")
     return ""
-
-
-_MESSAGES = {
-    "missing": "this key is required",
-    "string_type": "should be a string; quote numbers and dates",
-    "int_type": "should be a whole number",
-    "int_parsing": "should be a whole number",
-    "int_from_float": "should be a whole number",
-    "bool_type": "should be true or false",
-    "bool_parsing": "should be true or false",
-    "list_type": "should be a list",
-    "dict_type": "should be a mapping of keys",
-    "model_type": "should be a mapping of keys",
-    "model_attributes_type": "should be a mapping of keys",
-    "greater_than_equal": "should be at least {ge}",
-    "greater_than": "should be above {gt}",
-    "less_than_equal": "should be at most {le}",
-    "less_than": "should be below {lt}",
-    "literal_error": "should be one of {expected}",
-    "string_too_short": "should not be empty",
-    "string_too_long": "should have at most {max_length} characters",
-    "string_pattern_mismatch": "should match {pattern}",
-}
 
 
 def problems_of(

@@ -1,6 +1,6 @@
-"""The location of a tenant's data in a normalised form, so that two tenants that share one are detected.
+"""The location of a tenant's data, a database and a folder or object storage, in a normalised form.
 
-The place of a tenant's facts in object storage, in a normalised form.
+So two tenants that share one are detected.
 """
 
 from __future__ import annotations
@@ -31,6 +31,20 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,62}")
 #: Part of a prefix: no character that readers of Delta tables interpret, and not only dots.
 _PART: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.+@~-]+")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+SQLITE_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite"})
+POSTGRESQL_DRIVERS = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
+POSTGRESQL_PORT = 5432
+#: Parameters of libpq that are secrets; a connection string may have them in its query.
+POSTGRESQL_SECRETS = frozenset(
+    {"password", "passfile", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"}
+)
+#: Characters with a special meaning in the path of a table: DuckDB reads patterns and columns (``name=value``), Delta
+#: decodes URL escapes.
+_UNREADABLE = re.compile(r"[*?\[\]%=\\\x00-\x1f\x7f]")
+
+#: libpq's option that chooses a schema.
+_SCHEMA: Final = re.compile(r"(?:^|\s)-csearch_path=(\w+)(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +107,6 @@ class ObjectLocation:
     def secrets(self) -> Iterator[str]:
         """Yield the texts that must not be shown."""
         return secrets_in(self.settings)
-
-
-SQLITE_DRIVERS = frozenset({"sqlite", "sqlite+pysqlite"})
-POSTGRESQL_DRIVERS = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
-POSTGRESQL_PORT = 5432
-#: Parameters of libpq that are secrets; a connection string may have them in its query.
-POSTGRESQL_SECRETS = frozenset(
-    {"password", "passfile", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"}
-)
-#: Characters with a special meaning in the path of a table: DuckDB reads patterns and columns (``name=value``), Delta
-#: decodes URL escapes.
-_UNREADABLE = re.compile(r"[*?\[\]%=\\\x00-\x1f\x7f]")
-
-#: libpq's option that chooses a schema.
-_SCHEMA: Final = re.compile(r"(?:^|\s)-csearch_path=(\w+)(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)

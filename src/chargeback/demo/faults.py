@@ -1,6 +1,6 @@
-"""Faults that can be added to any path of the served organisation, for tests and drills.
+"""Faults that can be added to any path of the served organisation, and rate limits like the provider's.
 
-Rate limits like the provider's: a bucket for each credential, headers with *relative* seconds.
+The provider has a bucket for each credential, and says in headers with *relative* seconds when it is full again.
 """
 
 from __future__ import annotations

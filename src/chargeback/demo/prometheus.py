@@ -1,8 +1,7 @@
 """A query endpoint over the generated metrics that responds like Prometheus (version 3: ranges exclude their start).
 
-Source of the shapes and of the 11,000 points rule: prometheus/prometheus, ``web/api/v1/api.go``.
-
-Parses the part of PromQL that the service sends; everything else is refused, and the error names it.
+Source of the shapes and of the 11,000 points rule: prometheus/prometheus, ``web/api/v1/api.go``. Of PromQL it knows
+what the service sends; everything else is refused, and the error names it.
 
 ::
 
@@ -37,6 +36,16 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+LOOKBACK_MS = 5 * MINUTE_MS
+MAX_POINTS = 11_000
+#: Prometheus calculates in binary floating point: about 17 digits.
+_DIGITS = Context(prec=17)
+_EPOCH = date(1970, 1, 1)
+
+Vector = list[tuple[Mapping[str, str], Decimal]]
 
 
 @dataclass(frozen=True)
@@ -234,17 +243,6 @@ def _condition(sign: str, text: str) -> Callable[[str], bool]:
 
 def _refused(what: str) -> SourceRejected:
     return SourceRejected(f'invalid parameter "query": parse error: {what}', status=400)
-
-
-MINUTE_MS = 60_000
-DAY_MS = 86_400_000
-LOOKBACK_MS = 5 * MINUTE_MS
-MAX_POINTS = 11_000
-#: Prometheus calculates in binary floating point: about 17 digits.
-_DIGITS = Context(prec=17)
-_EPOCH = date(1970, 1, 1)
-
-Vector = list[tuple[Mapping[str, str], Decimal]]
 
 
 @dataclass(frozen=True)

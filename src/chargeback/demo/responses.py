@@ -1,7 +1,4 @@
-"""Responses and errors in the provider's shapes, and paging.
-
-JSON text with exact decimals: no amount is converted to a float.
-"""
+"""Responses and errors in the provider's shapes, and paging. Amounts in their JSON are exact decimals, never floats."""
 
 from __future__ import annotations
 
@@ -21,6 +18,8 @@ from chargeback.errors import SourceRejected
 
 #: Below this, Go's encoder (the provider's) writes doubles with an exponent.
 _SMALL = Decimal("0.000001")
+
+Family = Literal["control", "connect", "flink"]
 
 
 def dumps(value: Any) -> str:
@@ -57,9 +56,6 @@ def number(value: Decimal) -> str:
         return f"{digits}e{int(exponent)}"
     plain = f"{value:f}"
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
-
-
-Family = Literal["control", "connect", "flink"]
 
 
 @dataclass

@@ -1,10 +1,8 @@
 """Finds installed emitters, in the entry-point group ``chargeback.emitters``.
 
 An emitter that cannot be loaded does not prevent the start, unless a tenant is configured for it: the reason is kept
-for the error message.
-
-Wrappers through which the service calls every emitter. An undeclared exception of a plugin, and an invalid result,
-become an error that names the plugin and the method. Discovery returns only guarded emitters.
+for the error message. Emitters are wrapped: an undeclared exception, or an invalid result, becomes an error that names
+the plugin and the method.
 """
 
 from __future__ import annotations
@@ -31,6 +29,8 @@ from chargeback.plugins import calling, discover_plugins
 from chargeback.settings import secrets_in
 
 _T = TypeVar("_T")
+
+GROUP: Final = "chargeback.emitters"
 
 
 class GuardedEmitterType(EmitterType):
@@ -125,9 +125,6 @@ def _calling(label: str, method: str, stop: Event | None, secrets: frozenset[str
             if error.strerror:
                 raise EmitterError(error.strerror) from None
             raise
-
-
-GROUP: Final = "chargeback.emitters"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,4 @@
-"""The emitter ``focus``: the bill in FOCUS, one whole file per billing period, with their metadata.
-
-A folder of data in FOCUS: one file per billing period, and their metadata.
+"""The emitter ``focus``: the bill in FOCUS as a folder, one whole file per billing period, with their metadata.
 
 ``data/<instance>/<month>.parquet``, ``metadata/data_generator.json``, ``metadata/dataset_instances.json``,
 ``metadata/schemas/<SchemaId>.json`` and ``metadata/recency/<instance>.json``.

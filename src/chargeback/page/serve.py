@@ -1,10 +1,8 @@
-"""Serve the browser page below `/ui/`.
+"""Serve the browser page below `/ui/`, compressed where the client accepts it.
 
 `/ui/assets/` holds files whose names carry a digest of their content: browsers may keep them for good. Every other
 address is the page itself, which reads the address and shows what it names; browsers ask each time whether it has
 changed. All addresses in the page are relative, so that it works below any path of a proxy's choice.
-
-Which encodings of a body a client accepts.
 """
 
 from __future__ import annotations
@@ -20,20 +18,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-
-
-def accepts_encoding(accept_encoding: str, name: str) -> bool:
-    """Return whether an ``Accept-Encoding`` header allows the encoding ``name``; ``*`` stands for those it omits.
-
-    >>> [accepts_encoding("br, gzip;q=0.8", name) for name in ("br", "gzip", "zstd")]
-    [True, True, False]
-    >>> [accepts_encoding("*, gzip;q=0", name) for name in ("br", "gzip")]
-    [True, False]
-    """
-    offers = (offer.replace(" ", "").lower().partition(";q=") for offer in accept_encoding.split(","))
-    accepted = {offered: not weight or weight.strip("0.") != "" for offered, _, weight in offers}
-    return accepted.get(name, accepted.get("*", False))
-
 
 #: Where the page is, without the slash at its end.
 PATH: Final = "/ui"
@@ -76,6 +60,19 @@ _NOT_BUILT: Final = (
     "<p>This page has not been built: run <code>make page</code> and start the service again. "
     "The API is served all the same.</p>"
 )
+
+
+def accepts_encoding(accept_encoding: str, name: str) -> bool:
+    """Return whether an ``Accept-Encoding`` header allows the encoding ``name``; ``*`` stands for those it omits.
+
+    >>> [accepts_encoding("br, gzip;q=0.8", name) for name in ("br", "gzip", "zstd")]
+    [True, True, False]
+    >>> [accepts_encoding("*, gzip;q=0", name) for name in ("br", "gzip")]
+    [True, False]
+    """
+    offers = (offer.replace(" ", "").lower().partition(";q=") for offer in accept_encoding.split(","))
+    accepted = {offered: not weight or weight.strip("0.") != "" for offered, _, weight in offers}
+    return accepted.get(name, accepted.get("*", False))
 
 
 @dataclass(frozen=True)

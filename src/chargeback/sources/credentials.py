@@ -1,7 +1,4 @@
-"""Credentials for outbound requests: never in a repr, a log or an error.
-
-Settings of connections to sources.
-"""
+"""Settings of connections to sources, and their credentials: never in a repr, a log or an error."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """The HTTP client: time limits, retries, shared rate limits, and waits that can be stopped.
 
-The body of a response, decompressed as it arrives and never larger than its limit.
-
-A few kilobytes of gzip can decompress to gigabytes. So no library decompresses whole chunks: decompression stops at the
-limit.
-
-Rules for redirects. Credentials must never be sent to another host than intended.
+A few kilobytes of gzip can decompress to gigabytes, so bodies are decompressed as they arrive and never beyond their
+limit. Redirects never send credentials to another host than intended.
 """
 
 from __future__ import annotations
@@ -43,6 +39,24 @@ from chargeback.sources.replies import Classifier, Reply, classify_json
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_METHOD = frozenset({307, 308})
+
+#: The accepted encodings; others are refused.
+ACCEPTED: Final = "gzip"
+
+_MEBIBYTE: Final = 1024 * 1024
+#: Makes zlib accept both its own header and that of gzip.
+_ANY_HEADER: Final = 32 + zlib.MAX_WBITS
+
+logger = logging.getLogger(__name__)
+
+#: httpx's message if the server closed the connection in an orderly way.
+_CUT_OFF = ("Server disconnected", "peer closed connection")
+_UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+#: The status of a response to credentials that the server does not accept.
+WRONG_CREDENTIALS = 401
+_POLL_SECONDS = 0.1
+_MAX_REDIRECTS = 5
+_T = TypeVar("_T")
 
 
 def next_address(
@@ -87,14 +101,6 @@ def _within(*addresses: httpx.URL, domain: str) -> bool:
 def _origin(address: httpx.URL) -> str:
     port = address.port or {"http": 80, "https": 443}.get(address.scheme)
     return f"{address.scheme}://{address.host}:{port}"
-
-
-#: The accepted encodings; others are refused.
-ACCEPTED: Final = "gzip"
-
-_MEBIBYTE: Final = 1024 * 1024
-#: Makes zlib accept both its own header and that of gzip.
-_ANY_HEADER: Final = 32 + zlib.MAX_WBITS
 
 
 class Body:
@@ -157,20 +163,9 @@ class Body:
         return bytes(self._content)
 
 
-logger = logging.getLogger(__name__)
-
 # These log each request at INFO, with its query.
 for _noisy in ("httpx", "httpcore"):
     logging.getLogger(_noisy).setLevel(logging.WARNING)
-
-#: httpx's message if the server closed the connection in an orderly way.
-_CUT_OFF = ("Server disconnected", "peer closed connection")
-_UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
-#: The status of a response to credentials that the server does not accept.
-WRONG_CREDENTIALS = 401
-_POLL_SECONDS = 0.1
-_MAX_REDIRECTS = 5
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import date, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,14 +16,27 @@ import pytest
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.constructed.bill import Charge, LineDefaults, gather
 from chargeback.ecosystems.constructed.meter import Shares
-from chargeback.ecosystems.constructed.plugin import ConstructedEcosystem, ConstructedGatherer, measured_usage
+from chargeback.ecosystems.constructed.plugin import (
+    ConstructedEcosystem,
+    ConstructedGatherer,
+    measured_usage,
+    range_warning,
+    series_of,
+)
 from chargeback.ecosystems.constructed.settings import ConstructedSettings
 from chargeback.ecosystems.contract import Finding, TenantContext
+from chargeback.ecosystems.findings import attempt
 from chargeback.ecosystems.self_managed_kafka import ecosystem as kafka
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.model.days import DayRange
 from chargeback.model.inventory import Inventory, ListedInventory
 from chargeback.model.money import parse_decimal
+from chargeback.model.usage import USAGE
+from chargeback.sources.credentials import MetricsSettings
+from chargeback.sources.prometheus import PrometheusClient
+from tests.support.clock import NOW, TODAY, FixedClock
+from tests.support.openmetrics import Scrapes
+from tests.support.prometheus import RealPrometheus
 
 DAY = date(2026, 3, 1)
 CLOSED: list[str] = []
@@ -96,3 +111,81 @@ def test_there_is_no_billing_api() -> None:
     """The core is told that costs are constructed and that everybody who is named pays."""
     assert MACHINES.capabilities.constructs_costs
     assert any("principal" in tier for tier in MACHINES.capabilities.payer_tiers)
+
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(scope="module")
+def prometheus() -> Iterator[RealPrometheus]:
+    """Two series that are scraped until now, and one that was until three hours ago."""
+    seen = Scrapes(TODAY - timedelta(days=1), TODAY)
+    now = (NOW - seen.start) // timedelta(minutes=1)
+    for name in "ab":
+        seen.gauge("there", {"a": name}, lambda minute: 1 if minute <= now else None)
+    seen.gauge("gone", {}, lambda minute: 1 if minute <= now - 180 else None)
+    with RealPrometheus(seen.text()) as server:
+        yield server
+
+
+def test_a_query_without_series_is_a_finding(prometheus: RealPrometheus) -> None:
+    """Series are counted; none now is a warning where there were some within the last day, else a failure."""
+    with PrometheusClient(MetricsSettings(url=prometheus.url), stop=Event()) as client:
+        asked = [
+            partial(series_of, client, query, FixedClock()) for query in ("there", "sum(gone) # bytes", "sum(never)")
+        ]
+        now, gone, never = (attempt("x", question) for question in asked)
+    assert (now.ok, now.warning, now.detail) == (True, False, "2 series now")
+    assert (gone.ok, gone.warning) == (True, True)
+    assert "no series now, but 1 within the last day" in gone.detail
+    assert (never.ok, never.warning) == (False, False)
+    assert "neither now nor within the last day" in never.detail
+
+
+def test_a_range_that_differs_from_the_step_is_warned_of() -> None:
+    """A summed query with a range of five minutes at steps of an hour leaves eleven twelfths out."""
+    warning = range_warning("PG_NETWORK", "sum(increase(sent[5m]))", HOUR)
+    assert warning is not None
+    assert (warning.ok, warning.warning) == (True, True)
+    assert "[5m] differs from metrics_step_seconds (3600)" in warning.detail
+    assert range_warning("PG_NETWORK", "sum(increase(sent[{step}]))", HOUR) is None
+
+
+MEASURED_DAY = date(2026, 11, 10)
+
+
+def rows(**measures: Shares) -> list[tuple[str, str, str, Decimal]]:
+    """What comes out, without the date."""
+    table = measured_usage(MEASURED_DAY, "kafka-prod", measures).table
+    assert table.schema.equals(USAGE)
+    return [(row["measure"], row["resource_id"], row["subject"], row["value"]) for row in table.to_pylist()]
+
+
+def test_each_measure_by_identity() -> None:
+    """Rows are ordered by measure and identity; a series that is all zero has a row of zero."""
+    found = rows(bytes_out=Shares({"carol": Decimal(7)}), bytes_in=Shares({"bob": Decimal(0), "alice": Decimal("1.5")}))
+    assert found == [
+        ("bytes_in", "kafka-prod", "alice", Decimal("1.5")),
+        ("bytes_in", "kafka-prod", "bob", Decimal(0)),
+        ("bytes_out", "kafka-prod", "carol", Decimal(7)),
+    ]
+
+
+def test_what_belongs_to_nobody_keeps_its_weight() -> None:
+    """Beside series that name somebody, those that do not are nobody's, not their neighbours'."""
+    found = rows(bytes_in=Shares({"alice": Decimal(3), "": Decimal(4), "UNALLOCATED": Decimal(1)}))
+    assert [(subject, value) for _, _, subject, value in found] == [
+        ("UNALLOCATED", Decimal(5)),
+        ("alice", Decimal(3)),
+    ]
+
+
+def test_a_metric_that_names_nobody_measured_nothing() -> None:
+    """Without a single label value there is no usage at all: the cost goes down the chain instead of to nobody."""
+    assert rows(bytes_in=Shares({"": Decimal(4)})) == []
+
+
+def test_dropped_values_are_counted() -> None:
+    """What did not count is added up over the measures."""
+    measured = measured_usage(MEASURED_DAY, "c", {"bytes_in": Shares({}, 2), "bytes_out": Shares({}, 3)})
+    assert measured.dropped == 5

@@ -6,9 +6,10 @@ from datetime import timedelta
 from decimal import Decimal
 
 from chargeback.ecosystems.contract import TenantContext
+from chargeback.ecosystems.generic_metrics_only.gatherer import catalogue, tenant_catalogue
 from chargeback.model.days import DayRange
 from chargeback.model.money import total
-from tests.ecosystems.generic_metrics_only.conftest import DAY, DISCOVERED, NETWORK, STATIC, gatherer
+from tests.ecosystems.generic_metrics_only.conftest import DAY, DISCOVERED, NETWORK, STATIC, gatherer, settings_for
 from tests.support.kafka import closed_port
 from tests.support.processes import free_port
 from tests.support.prometheus import RealPrometheus
@@ -98,3 +99,22 @@ def test_the_bill_is_in_the_tenants_currency(context: TenantContext, prometheus:
         (found,) = opened.billing(DayRange(DAY, DAY + timedelta(days=1)))
     assert {line.currency for line in found.lines} == {"EUR"}
     assert sum((line.total_cost for line in found.lines), Decimal(0)) > 5
+
+
+EVEN = ["even(active)", "even(period)", "unallocated"]
+
+
+def test_a_policy_per_cost_type() -> None:
+    """``even_split`` shares evenly, ``usage_ratio`` by the cost type's own measure first."""
+    found = tenant_catalogue(settings_for("http://p"))
+    chains = {name: [str(method) for method in policy.portions[0].methods] for name, policy in found.policies.items()}
+    assert chains == {"PG_SERVER": EVEN, "PG_STORAGE": EVEN, "PG_NETWORK": ["usage(pg_network)", *EVEN]}
+    assert catalogue().policies == {}
+
+
+def test_a_tenant_may_have_its_own() -> None:
+    """``allocation_policies`` replaces what the strategy made."""
+    own = {"PG_STORAGE": {"portions": [{"share": "1", "try": ["usage(presence)"]}]}}
+    policy = tenant_catalogue(settings_for("http://p", allocation_policies=own)).find("PG_STORAGE")
+    assert policy is not None
+    assert str(policy.portions[0].methods[0]) == "usage(presence)"

@@ -1,13 +1,10 @@
 """The bill: ``GET /billing/v1/costs``, in windows, or day by day if the rows of a window are not daily.
 
 Facts: a window is at most a month and starts at most a year back (docs: Invoices and costs); a page has at most
-10,000 rows (OpenAPI). Under load, the API sometimes refuses dates in range as "too far in the past".
-
-Converts rows of ``GET /billing/v1/costs`` to billing lines.
-
-Facts: the provider's OpenAPI (``billing/v1``, schema Cost) and observations in practice: rows without ids, units
-or resources, amounts as text, dates with a trailing ``" 00:00:00"``, and the response shape of organizations created
-before 2024-05-15 (a top-level ``environment`` and a text in ``resource.environment``).
+10,000 rows (OpenAPI). Under load, the API sometimes refuses dates in range as "too far in the past". From the
+provider's OpenAPI (``billing/v1``, schema Cost) and observations in practice: rows without ids, units or resources,
+amounts as text, dates with a trailing ``" 00:00:00"``, and the response shape of organizations created before
+2024-05-15 (a top-level ``environment`` and a text in ``resource.environment``).
 """
 
 from __future__ import annotations
@@ -44,6 +41,12 @@ RESOURCE_TYPES: Final = {
     "lfcp-": "flink_compute_pool",
     "env-": "environment",
 }
+
+logger = logging.getLogger(__name__)
+
+COSTS: Final = "/billing/v1/costs"
+HISTORY_DAYS: Final = 364
+_PAGE_SIZE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +175,6 @@ def _tier(value: Any) -> str | None:
 def _text(value: Any) -> str | None:
     """Return a text, shortened if it is extremely long, or None if it is empty."""
     return value.strip()[:_MAX_TEXT_LENGTH] or None if isinstance(value, str) else None
-
-
-logger = logging.getLogger(__name__)
-
-COSTS: Final = "/billing/v1/costs"
-HISTORY_DAYS: Final = 364
-_PAGE_SIZE = 10_000
 
 
 class Costs:

@@ -1,6 +1,6 @@
 """Gathers the data of a Confluent Cloud organization: the bill, the inventory, the usage, the topics.
 
-The policies of Confluent Cloud, from ``policies.yaml`` beside this file, and a tenant's changes to them.
+Its policies are those of ``policies.yaml`` next to this file, with a tenant's changes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""An ecosystem with constructed costs: one resource and its users, billed and measured day by day.
-
-Checks of all ecosystems with constructed costs.
-
-Usage of one UTC day on the one resource that everything is billed for.
-"""
+"""An ecosystem with constructed costs: one resource and its users, billed and measured day by day."""
 
 from __future__ import annotations
 
@@ -30,6 +25,10 @@ from chargeback.model.inventory import UNALLOCATED, Inventory, ListedInventory
 from chargeback.model.usage import measurements
 from chargeback.sources.prometheus import PrometheusClient
 
+CAPABILITIES: Final = Capabilities(constructs_costs=True, payer_tiers=PAYER_TIERS, metrics_identity_type=PRINCIPAL)
+_UNKNOWN_TO_FOCUS: Final = FocusProfile()
+_Settings = TypeVar("_Settings", bound=ConstructedSettings)
+
 
 def measured_usage(day: date, resource_id: str, measures: Mapping[str, Shares]) -> MeasuredUsage:
     """Return shares by measure as the day's usage, in the order (measure, subject).
@@ -53,11 +52,6 @@ def _subjects(shares: Shares) -> dict[str, Decimal]:
         subject = name or UNALLOCATED
         subjects[subject] = subjects.get(subject, Decimal(0)) + value
     return subjects
-
-
-CAPABILITIES: Final = Capabilities(constructs_costs=True, payer_tiers=PAYER_TIERS, metrics_identity_type=PRINCIPAL)
-_UNKNOWN_TO_FOCUS: Final = FocusProfile()
-_Settings = TypeVar("_Settings", bound=ConstructedSettings)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,6 @@
-"""Gathers the data of a system that has only metrics.
+"""Gathers the data of a system that has only metrics: charges from the user's own queries.
 
-The charges of one day, from the user's own queries.
-
-The policies of a system with only metrics: one per cost type, from its ``allocation_strategy``.
+Its policies come from the ``allocation_strategy`` of each cost type.
 """
 
 from __future__ import annotations
@@ -36,6 +34,8 @@ from chargeback.ecosystems.generic_metrics_only.settings import CostType, Fixed,
 from chargeback.errors import SourceDataError
 
 _EVEN: Final = ("even(active)", "even(period)", "unallocated")
+
+SYSTEM: Final = "metrics_system"
 
 
 def catalogue() -> PolicyCatalogue:
@@ -83,9 +83,6 @@ def _quantity(cost_type: CostType, meter: Meter | None, day: date) -> tuple[Frac
         return gib_hours(reading), "GiB-hour", coverage(reading)
     reading = measured(meter.total(query, day), cost_type.name)
     return gib(reading), "GiB", coverage(reading)
-
-
-SYSTEM: Final = "metrics_system"
 
 
 def open_system(context: TenantContext, settings: GenericMetricsSettings) -> ConstructedGatherer:

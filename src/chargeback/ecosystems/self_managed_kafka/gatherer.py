@@ -1,14 +1,7 @@
 """Gathers the data of a self-managed cluster: its bill from rates and measurements, its inventory, its usage.
 
-``chargeback check --online`` for a self-managed cluster.
-
-The usage of the cluster on one day.
-
-The inventory of one cluster: itself, its brokers, its topics, and its users.
-
-The policies of a self-managed cluster, from ``policies.yaml`` beside this file, and a tenant's changes to them.
-
-The bill of one day: brokers, storage, and traffic in and out.
+The bill has brokers, storage, and traffic in and out; the inventory has the cluster, its brokers, topics and users. The
+policies are those of ``policies.yaml`` next to this file, with a tenant's changes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Checks of a bill: every day occurs once, and every line has all that a calculation needs.
+"""Checks of what a plugin returns: the plugin itself, its bill, its inventory and its measurements.
 
-Checks of an inventory: no duplicate record, no reserved name, and no entry that would be ignored.
-
-Checks of measurements: the table has the schema, each row belongs to the day and occurs once.
-
-Checks of a plugin itself: the parts that it must have before any method is called.
+Every day of a bill occurs once, and every line has all that a calculation needs. An inventory has no duplicate record,
+no reserved name, and no entry that would be ignored. Measurements have the schema, and each row belongs to the day and
+occurs once.
 """
 
 from __future__ import annotations
@@ -73,6 +71,35 @@ _FIELDS: Final = {
 }
 _REQUIRED_TEXTS: Final = attrgetter("resource_id", "resource_type", "product_category", "product_type", "granularity")
 _OPTIONAL_TEXTS: Final = attrgetter("environment_id", *_TEXTS)
+
+_Record = TypeVar("_Record", Resource, Identity, Grant)
+_Check = Callable[[Any, str], Any]
+
+_TIMES: Final[dict[str, _Check]] = {"created_at": optional_instant, "deleted_at": optional_instant}
+_RESOURCE: Final[dict[str, _Check]] = {
+    "resource_id": check_own_id,
+    "resource_type": check_type,
+    "display_name": optional_text,
+    "parent_id": optional_id,
+    "owner_id": optional_id,
+    "active_as": optional_id,
+    "metadata": check_metadata,
+    **_TIMES,
+}
+_IDENTITY: Final[dict[str, _Check]] = {
+    "identity_id": check_own_id,
+    "identity_type": check_type,
+    "display_name": optional_text,
+    "metadata": check_metadata,
+    **_TIMES,
+}
+_GRANT: Final[dict[str, _Check]] = {"grant_id": check_id, "resource_id": check_id, "identity_id": check_id, **_TIMES}
+
+_KEY: Final = ("measure", "resource_id", "subject")
+
+PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
+GATHERER_PARTS: Final = ("billing", "inventory", "usage", "topics", "check")
+TOPIC_PARTS: Final = ("topic_settings", "topic_plan")
 
 
 def check_days(answers: Iterable[object], days: DayRange, currency: str, asked: str) -> Iterator[GatheredDay]:
@@ -163,30 +190,6 @@ def _is_plain(line: BillingLine) -> bool:
     return line.resource_id not in RESERVED_IDS and line.resource_type != SYSTEM_IDENTITY
 
 
-_Record = TypeVar("_Record", Resource, Identity, Grant)
-_Check = Callable[[Any, str], Any]
-
-_TIMES: Final[dict[str, _Check]] = {"created_at": optional_instant, "deleted_at": optional_instant}
-_RESOURCE: Final[dict[str, _Check]] = {
-    "resource_id": check_own_id,
-    "resource_type": check_type,
-    "display_name": optional_text,
-    "parent_id": optional_id,
-    "owner_id": optional_id,
-    "active_as": optional_id,
-    "metadata": check_metadata,
-    **_TIMES,
-}
-_IDENTITY: Final[dict[str, _Check]] = {
-    "identity_id": check_own_id,
-    "identity_type": check_type,
-    "display_name": optional_text,
-    "metadata": check_metadata,
-    **_TIMES,
-}
-_GRANT: Final[dict[str, _Check]] = {"grant_id": check_id, "resource_id": check_id, "identity_id": check_id, **_TIMES}
-
-
 def check_listing(answer: object) -> ListedInventory:
     """Return the checked listing."""
     listed = expect(ListedInventory, answer, "the answer")
@@ -263,9 +266,6 @@ def _listed_types(inventory: Inventory) -> Iterator[str]:
     yield from sorted({each.identity_type for each in inventory.identities})
     if inventory.grants:
         yield GRANT
-
-
-_KEY: Final = ("measure", "resource_id", "subject")
 
 
 def check_usage(answer: object, day: date) -> MeasuredUsage:
@@ -349,11 +349,6 @@ def _added_up(table: pa.Table) -> pa.Table:
     summed = table.group_by(["date", *_KEY], use_threads=False).aggregate([("value", "sum")])
     columns = {name: summed[name] for name in ("date", *_KEY)}
     return _with_schema(pa.table(columns | {"value": summed["value_sum"].cast(QUANTITY)}))
-
-
-PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
-GATHERER_PARTS: Final = ("billing", "inventory", "usage", "topics", "check")
-TOPIC_PARTS: Final = ("topic_settings", "topic_plan")
 
 
 def check_plugin(plugin: Any) -> None:
