@@ -1,10 +1,6 @@
-"""Runs, and the state that a tenant keeps between runs: consecutive failures and suspension.
+"""Runs, and the state of a tenant between runs: failures, suspension, and the health that monitoring systems see.
 
 Times of runs are those of ``clock``.
-
-The state of a tenant's runs in the control database, for processes that only display it.
-
-The health of a tenant for monitoring systems, from its control database.
 """
 
 from __future__ import annotations
@@ -23,7 +19,6 @@ from chargeback.store.control.schema import runs, tenant
 
 _KEEP = timedelta(days=90)
 _COMPLETED = ("completed", "completed_with_errors")
-
 #: The columns of a run. Counts of a run that have no column are not recorded.
 COLUMNS: Final = frozenset(runs.c.keys())
 
@@ -70,13 +65,24 @@ def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: s
 
 
 def _close(connection: Connection, ended: Update) -> int:
-    """Record the end of runs whose processes did not; return how many."""
+    """Record the end of runs whose processes did not; return their number."""
     return connection.execute(ended).rowcount
 
 
 def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:
     """Return the rows of the last runs, newest first, including the one in progress."""
     return list(connection.execute(select(runs).order_by(runs.c.run_id.desc()).limit(limit)).mappings())
+
+
+def last_completed(connection: Connection) -> tuple[datetime, str] | None:
+    """Return when the last run that ended began, and its outcome; None if it did not complete: work is left."""
+    last = connection.execute(
+        select(runs.c.started_at, runs.c.outcome)
+        .where(runs.c.ended_at.is_not(None))
+        .order_by(runs.c.run_id.desc())
+        .limit(1)
+    ).first()
+    return (last.started_at, last.outcome) if last is not None and last.outcome in _COMPLETED else None
 
 
 def count_gather_failure(connection: Connection) -> int:
@@ -106,17 +112,6 @@ def suspended_because(connection: Connection) -> str | None:
     return reason
 
 
-def last_completed(connection: Connection) -> tuple[datetime, str] | None:
-    """Return when the last run that ended began, and its outcome; None if it did not complete: work is left."""
-    last = connection.execute(
-        select(runs.c.started_at, runs.c.outcome)
-        .where(runs.c.ended_at.is_not(None))
-        .order_by(runs.c.run_id.desc())
-        .limit(1)
-    ).first()
-    return (last.started_at, last.outcome) if last is not None and last.outcome in _COMPLETED else None
-
-
 @dataclass(frozen=True)
 class PipelineState:
     """The state of a tenant's pipeline.
@@ -141,7 +136,10 @@ def pipeline_state(connection: Connection) -> PipelineState:
         StorageError: the database cannot be read.
     """
     row: Mapping[str, Any] = dict(connection.execute(select(tenant)).mappings().first() or {})
-    running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), _now(connection))
+    # Leases use the clock of the server or, with an embedded database, of the host.
+    is_embedded = connection.dialect.name == "sqlite"
+    now = utc_now() if is_embedded else connection.execute(select(func.now())).scalar_one()
+    running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), now)
     ended = (
         connection.execute(select(runs).where(runs.c.ended_at.is_not(None)).order_by(runs.c.run_id.desc()).limit(1))
         .mappings()
@@ -162,13 +160,6 @@ def pipeline_state(connection: Connection) -> PipelineState:
         last_outcome="running" if running else (None if ended is None else ended["outcome"]),
         last_at=started if running and started is not None else last_at,
     )
-
-
-def _now(connection: Connection) -> datetime:
-    """Return the time by the clock of leases: the server's or, with an embedded database, the host's."""
-    if connection.dialect.name == "sqlite":
-        return utc_now()
-    return connection.execute(select(func.now())).scalar_one()
 
 
 @dataclass(frozen=True, slots=True)
