@@ -105,19 +105,19 @@ FAULTS: Final = (
         "store/queries/keys.py",
         'offset * unit}" for start, offset in reversed(segments[1:])',
         'offset * unit}" for start, offset in segments[1:]',
-        "store/queries/test_calendar.py store/queries",
+        "store/queries/test_keys.py store/queries",
     ),
     Fault(
         "store/queries/keys.py",
         'if unit == "day" else f"date_trunc',
         'if unit != "month" else f"date_trunc',
-        "store/queries/test_calendar.py store/queries",
+        "store/queries/test_keys.py store/queries",
     ),
     Fault(
         "store/queries/keys.py",
         "{'-' if seconds < 0 else '+'}",
         "{'+' if seconds < 0 else '-'}",
-        "store/queries/test_calendar.py store/queries",
+        "store/queries/test_keys.py store/queries",
     ),
     Fault(
         "store/queries/paging.py",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -15,12 +17,13 @@ from chargeback.config.notifications import WebhookSettings
 from chargeback.demo.faults import Fault
 from chargeback.errors import LeaseHeld, NoRunner, TenantSuspended
 from chargeback.model.run_request import RunRequest
-from chargeback.pipeline.engine import Engine
+from chargeback.pipeline.engine import Engine, NextTurn, RunSlots, Schedule
 from chargeback.pipeline.run_messages import Progress, RunOutcome
 from chargeback.store.control import schema
 from chargeback.store.control.events import SHADOW_READY, Event, add_events
 from chargeback.store.control.lease import LeaseOwner, acquire
 from tests.support.deployments import Deployment
+from tests.support.processes import eventually
 from tests.support.receiver import SECRET, Receiver
 
 # Their runs are processes.
@@ -47,14 +50,6 @@ def start(deployment: Deployment, configuration: Configuration) -> Iterator[Call
     yield make
     for engine in engines:
         engine.stop()
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
 
 
 def outcomes(deployment: Deployment) -> list[str]:
@@ -188,3 +183,88 @@ def test_stopping_ends_a_run_between_days(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     with pytest.raises(NoRunner):
         engine.trigger("acme", RunRequest())
+
+
+def test_as_many_as_there_are() -> None:
+    """A place can be had once until it is given back; whoever does not want to wait is told."""
+    places = RunSlots(2)
+    assert [places.try_take() for _ in range(3)] == [True, True, False]
+    places.give_back()
+    assert places.take()
+    assert places.waiting == 0
+
+
+def test_whoever_waits_is_counted_and_gets_the_next_one() -> None:
+    """A waiting thread goes on when a place is given back."""
+    places = RunSlots(1)
+    assert places.take()
+    got: list[bool] = []
+    thread = threading.Thread(target=lambda: got.append(places.take()))
+    thread.start()
+    eventually(lambda: places.waiting == 1)
+    assert not got
+    places.give_back()
+    thread.join(30)
+    assert (got, places.waiting) == ([True], 0)
+
+
+def test_closed_places_let_everybody_go() -> None:
+    """Nobody waits for a place that will never be given, and none is given any more."""
+    places = RunSlots(0)
+    got: list[bool] = []
+    thread = threading.Thread(target=lambda: got.append(places.take()))
+    thread.start()
+    eventually(lambda: places.waiting == 1)
+    places.close()
+    thread.join(30)
+    assert got == [False]
+    assert not RunSlots(0).try_take()
+
+
+def test_a_tenant_that_hangs_keeps_no_other_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever the others do, each tenant has its turns; one that hangs does not keep the end waiting either."""
+    turns: Counter[str] = Counter()
+    release = threading.Event()
+
+    def take_turn(name: str) -> NextTurn | None:
+        if name == "hanging":
+            release.wait(60)
+            return None
+        turns[name] += 1
+        return NextTurn(0.01, "it is time")
+
+    schedule = Schedule(take_turn)
+    schedule.start(["hanging", "healthy"])
+    eventually(lambda: turns["healthy"] > 3)
+    schedule.stop()
+    schedule.join(0.2)
+    release.set()
+    schedule.join(30)
+
+
+def test_the_log_says_when_and_why_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A turn that is news is one line with the time and the reason; a repetition is none."""
+    caplog.set_level(logging.INFO)
+    turns = iter([NextTurn(0.01, "a reason"), NextTurn(0.01, "a reason", is_news=False), None])
+    schedule = Schedule(lambda _: next(turns))
+    schedule.start(["acme"])
+    schedule.join(30)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("tenant acme: next run at 2")
+    assert line.endswith("Z, in 0 s: a reason")
+
+
+def test_an_error_no_one_expected_ends_no_tenant(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged with its traceback, and the tenant has its next turn."""
+    said = threading.Event()
+
+    def take_turn(name: str) -> NextTurn | None:
+        said.set()
+        raise ZeroDivisionError
+
+    schedule = Schedule(take_turn)
+    schedule.start(["acme"])
+    eventually(lambda: "tenant acme: the scheduled run failed" in caplog.text)
+    schedule.stop()
+    schedule.join(30)
+    assert said.is_set()

@@ -17,10 +17,11 @@ from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage
 from chargeback.pipeline.supervisor import RunMetrics, Suspensions
 from chargeback.store.control.runs import suspend
-from tests.pipeline.test_engine import configuration, eventually, start
+from tests.pipeline.test_engine import configuration, start
 from tests.support.deployments import Deployment
 from tests.support.executors import HeldRuns
 from tests.support.facts import tenant_store
+from tests.support.processes import eventually
 
 
 def test_a_start_forgives_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A backup is of one moment, or it is an error."""
+"""A backup is of one moment, or it is an error; PostgreSQL's programs get no secret in their arguments."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
+from sqlalchemy import make_url
 
 from chargeback.access.caller import Right
 from chargeback.errors import StorageError
-from chargeback.store.backup import back_up, restore
+from chargeback.store.backup import back_up, connection_parameters, restore, run_client
 from chargeback.store.control.access_tokens import TokenWrite, create_token, find_token, new_token
 from chargeback.store.control.cost_categories import CategoryWrite, category_history, write_category
 from chargeback.store.control.lease import LeaseOwner
@@ -26,7 +28,7 @@ from chargeback.store.facts.tables import BILLING_TABLE, read_day
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import NOW
 from tests.support.damage import flip_a_bit
-from tests.support.databases import scratch_database
+from tests.support.databases import PostgresServer, own_postgres_server, scratch_database
 from tests.support.facts import ECOSYSTEM, TENANT_ID, line, tenant_store, write_lines
 from tests.support.objects import PLACES, new_place
 
@@ -192,3 +194,103 @@ def test_what_people_made_comes_back(tmp_path: Path) -> None:
             assert category_history(connection, "cost_center", offset=0, limit=9) == versions
             assert created is not None
             assert find_token(connection, token) == created
+
+
+PASSWORD = "p@ss/w%rd 'quoted' + more"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """A PostgreSQL that lets nobody in without the password."""
+    with own_postgres_server(PASSWORD) as running:
+        yield running
+
+
+def in_query(server: PostgresServer, **query: str) -> str:
+    """The address of the server with the password in its query."""
+    url = make_url(server.address)
+    without = url.set(password="").update_query_dict({"password": PASSWORD, **query})
+    return without.render_as_string(hide_password=False)
+
+
+@pytest.mark.usefixtures("postgresql")
+@pytest.mark.parametrize("is_in_query", [False, True], ids=["before the host", "in the query"])
+def test_a_password_is_given_wherever_it_stands(server: PostgresServer, tmp_path: Path, is_in_query: bool) -> None:
+    """A server that asks for a password is let in to, with the password in either place."""
+    address = in_query(server) if is_in_query else server.address
+    run_client(make_url(address), "pg_dump", f"--file={tmp_path / 'dump'}")
+    assert "PostgreSQL database dump complete" in (tmp_path / "dump").read_text()
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_a_wrong_password_is_an_error_without_it(server: PostgresServer, tmp_path: Path) -> None:
+    """What the server says is told; the password is not."""
+    url = make_url(server.address).set(password="wrong-hunter2")
+    with pytest.raises(StorageError, match=r"pg_dump failed: .*password authentication failed") as raised:
+        run_client(url, "pg_dump", f"--file={tmp_path / 'dump'}")
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_no_secret_is_among_the_words_of_a_process(server: PostgresServer, tmp_path: Path) -> None:
+    """Neither the password nor that of the client's key shows in a list of processes while the program runs."""
+    url = make_url(in_query(server, sslpassword="key-s3cret"))
+    with psycopg.connect(make_conninfo(**connection_parameters(make_url(server.address)))) as blocker:
+        blocker.execute("CREATE TABLE held (x integer)")
+        blocker.commit()
+        blocker.execute("LOCK TABLE held IN ACCESS EXCLUSIVE MODE")
+        dumping = threading.Thread(target=run_client, args=(url, "pg_dump", f"--file={tmp_path / 'dump'}"))
+        dumping.start()
+        words = wait_for_words(str(tmp_path / "dump"))
+        blocker.rollback()
+        dumping.join()
+    assert b"postgres" in words
+    for secret in (PASSWORD, "p@ss", "key-s3cret"):
+        assert secret.encode() not in words
+    assert "PostgreSQL database dump complete" in (tmp_path / "dump").read_text()
+
+
+def wait_for_words(part: str) -> bytes:
+    """The words of the running process that has ``part`` among them."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if part.encode() in words:
+                return words
+        time.sleep(0.01)
+    raise AssertionError("the program did not start")
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_parameters_are_those_of_the_service(server: PostgresServer, tmp_path: Path) -> None:
+    """What stands in the query of a connection string reaches the program unchanged, blanks included."""
+    url = make_url("postgresql+psycopg://me:pw@db:6543/acme?options=-c%20lock_timeout%3D5s&sslmode=require")
+    assert connection_parameters(url) == {
+        "host": "db",
+        "port": "6543",
+        "user": "me",
+        "password": "pw",
+        "dbname": "acme",
+        "options": "-c lock_timeout=5s",
+        "sslmode": "require",
+    }
+    blanks = make_url(in_query(server, application_name="a b", options="-c lock_timeout=5s"))
+    run_client(blanks, "pg_dump", f"--file={tmp_path / 'dump'}")
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_a_missing_program_is_named(server: PostgresServer) -> None:
+    """Where the client programs are not installed, the error says what to install."""
+    with pytest.raises(StorageError, match="pg_nothing is not installed here"):
+        run_client(make_url(server.address), "pg_nothing")
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_a_secret_beside_a_service_of_the_operators(server: PostgresServer) -> None:
+    """A secret that only a service file can hold belongs into the one that is named already."""
+    with pytest.raises(StorageError, match="sslpassword: put it into the service file"):
+        run_client(make_url(in_query(server, service="mine", sslpassword="x")), "pg_dump")

@@ -4,11 +4,10 @@ A backup is a folder: the control database (``control.db``, or ``control.dump`` 
 that it names (``facts/``), and ``backup.json``, which names the tenant. The copy of the database is of one point in
 time, and files never change: runs go on meanwhile.
 
-PostgreSQL's client programs (``pg_dump``, ``pg_restore``), connected in the same way as the service.
-
-The parameters are those that the service gives its driver, as one connection string for libpq. It has no secrets,
-because every user of the host can read the arguments of a process. Secrets are passed in the environment or, if libpq
-has no variable for them, in a service file that only this user can read.
+PostgreSQL's client programs (``pg_dump``, ``pg_restore``) connect in the same way as the service: the parameters that
+it gives its driver are one connection string for libpq. That string has no secrets, because every user of the host can
+read the arguments of a process. Secrets are passed in the environment or, if libpq has no variable for them, in a
+service file that only this user can read.
 """
 
 from __future__ import annotations
@@ -38,67 +37,16 @@ from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.files import check_content
 from chargeback.store.tenant import TenantStore
 
-#: libpq's environment variables for parameters that must not be arguments of a process.
-_VARIABLES: Final = {"password": "PGPASSWORD", "passfile": "PGPASSFILE"}
-_SERVICE: Final = "chargeback"
-
-
-def run_client(url: URL, program: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL's against the database at ``url``.
-
-    Raises:
-        StorageError: the program is not installed, or failed.
-    """
-    from psycopg.conninfo import make_conninfo
-
-    parameters = connection_parameters(url)
-    secrets = {name: parameters.pop(name) for name in POSTGRESQL_SECRETS & parameters.keys()}
-    try:
-        with _environment(secrets, has_service="service" in parameters) as environment:
-            done = subprocess.run(  # noqa: S603 - the words are ours
-                [program, *arguments, f"--dbname={make_conninfo(**parameters)}"],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-    except FileNotFoundError:
-        raise StorageError(f"{program} is not installed here (Debian: apt-get install postgresql-client)") from None
-    if done.returncode != 0:
-        raise StorageError(f"{program} failed: {' '.join(done.stderr.split())[:500]}")
-
-
-def connection_parameters(url: URL) -> dict[str, str]:
-    """Return a connection string as parameters of libpq, including secrets."""
-    dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
-    _, parameters = dialect.create_connect_args(url)
-    return {name: str(value) for name, value in parameters.items()}
-
-
-@contextmanager
-def _environment(secrets: Mapping[str, str], *, has_service: bool) -> Iterator[dict[str, str]]:
-    """Yield the environment of a program, with ``secrets``."""
-    named = {_VARIABLES[name]: value for name, value in secrets.items() if name in _VARIABLES}
-    unnamed = {name: value for name, value in secrets.items() if name not in _VARIABLES}
-    if not unnamed:
-        yield os.environ | named
-        return
-    if has_service:
-        raise StorageError(f"{', '.join(sorted(unnamed))}: put it into the service file that `service` names")
-    with tempfile.TemporaryDirectory(prefix="chargeback-") as folder:
-        file = Path(folder) / "pg_service.conf"
-        file.touch(mode=0o600)
-        lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in unnamed.items())]
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        yield os.environ | named | {"PGSERVICEFILE": str(file), "PGSERVICE": _SERVICE}
-
-
 LABEL: Final = "backup.json"
 FACTS: Final = "facts"
 _SQLITE, _POSTGRESQL = "control.db", "control.dump"
 _UNFINISHED = ".partial"
-#: A revision of the catalogue that no storage has: everything is published anew.
+#: A revision of the catalogue that no storage has: everything is published again.
 _NEVER: Final = -1
+#: libpq's environment variables for parameters that must not be arguments of a process.
+_VARIABLES: Final = {"password": "PGPASSWORD", "passfile": "PGPASSFILE"}
+#: The name of our section in a service file.
+_SERVICE: Final = "chargeback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +140,22 @@ def restore(backup: Path, store: TenantStore, connection_string: str) -> BackupL
     return label
 
 
+def _check_target_is_empty(url: URL, store: TenantStore) -> None:
+    if not store.facts.place.is_empty():
+        raise StorageError(f"{store.facts.place} is not empty; move it away first")
+    if url.get_backend_name() == "sqlite":
+        if url.database and Path(url.database).exists():
+            raise StorageError(f"{url.database} exists; move it away first, with its -wal and -shm files")
+        return
+    with ControlDatabase(url.render_as_string(hide_password=False)) as database:
+        if database.revisions().stamped is not None:
+            raise StorageError("the database already has tables of a tenant; restore into an empty one")
+
+
+def _schema_named(schema: str | None) -> str:
+    return "no database_schema" if schema is None else f"database_schema {schema}"
+
+
 def _check_files(store: TenantStore) -> None:
     """Check that the restored files are those that were written.
 
@@ -209,22 +173,6 @@ def _check_files(store: TenantStore) -> None:
                 damage.append(error.message)
     if damage:
         raise StorageError(f"the backup is damaged, {len(damage)} of {len(named)} files: {damage[0]}")
-
-
-def _check_target_is_empty(url: URL, store: TenantStore) -> None:
-    if not store.facts.place.is_empty():
-        raise StorageError(f"{store.facts.place} is not empty; move it away first")
-    if url.get_backend_name() == "sqlite":
-        if url.database and Path(url.database).exists():
-            raise StorageError(f"{url.database} exists; move it away first, with its -wal and -shm files")
-        return
-    with ControlDatabase(url.render_as_string(hide_password=False)) as database:
-        if database.revisions().stamped is not None:
-            raise StorageError("the database already has tables of a tenant; restore into an empty one")
-
-
-def _schema_named(schema: str | None) -> str:
-    return "no database_schema" if schema is None else f"database_schema {schema}"
 
 
 def _copy_control(url: URL, target: Path, schema: str | None) -> None:
@@ -253,6 +201,56 @@ def _restore_control(url: URL, backup: Path, schema: str | None) -> None:
             database.create_schema()
         part = [f"--schema={schema}"]
     run_client(url, "pg_restore", "--no-owner", "--no-privileges", "--single-transaction", *part, str(saved))
+
+
+def run_client(url: URL, program: str, *arguments: str) -> None:
+    """Run a client program of PostgreSQL against the database at ``url``.
+
+    Raises:
+        StorageError: the program is not installed, or failed.
+    """
+    from psycopg.conninfo import make_conninfo
+
+    parameters = connection_parameters(url)
+    secrets = {name: parameters.pop(name) for name in POSTGRESQL_SECRETS & parameters.keys()}
+    try:
+        with _environment(secrets, has_service="service" in parameters) as environment:
+            done = subprocess.run(  # noqa: S603 - the arguments are ours
+                [program, *arguments, f"--dbname={make_conninfo(**parameters)}"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+    except FileNotFoundError:
+        raise StorageError(f"{program} is not installed here (Debian: apt-get install postgresql-client)") from None
+    if done.returncode != 0:
+        raise StorageError(f"{program} failed: {' '.join(done.stderr.split())[:500]}")
+
+
+def connection_parameters(url: URL) -> dict[str, str]:
+    """Return a connection string as parameters of libpq, including secrets."""
+    dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
+    _, parameters = dialect.create_connect_args(url)
+    return {name: str(value) for name, value in parameters.items()}
+
+
+@contextmanager
+def _environment(secrets: Mapping[str, str], *, has_service: bool) -> Iterator[dict[str, str]]:
+    """Yield the environment of a program, with ``secrets``."""
+    named = {_VARIABLES[name]: value for name, value in secrets.items() if name in _VARIABLES}
+    unnamed = {name: value for name, value in secrets.items() if name not in _VARIABLES}
+    if not unnamed:
+        yield os.environ | named
+        return
+    if has_service:
+        raise StorageError(f"{', '.join(sorted(unnamed))}: put it into the service file that `service` names")
+    with tempfile.TemporaryDirectory(prefix="chargeback-") as folder:
+        file = Path(folder) / "pg_service.conf"
+        file.touch(mode=0o600)
+        lines = [f"[{_SERVICE}]", *(f"{name}={value}" for name, value in unnamed.items())]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        yield os.environ | named | {"PGSERVICEFILE": str(file), "PGSERVICE": _SERVICE}
 
 
 class _reporting:  # noqa: N801 - reads as a statement: `with _reporting("…")`

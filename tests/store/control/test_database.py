@@ -1,4 +1,4 @@
-"""The control database is migrated once, whoever comes, and refuses what it does not understand."""
+"""The control database is migrated once, refuses what it does not understand, and is read from an unwritable disk."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import insert, select, text
 
 from chargeback.errors import ForeignStorage, SchemaError, StorageError
 from chargeback.model.days import utc_now
 from chargeback.store.control import schema
-from chargeback.store.control.database import ConnectRetry, ControlDatabase
+from chargeback.store.control.database import ConnectRetry, ControlDatabase, ImmutableSqliteFile
 from chargeback.store.ownership import StorageOwner
-from tests.support.databases import PostgresServer, own_postgres_server, raw_connection
+from tests.support.databases import PostgresServer, control_database, own_postgres_server, raw_connection
 
 
 def test_the_migrations_make_exactly_the_tables_of_the_code(database: ControlDatabase) -> None:
@@ -266,3 +266,56 @@ def test_a_durable_transaction_waits_for_the_disk(tmp_path: Path) -> None:
                 assert connection.execute(text("PRAGMA synchronous")).scalar() == level
         with database.read() as connection:
             assert connection.execute(text("PRAGMA synchronous")).scalar() == 1
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A migrated database that nobody has open."""
+    with control_database("sqlite", tmp_path):
+        return tmp_path / "control.db"
+
+
+def write(path: Path) -> ControlDatabase:
+    """Change the database, and leave it open."""
+    database = ControlDatabase(f"sqlite:///{path}")
+    with database.write() as connection:
+        connection.execute(
+            insert(schema.tags).values(
+                tenant_id="acme",
+                entity_type="resource",
+                entity_id="lkc-1",
+                tag_key="team",
+                tag_value="red",
+                created_by="test",
+                created_at=utc_now(),
+                known_from=utc_now(),
+            )
+        )
+    return database
+
+
+def test_everything_is_read_and_nothing_written(path: Path) -> None:
+    """What was committed is there, and no file appears beside it."""
+    write(path).close()
+    resting = ImmutableSqliteFile.at(path)
+    assert resting is not None
+    with resting.read() as connection:
+        assert connection.execute(select(schema.tags.c.tag_value)).scalars().all() == ["red"]
+        assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_whose_log_is_ahead_is_not_at_rest(path: Path) -> None:
+    """While somebody has it open, what was committed last may lie in the log alone; a missing file is none either."""
+    database = write(path)
+    assert ImmutableSqliteFile.at(path) is None
+    database.close()
+    assert ImmutableSqliteFile.at(path) is not None
+    assert ImmutableSqliteFile.at(path.with_name("missing.db")) is None
+
+
+def test_what_changes_while_it_is_read_does_not_count(path: Path) -> None:
+    """Whoever reads without locks learns that somebody wrote."""
+    resting = ImmutableSqliteFile.at(path)
+    assert resting is not None
+    with pytest.raises(StorageError, match="changed while it was read"), resting.read():
+        write(path).close()

@@ -1,4 +1,4 @@
-"""Lists and counts of the inventory give the same answers on both databases."""
+"""Lists, counts, names and lineages of the inventory are the same on both databases."""
 
 from __future__ import annotations
 
@@ -6,13 +6,26 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
+from chargeback.model.inventory import Identity, Resource
 from chargeback.store.control import inventory_lists as lists
 from chargeback.store.control import tags
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, InventoryFilter
+from chargeback.store.control.inventory import ensure_known
+from chargeback.store.control.inventory_lists import (
+    IDENTITIES,
+    RESOURCES,
+    EntityKind,
+    InventoryFilter,
+    Lineage,
+    Named,
+    names_of,
+    read_enclosing,
+    read_lineages,
+)
 from chargeback.store.control.schema import identities, resources
+from tests.support.clock import NOW
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 
@@ -113,3 +126,60 @@ def test_counts_by_type(filled: ControlDatabase) -> None:
             "environment": {"total": 1, "active": 1, "deleted": 0},
         }
         assert lists.counts(connection, RESOURCES, ["lkc-2"]) == {"cluster": {"total": 1, "active": 0, "deleted": 1}}
+
+
+def test_names_of_some(database: ControlDatabase) -> None:
+    """Those that are known have a name or none; the others are left out, however many are asked for."""
+    billed = [Resource(f"lkc-{n}", "cluster", f"name {n}", deleted_at=NOW if n else None) for n in range(1200)]
+    with database.write() as connection:
+        ensure_known(connection, NOW, billed=billed, charged=[Identity("sa-1", "user")])
+    with database.read() as connection:
+        found = names_of(connection, RESOURCES, {*(each.resource_id for each in billed), "nobody"})
+        assert len(found) == 1200
+        assert (found["lkc-0"], found["lkc-7"]) == (Named("name 0", "cluster", None), Named("name 7", "cluster", NOW))
+        assert names_of(connection, IDENTITIES, ["sa-1", "lkc-1"]) == {"sa-1": Named(None, "user", None)}
+        assert names_of(connection, IDENTITIES, []) == {}
+
+
+def test_names_have_an_order(database: ControlDatabase) -> None:
+    """That of the ids, which does not depend on the database, nor on what was written when."""
+    ids = ["lkc-b", "LKC-c", "lkc-a", "lkc_a", "lkc-B"]
+    with database.write() as connection:
+        ensure_known(connection, NOW, billed=[Resource(each, "cluster") for each in ids], charged=[])
+        connection.execute(update(resources).where(resources.c.resource_id == "LKC-c").values(display_name="new"))
+    with database.read() as connection:
+        assert list(names_of(connection, RESOURCES, ids)) == sorted(ids)
+
+
+def test_enclosing_resources(database: ControlDatabase) -> None:
+    """By the chain of parents, also of what was deleted."""
+    resources = [
+        Resource("env-1", "environment"),
+        Resource("lkc-1", "kafka_cluster", parent_id="env-1", deleted_at=NOW),
+        Resource("lcc-1", "connector", parent_id="lkc-1"),
+    ]
+    with database.write() as connection:
+        ensure_known(connection, NOW, billed=resources)
+    with database.read() as connection:
+        assert read_enclosing(connection, "kafka_cluster") == {"lkc-1": "lkc-1", "lcc-1": "lkc-1"}
+        assert set(read_enclosing(connection, "environment")) == {"env-1", "lkc-1", "lcc-1"}
+        assert read_enclosing(connection, "topic") == {}
+
+
+def test_resources_and_what_contains_them(database: ControlDatabase) -> None:
+    """Everything above the resources that are asked for, and nothing beside it; unknown ones are left out."""
+    resources = [
+        Resource("env-1", "environment", "prod"),
+        Resource("lkc-1", "kafka_cluster", parent_id="env-1"),
+        Resource("lcc-1", "connector", parent_id="lkc-1"),
+        Resource("lcc-2", "connector", parent_id="gone"),
+    ]
+    with database.write() as connection:
+        ensure_known(connection, NOW, billed=resources)
+    with database.read() as connection:
+        assert read_lineages(connection, {"lcc-1", "none"}) == {
+            "env-1": Lineage("environment", None, "prod"),
+            "lkc-1": Lineage("kafka_cluster", "env-1", None),
+            "lcc-1": Lineage("connector", "lkc-1", None),
+        }
+        assert set(read_lineages(connection, {"lcc-2"})) == {"lcc-2"}

@@ -1,12 +1,16 @@
-"""Runs and suspension."""
+"""Runs, suspension, and the state of a pipeline."""
 
 from __future__ import annotations
+
+from datetime import date
 
 import pytest
 from sqlalchemy import select
 
 from chargeback.store.control import runs, schema
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.lease import LeaseOwner, acquire
+from chargeback.store.control.runs import PipelineState, finish_run, pipeline_state, start_run, suspend
 
 
 def outcomes(database: ControlDatabase) -> list[tuple[str, list[str]]]:
@@ -73,3 +77,40 @@ def test_failures_lead_to_suspension_and_back(database: ControlDatabase) -> None
         runs.clear_suspension(connection)
         assert runs.suspended_because(connection) is None
         assert runs.count_gather_failure(connection) == 1
+
+
+def state(database: ControlDatabase) -> PipelineState:
+    """The state of the pipeline now."""
+    with database.read() as connection:
+        return pipeline_state(connection)
+
+
+def test_a_new_tenant_never_ran(database: ControlDatabase) -> None:
+    """Nothing runs, nothing ran."""
+    assert state(database) == PipelineState(False, None, None, None, None, None, None)
+
+
+def test_a_run_from_its_start_to_its_end(database: ControlDatabase) -> None:
+    """While the lease is held a run is in progress, with its stage; then its result stays."""
+    lease = acquire(database, LeaseOwner.this_process())
+    with lease.write() as connection:
+        number = start_run(connection, lease.epoch)
+    lease.show("calculating", date(2026, 1, 2))
+    now = state(database)
+    assert (now.is_running, now.stage, now.stage_date) == (True, "calculating", date(2026, 1, 2))
+    assert now.last_outcome == "running"
+    assert now.last_at is not None
+    with lease.write() as connection:
+        finish_run(connection, number, outcome="completed", errors=[], counts={"dates_calculated": 3})
+    lease.release()
+    now = state(database)
+    assert (now.is_running, now.stage, now.last_outcome) == (False, None, "completed")
+    assert now.last_ended is not None
+    assert now.last_ended["dates_calculated"] == 3
+
+
+def test_a_suspension_is_told_with_its_reason(database: ControlDatabase) -> None:
+    """Whoever watches sees why nothing runs any more."""
+    with database.write() as connection:
+        suspend(connection, "five failures")
+    assert state(database).suspended_because == "five failures"

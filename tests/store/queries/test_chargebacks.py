@@ -8,16 +8,16 @@ from typing import Any
 
 from chargeback.model.days import instants
 from chargeback.store.facts.tables import FactTables
-from chargeback.store.queries.chargebacks import allocation_issues, dimension
+from chargeback.store.queries.chargebacks import allocation_issues, charged_entities, dimension, rows_of_line
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.selection import Selection, equal
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, write_shares
 from tests.support.readers import Read
 
-DAY = date(2026, 1, 1)
+DAY, NEXT_DAY = date(2026, 1, 1), date(2026, 1, 2)
 JANUARY = Selection(instants(DAY, date(2026, 1, 31)))
 FIRST = Page(0, 100)
 
@@ -90,3 +90,46 @@ def test_issues_are_summed_over_time(read: Read, facts: FactTables) -> None:
     ]
     past = read(lambda reader: allocation_issues(reader, JANUARY, Page(100, 100)))
     assert past == ([], 2)
+
+
+WINDOW = instants(DAY, DAY)
+
+
+def test_every_entity_once(read: Read, facts: FactTables) -> None:
+    """Each resource and identity of the range, UNALLOCATED included; only of one identity's rows where it is given."""
+    write_shares(
+        facts,
+        [
+            Share(DAY, "sa-1", "1"),
+            Share(DAY, "sa-1", "1", resource="lkc-2"),
+            Share(DAY, "UNALLOCATED", "1"),
+            Share(date(2026, 1, 2), "sa-9", "1"),
+        ],
+    )
+    everyone = read(lambda reader: charged_entities(reader, Selection(WINDOW)))
+    assert sorted(everyone) == [
+        ("identity", "UNALLOCATED"),
+        ("identity", "sa-1"),
+        ("resource", "lkc-1"),
+        ("resource", "lkc-2"),
+    ]
+    unallocated = Selection(WINDOW, equal(identity_id="UNALLOCATED"))
+    assert ("resource", "lkc-2") not in read(lambda reader: charged_entities(reader, unallocated))
+    nobody = Selection(instants(date(2025, 1, 1), DAY), equal(identity_id="nobody"))
+    assert read(lambda reader: charged_entities(reader, nobody)) == []
+
+
+def test_rows_of_one_line(facts: FactTables, read: Read) -> None:
+    """Not those of other lines or days; none of a day without rows."""
+    write_shares(
+        facts,
+        [
+            Share(DAY, "sa-1", "1", portion=1),
+            Share(DAY, "sa-1", "1", portion=2),
+            Share(DAY, "sa-2", "1", line="other"),
+            Share(NEXT_DAY, "sa-3", "1"),
+        ],
+    )
+    columns = ("identity_id", "portion")
+    assert read(lambda reader: rows_of_line(reader, CHARGEBACKS, DAY, "line-1", columns)) == {("sa-1", 1), ("sa-1", 2)}
+    assert read(lambda reader: rows_of_line(reader, CHARGEBACKS, date(2026, 1, 3), "line-1", columns)) == set()

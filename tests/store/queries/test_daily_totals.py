@@ -1,10 +1,13 @@
-"""Sums per day and rows as they are stored."""
+"""Sums per day, read once for each file, and rows as they are stored."""
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +15,13 @@ import pytest
 
 from chargeback.model import chargeback
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables, read_day
-from chargeback.store.queries.daily_totals import daily_totals, is_finer_than, stored_rows
+from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, FactTables, read_day
+from chargeback.store.queries.daily_totals import DayTotals, daily_totals, is_finer_than, stored_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, Dataset
-from tests.support.facts import Share, days_from, line, write_lines, write_shares
+from chargeback.store.queries.engine import CancellationToken, QueryEngine
+from chargeback.store.queries.reader import TenantReader
+from chargeback.store.queries.tag_index import TagIndex
+from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
 from tests.support.readers import Read
 
 DAYS = days_from(date(2026, 1, 30), 3)
@@ -94,3 +100,38 @@ def test_nothing_stored_is_nothing(read: Read, facts: FactTables) -> None:
     assert sums(read, ["identity_id"]) == []
     assert read(lambda reader: list(stored_rows(reader, CHARGEBACKS, empty))) == []
     assert not read(lambda reader: is_finer_than(reader, CHARGEBACKS, empty, "day"))
+
+
+JANUARY_DAYS = days_from(date(2026, 1, 1), 8)
+ALL_JANUARY = DayRange(JANUARY_DAYS[0], JANUARY_DAYS[-1] + ONE_DAY)
+
+
+def test_they_follow_the_files(tmp_path: Path) -> None:
+    """Whatever days are replaced, and whichever are asked for with much or little room: the present sums."""
+    random_ = random.Random(3)
+    facts = new_facts(tmp_path)
+    stored: dict[date, Decimal] = {}
+    with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
+        for totals in (DayTotals(), DayTotals(room=3)):
+            for _ in range(12):
+                for day in random_.sample(JANUARY_DAYS, 2):
+                    stored[day] = Decimal(random_.randrange(10**14)).scaleb(-12)
+                    write_lines(facts, [line(day, f"{stored[day]:f}"), line(day, "1", resource="lkc-2")])
+                first, last = sorted(random_.choices(JANUARY_DAYS, k=2))
+                found = totals.load(
+                    TenantReader(cursor, facts, TagIndex()), BILLING_LINES, DayRange(first, last + ONE_DAY)
+                )
+                assert found == {day: amount + 1 for day, amount in stored.items() if first <= day <= last}
+
+
+def test_a_file_is_read_once(tmp_path: Path) -> None:
+    """What is remembered needs no file any more."""
+    facts = new_facts(tmp_path)
+    write_lines(facts, [line(day, "2.5") for day in JANUARY_DAYS])
+    totals = DayTotals()
+    with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
+        reader = TenantReader(cursor, facts, TagIndex())
+        first = totals.load(reader, BILLING_LINES, ALL_JANUARY)
+        for folder in (tmp_path / BILLING_TABLE).glob("date=*"):
+            shutil.rmtree(folder)
+        assert totals.load(reader, BILLING_LINES, ALL_JANUARY) == first == dict.fromkeys(JANUARY_DAYS, Decimal("2.5"))

@@ -1,7 +1,8 @@
-"""Queries run side by side, can be cancelled, and their failures are ours."""
+"""Queries run at the same time, can be cancelled, fail with our errors, and keep to the limits of the machine."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -104,3 +105,103 @@ def test_python_variables_are_not_tables(ask: Ask) -> None:
     secrets = "not a table"  # noqa: F841
     with pytest.raises(Exception, match="secrets"):
         ask(lambda cursor: cursor.rows("SELECT * FROM secrets"))
+
+
+def test_what_runs_is_interrupted_and_nothing_else() -> None:
+    """Every interrupt is called while its block lasts, and not after it."""
+    token, calls = CancellationToken(), []
+    with token.interruptible(lambda: calls.append("outer")):
+        with token.interruptible(lambda: calls.append("inner")):
+            pass
+        token.cancel()
+    token.cancel()
+    assert calls == ["outer"]
+    assert token.cancelled
+
+
+def test_nothing_begins_after_it() -> None:
+    """A cancelled token lets neither a check nor a block pass."""
+    token = CancellationToken()
+    token.check()
+    token.cancel()
+    with pytest.raises(QueryTimeout):
+        token.check()
+    with pytest.raises(QueryTimeout), token.interruptible(lambda: None):
+        pytest.fail("it must not begin")
+
+
+def test_a_token_expires_or_commits() -> None:
+    """What has expired cannot be committed; what is being committed does not expire, and may be committed in parts."""
+    expired, committed = CancellationToken(), CancellationToken()
+    assert expired.expire()
+    with pytest.raises(QueryTimeout):
+        expired.begin_commit()
+    committed.begin_commit()
+    assert not committed.expire()
+    committed.begin_commit()
+    assert not committed.cancelled
+
+
+GIB = 2**30
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    """A machine of 8 GiB without control groups."""
+    folder = tmp_path / "proc"
+    (folder / "self").mkdir(parents=True)
+    (folder / "meminfo").write_text(f"MemFree: 1 kB\nMemTotal:       {8 * GIB // 1024} kB\n")
+    return folder
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> Path:
+    """An empty tree of control groups."""
+    folder = tmp_path / "cgroup"
+    folder.mkdir()
+    return folder
+
+
+def _write(folder: Path, **files: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(f"{text}\n")
+
+
+def test_this_machine_has_some() -> None:
+    """Wherever the tests run there is memory and at least one processor, and not more than the machine has."""
+    assert 2**27 < available_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 1 <= available_processors() <= (os.cpu_count() or 1)
+
+
+def test_without_control_groups_the_machine_counts(proc: Path, cgroups: Path) -> None:
+    """All memory and every processor that the process may run on."""
+    assert available_memory(proc, cgroups) == 8 * GIB
+    assert available_processors(proc, cgroups) == len(os.sched_getaffinity(0))
+
+
+def test_the_narrowest_group_of_version_2_holds(proc: Path, cgroups: Path) -> None:
+    """A group without a limit of its own is bounded by those that contain it."""
+    _write(proc / "self", cgroup="0::/pod/container")
+    _write(cgroups / "pod", memory__max=str(2 * GIB), cpu__max="50000 100000")
+    _write(cgroups / "pod" / "container", memory__max="max", cpu__max="max 100000")
+    assert available_memory(proc, cgroups) == 2 * GIB
+    assert available_processors(proc, cgroups) == 1
+
+
+def test_a_container_finds_its_own_group_at_the_root(proc: Path, cgroups: Path) -> None:
+    """The path of the host's group is not there in the container; its own limits lie at the root."""
+    _write(proc / "self", cgroup="0::/../../system.slice/other")
+    _write(cgroups, memory__max=str(GIB), cpu__max="max 100000")
+    assert available_memory(proc, cgroups) == GIB
+
+
+def test_limits_of_version_1(proc: Path, cgroups: Path) -> None:
+    """Each controller has a tree of its own; -1 and a number beyond all memory are no limits."""
+    _write(proc / "self", cgroup="5:cpu,cpuacct:/docker/x\n4:memory:/docker/x\n1:name=systemd:/docker/x")
+    _write(cgroups / "memory" / "docker" / "x", memory__limit_in_bytes=str(3 * GIB))
+    _write(cgroups / "memory", memory__limit_in_bytes="9223372036854771712")
+    _write(cgroups / "cpu" / "docker" / "x", cpu__cfs_quota_us="50000", cpu__cfs_period_us="100000")
+    _write(cgroups / "cpu", cpu__cfs_quota_us="-1", cpu__cfs_period_us="100000")
+    assert available_memory(proc, cgroups) == 3 * GIB
+    assert available_processors(proc, cgroups) == 1

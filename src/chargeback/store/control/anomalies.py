@@ -1,8 +1,7 @@
-"""What has stood out in the costs of a tenant, as it was found last, and what was told of it.
+"""The anomalies found in the costs of a tenant, the events recorded for them, and the marks that people set on days.
 
-What people know of days on which costs stand out, or will.
-
-Every change is recorded in the audit log, as made by ``who``.
+A mark says why the costs of some days stand out, or will. Every change of a mark is recorded in the audit log, as made
+by ``who``.
 """
 
 from __future__ import annotations
@@ -18,14 +17,17 @@ from chargeback.model.days import ONE_DAY, DayRange, utc_now
 from chargeback.store.control.audit import ANOMALY_MARKED, ANOMALY_UNMARKED, API, AuditEntry, record
 from chargeback.store.control.schema import anomalies, anomaly_marks, tenant
 
-#: What stood out and does not any more, by what is known now: of its days, or of those that they are compared with.
+#: The state of an anomaly that is none any more: its days, or the days that they are compared with, have changed.
 WITHDRAWN = "withdrawn"
+MarkStatus = Literal["confirmed", "expected", "planned", "dismissed"]
+CONFIRMED: Final = "confirmed"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownAnomaly:
-    """Something that stood out: its first day, its state and impact, and which impact was told and when; None if it was
-    not told. ``scope`` tells those within the scope of a sink apart; it is empty for those of all costs."""
+    """An anomaly: its first day, state and impact; the impact in its last event (``told``) and the time of its first
+    event (``told_at``), None without one. ``scope`` is the key of the scope in which it was found; empty for all costs.
+    """
 
     id: str
     first_date: date
@@ -37,17 +39,17 @@ class KnownAnomaly:
 
 
 def anomalies_revision(connection: Connection) -> int:
-    """Return of which revision of the facts it is known what stands out; 0 before the first look."""
+    """Return the revision of the facts in which anomalies were last searched; 0 before the first search."""
     return connection.execute(select(tenant.c.anomalies_revision)).scalar() or 0
 
 
 def read_anomalies(connection: Connection) -> dict[str, KnownAnomaly]:
-    """Return what is known, by its id."""
+    """Return the stored anomalies, by id."""
     return {row.id: KnownAnomaly(**row._mapping) for row in connection.execute(select(anomalies))}
 
 
 def save_anomalies(connection: Connection, found: Iterable[KnownAnomaly], revision: int, since: date) -> None:
-    """Record what was found in a revision of the facts; what began before a day is forgotten."""
+    """Store what was found in a revision of the facts; delete anomalies that began before ``since``."""
     connection.execute(delete(anomalies).where(anomalies.c.first_date < since))
     for each in found:
         connection.execute(delete(anomalies).where(anomalies.c.id == each.id))
@@ -55,14 +57,10 @@ def save_anomalies(connection: Connection, found: Iterable[KnownAnomaly], revisi
     connection.execute(update(tenant).values(anomalies_revision=revision))
 
 
-MarkStatus = Literal["confirmed", "expected", "planned", "dismissed"]
-CONFIRMED: Final = "confirmed"
-
-
 @dataclass(frozen=True)
 class MarkedDays:
-    """Days of the costs of an identity or, with a cost ``category`` (else empty), of one of its values, for a product
-    group, or for all of them; and what is known of them."""
+    """Days of a series of costs, and what a person knows of them. The costs are those of the identity ``who`` or, with
+    a cost ``category`` (else empty), of its value ``who``; of one product group, or of all (None)."""
 
     category: str
     who: str
@@ -80,7 +78,7 @@ class MarkedDays:
 
 @dataclass(frozen=True)
 class AnomalyMark(MarkedDays):
-    """The same, with its number and when it was made."""
+    """Stored marked days, with the number and the time of the mark."""
 
     id: int
     created_at: datetime
@@ -92,11 +90,11 @@ class AnomalyMark(MarkedDays):
 
     @property
     def is_usual(self) -> bool:
-        """Whether the days are put aside: nobody is told, and nothing is compared with them."""
+        """Whether the days are put aside: they get no event, and no days are compared with them."""
         return self.status != CONFIRMED
 
     def is_about(self, who: str, product_category: str, category: str) -> bool:
-        """Return whether it is about a series of costs."""
+        """Return whether the mark is about a series of costs."""
         is_its = (self.category, self.who) == (category, who)
         return is_its and self.product_category in (None, product_category)
 
@@ -110,13 +108,19 @@ def read_marks(connection: Connection) -> list[AnomalyMark]:
 def newest_mark(
     marks: Iterable[AnomalyMark], day: date, who: str, product_category: str, category: str
 ) -> AnomalyMark | None:
-    """Return the first of the marks that is about a day of a series."""
+    """Return the first mark about a day of a series: the newest, if ``marks`` are in the order of `read_marks`."""
     return next((each for each in marks if each.is_about(who, product_category, category) and day in each.days), None)
 
 
 def count_marks(connection: Connection) -> int:
-    """Return how many there are."""
+    """Return the number of marks."""
     return connection.execute(select(func.count()).select_from(anomaly_marks)).scalar_one()
+
+
+def find_mark(connection: Connection, number: int) -> AnomalyMark | None:
+    """Return a mark, locked until the transaction ends; None if there is none with that number."""
+    row = connection.execute(select(anomaly_marks).where(anomaly_marks.c.id == number).with_for_update()).first()
+    return None if row is None else AnomalyMark(**row._mapping)
 
 
 def add_mark(connection: Connection, new: MarkedDays, *, who: str = API) -> AnomalyMark:
@@ -125,12 +129,6 @@ def add_mark(connection: Connection, new: MarkedDays, *, who: str = API) -> Anom
     row = connection.execute(insert(anomaly_marks).values(values).returning(anomaly_marks)).one()
     record(connection, who, [AuditEntry(ANOMALY_MARKED, f"anomaly-mark/{row.id}", None, new.as_json())])
     return AnomalyMark(**row._mapping)
-
-
-def find_mark(connection: Connection, number: int) -> AnomalyMark | None:
-    """Return a mark, locked until the transaction ends; None if there is none with that number."""
-    row = connection.execute(select(anomaly_marks).where(anomaly_marks.c.id == number).with_for_update()).first()
-    return None if row is None else AnomalyMark(**row._mapping)
 
 
 def remove_mark(connection: Connection, mark: AnomalyMark, *, who: str = API) -> None:

@@ -1,11 +1,9 @@
-"""The closings of months: a list of receipts, to which entries are added only.
+"""The closings of months: a list of receipts, to which entries are only added.
 
 Each entry says that a month was closed, reopened or sealed, and when that took effect among the changes of the
 catalogue. A closed month *is* what the catalogue said at that instant: no copy of rows is made. The receipt of an entry
-is a canonical JSON document with the digest of the one before it.
-
-Signatures of receipts (Ed25519, RFC 8032): who has the public key can tell that the holder of the private one wrote
-them.
+is a canonical JSON document with the digest of the receipt before it. It may be signed (Ed25519, RFC 8032): the public
+key proves that the holder of the private key wrote it.
 """
 
 from __future__ import annotations
@@ -28,35 +26,9 @@ from chargeback.model.days import DayRange
 from chargeback.store.control.catalogue import instant_of_change, touch
 from chargeback.store.control.schema import closing_requests, closings, tenant
 
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A signature, and the public key that it is checked with, both in base64."""
-
-    public_key: str
-    signature: str
-
-    def is_of(self, text: str) -> bool:
-        """Return whether it is that of a text, in UTF-8."""
-        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(self.public_key))
-        try:
-            key.verify(base64.b64decode(self.signature), text.encode())
-        except InvalidSignature:
-            return False
-        return True
-
-
-def sign(private_key: bytes, text: str) -> Signature:
-    """Return the signature of a text by the private key of 32 bytes."""
-    key = Ed25519PrivateKey.from_private_bytes(private_key)
-    public = key.public_key().public_bytes_raw()
-    return Signature(base64.b64encode(public).decode(), base64.b64encode(key.sign(text.encode())).decode())
-
-
 CLOSED: Final = "closed"
 REOPENED: Final = "reopened"
 SEALED: Final = "sealed"
-
 _ONE_STEP: Final = timedelta(microseconds=1)
 
 
@@ -333,6 +305,30 @@ def canonical(content: object) -> str:
 def digest_of(text: str) -> str:
     """Return the SHA-256 of a text, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature, and the public key that it is checked with, both in base64."""
+
+    public_key: str
+    signature: str
+
+    def is_of(self, text: str) -> bool:
+        """Return whether this is the signature of a text, in UTF-8."""
+        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(self.public_key))
+        try:
+            key.verify(base64.b64decode(self.signature), text.encode())
+        except InvalidSignature:
+            return False
+        return True
+
+
+def sign(private_key: bytes, text: str) -> Signature:
+    """Return the signature of a text by the private key of 32 bytes."""
+    key = Ed25519PrivateKey.from_private_bytes(private_key)
+    public = key.public_key().public_bytes_raw()
+    return Signature(base64.b64encode(public).decode(), base64.b64encode(key.sign(text.encode())).decode())
 
 
 @dataclass(frozen=True, slots=True)

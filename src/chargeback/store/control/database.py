@@ -1,13 +1,10 @@
 """The control database of one tenant: connections, transactions and migrations, on SQLite and PostgreSQL.
 
 SQLite is used in WAL mode with explicit ``BEGIN IMMEDIATE`` for writers: the driver's own transactions lose updates
-between processes, and deferred ones fail with `database is locked` whatever timeout is set. Readers create two files
-beside the database; on a full or read-only disk they read the database file alone.
+between processes, and deferred ones fail with `database is locked` whatever timeout is set.
 
-Read a SQLite file in a folder that cannot be written.
-
-Readers of a file in WAL mode create two files beside it, which a full or read-only disk does not allow. If no process
-has the file open, it is complete: it can be read alone, without locks, as long as no process writes meanwhile.
+Readers of a file in WAL mode create two files next to it, which a full or read-only disk does not allow. If no process
+has the file open, it is complete: it can then be read alone, without locks, as long as no process writes meanwhile.
 """
 
 from __future__ import annotations
@@ -65,50 +62,11 @@ from chargeback.store.control import schema
 from chargeback.store.control.server import USUAL_LIMITS, ConnectionPool, ServerLimits, SharedPools
 from chargeback.store.ownership import StorageOwner
 
-
-@dataclass(frozen=True, slots=True)
-class ImmutableSqliteFile:
-    """A SQLite file without pending changes, as it was when it was inspected."""
-
-    path: Path
-    changed_at: int
-    size: int
-
-    @classmethod
-    def at(cls, path: Path) -> Self | None:
-        """Return the file; return None if it is missing, or if the log beside it has changes that it lacks."""
-        log = path.with_name(path.name + "-wal")
-        try:
-            if log.exists() and log.stat().st_size:
-                return None
-            found = path.stat()
-        except OSError:
-            return None
-        return cls(path, found.st_mtime_ns, found.st_size)
-
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """Open a connection that only reads and uses no locks.
-
-        Raises:
-            StorageError: another process wrote meanwhile, so the results are invalid.
-        """
-        engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
-        with engine.connect() as connection:
-            yield connection
-        if ImmutableSqliteFile.at(self.path) != self:
-            raise StorageError("the control database cannot be used: it was changed while it was read without locks")
-
-    def _open(self) -> sqlite3.Connection:
-        address = f"{self.path.absolute().as_uri()}?immutable=1"
-        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-
-
 _LOCK_TIMEOUT_SECONDS = 30
 # Alembic keeps its context in globals of the process.
 _ALEMBIC = threading.Lock()
 _MIGRATION_LOCK = 7_261_934_150  # an arbitrary number that no other advisory lock of this database uses
-#: Of a pool: how many connections are kept open, and how many there may be at once.
+#: The connections of a pool that are kept open, and the most that are open at once.
 _KEPT_CONNECTIONS: Final = 5
 _MOST_CONNECTIONS: Final = 15
 _MOST_SHARED_CONNECTIONS: Final = 40
@@ -120,8 +78,8 @@ _RECHECK_SECONDS: Final = 1.0
 #: Errors of the disk, not of the statement. The connection is not used again: a file that was opened while the disk was
 #: read-only remains read-only when the disk is writable again.
 _DISK_TROUBLE: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
-_PLACE: Final = "the control database"
 _PRIMARY_CODE: Final = 0xFF  # the other bits of an extended code give details
+_PLACE: Final = "the control database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +138,7 @@ class ControlDatabase:
 
     @property
     def owner(self) -> StorageOwner | None:
-        """Return the tenant that the storage may belong to; None if anybody's will do."""
+        """Return the tenant that the storage may belong to; None for any tenant."""
         return self._owner
 
     @property
@@ -312,13 +270,13 @@ class ControlDatabase:
     def _create_schema(self, connection: Connection) -> None:
         if self._schema is None:
             return
-        # `IF NOT EXISTS` alone asks for the right to create one, which a schema that is there does not need.
+        # `IF NOT EXISTS` alone needs the right to create a schema, even if the schema exists.
         there = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
         if connection.execute(there, {"name": self._schema}).first() is None:
             connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
 
     def _used(self, connection: Connection) -> Connection:
-        """The connection, with the tables of this tenant's schema; the tenant before it may have been another."""
+        """Return the connection with this tenant's schema selected: a pooled one may come from another tenant."""
         if self._schema is not None and connection.info.get(_SCHEMA_KEY) != self._schema:
             try:
                 connection.execute(text(f'SET search_path TO "{self._schema}"'))
@@ -354,10 +312,10 @@ class ControlDatabase:
         try:
             connection = self._connected(self._engine)
         except OperationalError:
-            resting = ImmutableSqliteFile.at(Path(self._engine.url.database or "")) if self.is_sqlite else None
-            if resting is None:
+            unchanging = ImmutableSqliteFile.at(Path(self._engine.url.database or "")) if self.is_sqlite else None
+            if unchanging is None:
                 raise
-            with resting.read() as connection:
+            with unchanging.read() as connection:
                 yield connection
             return
         with connection:
@@ -450,7 +408,7 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
             connect_args=limits.connect_args(options_of(url)),
         )
 
-        # The driver is loaded by whoever has a server.
+        # The driver is loaded only if there is a server.
         from chargeback.store.control.server import LimitedConnection
 
         @event.listens_for(engine, "do_connect")
@@ -486,6 +444,44 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
 _SHARED: Final = SharedPools(partial(_engine, most_connections=_MOST_SHARED_CONNECTIONS))
 
 
+@dataclass(frozen=True, slots=True)
+class ImmutableSqliteFile:
+    """A SQLite file without pending changes, as it was when it was inspected."""
+
+    path: Path
+    changed_at: int
+    size: int
+
+    @classmethod
+    def at(cls, path: Path) -> Self | None:
+        """Return the file; return None if it is missing, or if its write-ahead log has changes that it lacks."""
+        log = path.with_name(path.name + "-wal")
+        try:
+            if log.exists() and log.stat().st_size:
+                return None
+            found = path.stat()
+        except OSError:
+            return None
+        return cls(path, found.st_mtime_ns, found.st_size)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a connection that only reads and uses no locks.
+
+        Raises:
+            StorageError: another process wrote meanwhile, so the results are invalid.
+        """
+        engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool)
+        with engine.connect() as connection:
+            yield connection
+        if ImmutableSqliteFile.at(self.path) != self:
+            raise StorageError("the control database cannot be used: it was changed while it was read without locks")
+
+    def _open(self) -> sqlite3.Connection:
+        address = f"{self.path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
+
 @cache
 def newest_revision() -> str:
     """Return the revision of this code's schema."""
@@ -494,7 +490,7 @@ def newest_revision() -> str:
 
 @cache
 def _known_revisions() -> frozenset[str]:
-    """The revisions that this code can migrate; to read all of its scripts takes longer than a run without news."""
+    """Return the revisions that this code can migrate. Reading all scripts takes longer than a run without changes."""
     return frozenset(script.revision for script in _scripts().walk_revisions())
 
 

@@ -1,8 +1,6 @@
-"""Lists and counts of the inventory, as the API shows them. SQLite and PostgreSQL give the same results.
+"""The inventory as the API shows it: lists, counts, names, owners, and which resource lies in which.
 
-The names, types and deletion times of some entities.
-
-Which resource of the inventory lies in which.
+SQLite and PostgreSQL give the same results.
 """
 
 from __future__ import annotations
@@ -19,57 +17,9 @@ from chargeback.model.inventory import Metadata, enclosing
 from chargeback.store.control.given import among
 from chargeback.store.control.schema import identities, resources, tags
 
-_IDS_AT_ONCE: Final = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An entity of the inventory: its display name, its type, and the time of its deletion."""
-
-    name: str | None
-    type: str
-    deleted_at: datetime | None
-
-
-def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> Mapping[str, Named]:
-    """Return the known entities of one kind among these ids, by id and in its order: responses show it."""
-    table, wanted = kind.table, sorted(ids)
-    found: dict[str, Named] = {}
-    for start in range(0, len(wanted), _IDS_AT_ONCE):
-        some = wanted[start : start + _IDS_AT_ONCE]
-        query = select(kind.id, table.c.display_name, kind.type, table.c.deleted_at).where(kind.id.in_(some))
-        # Sorted here, because a database sorts by the rules of its language.
-        rows = sorted(connection.execute(query), key=itemgetter(0))
-        found |= {row[0]: Named(row[1], row[2], row[3]) for row in rows}
-    return found
-
-
-def ids_named(connection: Connection, kind: EntityKind, name: str) -> list[str]:
-    """Return the ids of the entities of one kind with a display name, at most three, in ascending order."""
-    query = select(kind.id).where(kind.table.c.display_name == name)
-    return sorted(connection.execute(query).scalars())[:3]
-
-
-def owners_of(connection: Connection, ids: Collection[str]) -> dict[str, str]:
-    """Return the owners of those of some resources that have one, by the id of the resource."""
-    wanted = sorted(ids)
-    found: dict[str, str] = {}
-    for start in range(0, len(wanted), _IDS_AT_ONCE):
-        its, owner = resources.c.resource_id, resources.c.owner_id
-        query = select(its, owner).where(its.in_(wanted[start : start + _IDS_AT_ONCE]), owner.is_not(None))
-        found |= {row[0]: row[1] for row in connection.execute(query)}
-    return found
-
-
-def every_name(connection: Connection, kind: EntityKind) -> dict[str, str]:
-    """Return the display names of all entities of one kind that have one, by id."""
-    columns = select(kind.id, kind.table.c.display_name).where(kind.table.c.display_name.is_not(None))
-    return {row[0]: row[1] for row in connection.execute(columns)}
-
-
 ACTIVE: Final = "active"
 DELETED: Final = "deleted"
-
+_IDS_AT_ONCE: Final = 500
 _ROWS_AT_ONCE: Final = 1000
 
 
@@ -105,8 +55,8 @@ class InventoryFilter:
     """The filters and the order of an inventory list.
 
     ``period`` is (start, end): entities that existed at some moment of it, or at that moment if both are equal. With a
-    period, ``search``, the order and the tags are ignored. ``ids`` are those of the entities of which any are listed,
-    with whatever filters; None means all.
+    period, ``search``, the order and the tags are ignored. With ``ids``, only these
+    entities are listed.
     """
 
     type: str | None = None
@@ -227,17 +177,58 @@ def contains(connection: Connection, column: ColumnElement[Any], text: str) -> C
         return func.strpos(func.lower(column), func.lower(text)) > 0
     # SQLite itself ignores case only for ASCII.
     driver: Any = connection.connection.dbapi_connection
-    driver.create_function("lower_case", 1, _lower, deterministic=True)
+    driver.create_function("lower_case", 1, lambda value: value and value.lower(), deterministic=True)
     return func.instr(func.lower_case(column), text.lower()) > 0
 
 
-def _lower(text: str | None) -> str | None:
-    return None if text is None else text.lower()
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity of the inventory: its display name, its type, and the time of its deletion."""
+
+    name: str | None
+    type: str
+    deleted_at: datetime | None
+
+
+def names_of(connection: Connection, kind: EntityKind, ids: Collection[str]) -> Mapping[str, Named]:
+    """Return the known entities of one kind among these ids, by id and ordered by it: responses show this order."""
+    table, wanted = kind.table, sorted(ids)
+    found: dict[str, Named] = {}
+    for start in range(0, len(wanted), _IDS_AT_ONCE):
+        some = wanted[start : start + _IDS_AT_ONCE]
+        query = select(kind.id, table.c.display_name, kind.type, table.c.deleted_at).where(kind.id.in_(some))
+        # Sorted here, because a database sorts by its collation.
+        rows = sorted(connection.execute(query), key=itemgetter(0))
+        found |= {row[0]: Named(row[1], row[2], row[3]) for row in rows}
+    return found
+
+
+def ids_named(connection: Connection, kind: EntityKind, name: str) -> list[str]:
+    """Return the ids of the entities of one kind with a display name, at most three, in ascending order."""
+    query = select(kind.id).where(kind.table.c.display_name == name)
+    return sorted(connection.execute(query).scalars())[:3]
+
+
+def every_name(connection: Connection, kind: EntityKind) -> dict[str, str]:
+    """Return the display names of all entities of one kind that have one, by id."""
+    columns = select(kind.id, kind.table.c.display_name).where(kind.table.c.display_name.is_not(None))
+    return {row[0]: row[1] for row in connection.execute(columns)}
+
+
+def owners_of(connection: Connection, ids: Collection[str]) -> dict[str, str]:
+    """Return the owners of some resources, by resource id; without the resources that have none."""
+    wanted = sorted(ids)
+    found: dict[str, str] = {}
+    for start in range(0, len(wanted), _IDS_AT_ONCE):
+        its, owner = resources.c.resource_id, resources.c.owner_id
+        query = select(its, owner).where(its.in_(wanted[start : start + _IDS_AT_ONCE]), owner.is_not(None))
+        found |= {row[0]: row[1] for row in connection.execute(query)}
+    return found
 
 
 def read_enclosing(connection: Connection, resource_type: str) -> dict[str, str]:
-    """Return for each resource that lies in one of a type, at whatever depth, that one's id (its own for itself);
-    deleted ones are included."""
+    """Return the id of the enclosing resource of a type, by the id of each resource inside it, at any depth. A resource
+    of the type encloses itself; deleted resources are included."""
     columns = select(resources.c.resource_id, resources.c.resource_type, resources.c.parent_id)
     return enclosing({row[0]: (row[1], row[2]) for row in connection.execute(columns)}, resource_type)
 
@@ -254,7 +245,7 @@ class Lineage:
 
 
 def read_lineages(connection: Connection, ids: Collection[str]) -> dict[str, Lineage]:
-    """Return the known resources among some ids, and all that contain them, at whatever height."""
+    """Return the known resources among some ids, and all resources that contain them, at any height."""
     columns = select(
         resources.c.resource_id,
         resources.c.resource_type,

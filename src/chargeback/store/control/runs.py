@@ -1,10 +1,6 @@
-"""Runs, and the state that a tenant keeps between runs: consecutive failures and suspension.
+"""Runs, and the state of a tenant between runs: failures, suspension, and the health that monitoring systems see.
 
 Times of runs are those of ``clock``.
-
-The state of a tenant's runs in the control database, for processes that only display it.
-
-The health of a tenant for monitoring systems, from its control database.
 """
 
 from __future__ import annotations
@@ -23,7 +19,6 @@ from chargeback.store.control.schema import run_logs, runs, tenant
 
 _KEEP = timedelta(days=90)
 _COMPLETED = ("completed", "completed_with_errors")
-
 #: The columns of a run. Counts of a run that have no column are not recorded.
 COLUMNS: Final = frozenset(runs.c.keys())
 
@@ -82,7 +77,7 @@ def close_open_run(connection: Connection, epoch: int, *, outcome: str, error: s
 
 
 def _close(connection: Connection, ended: Update) -> int:
-    """Record the end of runs whose processes did not; return how many."""
+    """Record the end of runs whose processes did not; return their number."""
     return connection.execute(ended).rowcount
 
 
@@ -123,6 +118,17 @@ def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:
     return list(connection.execute(select(runs).order_by(runs.c.run_id.desc()).limit(limit)).mappings())
 
 
+def last_completed(connection: Connection) -> tuple[datetime, str] | None:
+    """Return when the last run that ended began, and its outcome; None if it did not complete: work is left."""
+    last = connection.execute(
+        select(runs.c.started_at, runs.c.outcome)
+        .where(runs.c.ended_at.is_not(None))
+        .order_by(runs.c.run_id.desc())
+        .limit(1)
+    ).first()
+    return (last.started_at, last.outcome) if last is not None and last.outcome in _COMPLETED else None
+
+
 def count_gather_failure(connection: Connection) -> int:
     """Count one more consecutive failure to gather; return the count."""
     connection.execute(update(tenant).values(gather_failures=tenant.c.gather_failures + 1))
@@ -148,17 +154,6 @@ def suspended_because(connection: Connection) -> str | None:
     """Return why the tenant is suspended, or None if it is not."""
     reason: str | None = connection.execute(select(tenant.c.suspended_because)).scalar_one()
     return reason
-
-
-def last_completed(connection: Connection) -> tuple[datetime, str] | None:
-    """Return when the last run that ended began, and its outcome; None if it did not complete: work is left."""
-    last = connection.execute(
-        select(runs.c.started_at, runs.c.outcome)
-        .where(runs.c.ended_at.is_not(None))
-        .order_by(runs.c.run_id.desc())
-        .limit(1)
-    ).first()
-    return (last.started_at, last.outcome) if last is not None and last.outcome in _COMPLETED else None
 
 
 @dataclass(frozen=True)
@@ -189,7 +184,10 @@ def pipeline_state(connection: Connection) -> PipelineState:
         StorageError: the database cannot be read.
     """
     row: Mapping[str, Any] = dict(connection.execute(select(tenant)).mappings().first() or {})
-    running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), _now(connection))
+    # Leases use the clock of the server or, with an embedded database, of the host.
+    is_embedded = connection.dialect.name == "sqlite"
+    now = utc_now() if is_embedded else connection.execute(select(func.now())).scalar_one()
+    running = is_held(row.get("lease_owner"), row.get("lease_expires_at"), now)
     ended = (
         connection.execute(select(runs).where(runs.c.ended_at.is_not(None)).order_by(runs.c.run_id.desc()).limit(1))
         .mappings()
@@ -214,13 +212,6 @@ def pipeline_state(connection: Connection) -> PipelineState:
         done=row.get("stage_done", 0) if running else 0,
         total=row.get("stage_total", 0) if running else 0,
     )
-
-
-def _now(connection: Connection) -> datetime:
-    """Return the time by the clock of leases: the server's or, with an embedded database, the host's."""
-    if connection.dialect.name == "sqlite":
-        return utc_now()
-    return connection.execute(select(func.now())).scalar_one()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,10 @@
-"""The time limits of a PostgreSQL server.
-
-Connections to a PostgreSQL server with time limits on every wait.
+"""Connections to a PostgreSQL server: time limits on every wait, and pools that tenants share.
 
 If a server process is suspended, or its machine has no memory left, the kernel still accepts data: neither keep-alives
 nor the server's own limits end the wait for a response. So the client has a limit, too.
 
-Pools of connections to control databases. Tenants whose tables are in schemas of one database share a pool: a server
-with a thousand tenants has as many connections as there is work, not as there are tenants.
+Tenants whose tables are in schemas of one database share a pool: the number of connections follows the work, not the
+number of tenants.
 """
 
 from __future__ import annotations
@@ -23,6 +21,8 @@ from psycopg.waiting import Ready
 from sqlalchemy import URL, Engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
+T = TypeVar("T")
+
 #: If the server's machine or network fails, nothing arrives: the kernel alone would wait for a quarter of an hour.
 _NETWORK: Final = {
     "tcp_user_timeout": 10_000,  # milliseconds until sent data must be acknowledged
@@ -34,6 +34,9 @@ _NETWORK: Final = {
 _NETWORK_OF_SERVER: Final = (
     "-c tcp_user_timeout=10000 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2"
 )
+#: How often a waiting connection checks whether it was cancelled, and the time limit of a request to cancel (seconds).
+_LOOK_SECONDS: Final = 0.1
+_CANCEL_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,6 @@ class ServerLimits:
 
 #: For background work; long enough for all statements of a small database.
 USUAL_LIMITS: Final = ServerLimits()
-
-
-T = TypeVar("T")
-
-#: How often a waiting connection checks whether it was cancelled, and the time limit of a request to cancel (seconds).
-_LOOK_SECONDS: Final = 0.1
-_CANCEL_SECONDS: Final = 1.0
 
 
 class LimitedConnection(psycopg.Connection[Any]):
@@ -133,12 +129,12 @@ class ConnectionPool:
         event.listen(engine, "checkin", self._close_late)
 
     def join(self) -> None:
-        """One more uses it."""
+        """Count one more user."""
         self._users += 1
 
     def leave(self) -> bool:
-        """One less uses it: after the last, close every connection, the pooled ones now, and those that threads still
-        use when they give them back. Return whether it was the last."""
+        """Count one user less, and return whether it was the last. After the last, close every connection: the pooled
+        ones now, the ones in use when they are given back."""
         self._users -= 1
         if self._users <= 0:
             self.engine.dispose()
@@ -159,7 +155,7 @@ class SharedPools:
         self._pools: dict[tuple[URL, ServerLimits], ConnectionPool] = {}
 
     def join(self, url: URL, limits: ServerLimits) -> ConnectionPool:
-        """Return the pool of a database, which each user that joined leaves in the end."""
+        """Return the pool of a database; its user calls :meth:`leave` in the end."""
         with self._lock:
             pool = self._pools.get((url, limits))
             if pool is None:
@@ -169,7 +165,7 @@ class SharedPools:
             return pool
 
     def leave(self, pool: ConnectionPool) -> None:
-        """One less uses a pool."""
+        """Give up the use of a pool."""
         with self._lock:
             if pool.leave():
                 self._pools = {key: each for key, each in self._pools.items() if each is not pool}

@@ -2,8 +2,6 @@
 
 Paths are relative to the place, with ``/``: ``usage/date=2026-01-01/part-….parquet``. An absolute path below
 :attr:`Place.root`, where queries open the file, names it as well.
-
-Reads and writes that do not wait for each other: in object storage it is the waiting that takes time.
 """
 
 from __future__ import annotations
@@ -11,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -26,36 +25,16 @@ from chargeback.store.clocks import ClockReading
 if TYPE_CHECKING:
     from chargeback.store.facts.copies import Copies
 
-
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
-
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: How many files or objects are read or written at the same time.
-PARALLEL: Final = 16
-
-
-def side_by_side(work: Callable[[T], R], of: Sequence[T]) -> list[R]:
-    """Do some work on each of many things, a few at a time; return what came of each. After an error no more is
-    begun."""
-    if len(of) < 2:
-        return [work(each) for each in of]
-    pool = ThreadPoolExecutor(min(PARALLEL, len(of)), "facts")
-    try:
-        return [done.result() for done in [pool.submit(work, each) for each in of]]
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
 #: The folder of a table that has its published log.
 LOG: Final = "_delta_log"
-#: How many digits of a file's digest are in its name.
+#: The number of digits of a file's digest in its name.
 DIGITS: Final = 32
-
-# What has it at its end is unfinished; upkeep removes it when it is old.
+#: The most files or objects that are read or written at the same time.
+PARALLEL: Final = 16
+# The suffix of an unfinished file; upkeep removes old ones.
 _ASIDE: Final = "#1"
 _DAY: Final = "date="
 
@@ -71,52 +50,52 @@ class StoredFile(NamedTuple):
 class Place(Protocol):
     """Where the tables of one tenant lie. Safe for use by several threads and processes.
 
-    Raises (everywhere): FileNotFoundError for a file that is not there; OSError for any other trouble.
+    Raises (everywhere): FileNotFoundError for a missing file; OSError for any other failure.
     """
 
     @property
     def root(self) -> Path:
-        """The folder of this machine below which queries open the files: each under its path in the place."""
+        """The local folder below which queries open the files, each under its path in the place."""
 
     @property
     def copies(self) -> Copies | None:
-        """What keeps copies of the files below :attr:`root`; None where they are the files themselves."""
+        """The copies of the files below :attr:`root`; None if the files themselves are there."""
 
     @property
     def options(self) -> dict[str, str] | None:
-        """What the Delta library needs to know to open :meth:`uri`."""
+        """The options with which the Delta library opens :meth:`uri`."""
 
     def __str__(self) -> str:
-        """How messages name it."""
+        """Return the name of the place in messages."""
 
     def uri(self, table: str) -> str:
-        """Return where the Delta library finds a table."""
+        """Return the address of a table for the Delta library."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
 
     def open(self, path: str) -> pa.NativeFile:
-        """Open a file to read some of it."""
+        """Open a file to read parts of it."""
 
     def digest(self, path: str) -> str:
         """Return the SHA-256 of a file's content, in hexadecimal digits."""
 
     def sizes(self, folder: str = "") -> Callable[[str], int]:
-        """Return what tells the size of a file of a folder (of all), in bytes, as it is now or was when this was
-        called."""
+        """Return a function from the path of a file in a folder, or of any file, to its size in bytes, now or at the
+        time of this call."""
 
     def files(self, folder: str = "") -> Iterator[StoredFile]:
-        """Yield the files in a folder, or all; none of a folder that is not there."""
+        """Yield the files in a folder, or all; none if the folder is missing."""
 
     def write(self, folder: str, name: str, suffix: str, content: bytes) -> str:
-        """Write a new file ``{name}-{digest}{suffix}``; return its path. It is durable when this returns; what is left
-        of a failed one, nobody names."""
+        """Write a new file ``{name}-{digest}{suffix}``; return its path. The file is durable when this returns. No
+        table refers to what a failed write leaves."""
 
     def put(self, path: str, content: bytes) -> None:
-        """Write a file in the place of one that may be there: readers see the one or the other, whole."""
+        """Write or replace a file: readers see the whole old file, or the whole new one."""
 
     def copy(self, path: str, target: str) -> None:
-        """Make a file known under another path, too."""
+        """Make a file available under a second path."""
 
     def delete(self, path: str) -> None:
         """Delete a file."""
@@ -125,14 +104,14 @@ class Place(Protocol):
         """Remove the empty folders of days that are not ``kept`` and have not changed for ``age``; return how many."""
 
     def try_out(self) -> None:
-        """Check that the place keeps what is written.
+        """Check that files can be written and read again.
 
         Raises:
-            OSError: it does not, or it cannot be written. The message says what is missing.
+            OSError: they cannot. The message says what is missing.
         """
 
     def clock(self) -> ClockReading | None:
-        """Return the time by which the place dates its files; None if its clock is this machine's."""
+        """Return the time of the clock that dates the files; None if it is this machine's."""
 
     def is_empty(self) -> bool:
         """Return whether there is nothing in the place."""
@@ -145,7 +124,7 @@ class Place(Protocol):
 
 
 class Folder:
-    """A folder of a local disk, which may lose power: a file is forced to the disk before anything names it."""
+    """A folder of a local disk, which may lose power: a file is on the disk before a table refers to it."""
 
     def __init__(self, root: Path) -> None:
         self.root: Final = root
@@ -168,12 +147,12 @@ class Folder:
         return pa.OSFile(str(self.root / path))
 
     def digest(self, path: str) -> str:
-        """Return the SHA-256 of a file's content, which is not in the memory at once."""
+        """Return the SHA-256 of a file's content, without loading it into memory."""
         with (self.root / path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def sizes(self, folder: str = "") -> Callable[[str], int]:
-        """Return what tells the size of a file as it is now."""
+        """Return a function from a file to its present size."""
         return lambda path: (self.root / path).stat().st_size
 
     def files(self, folder: str = "") -> Iterator[StoredFile]:
@@ -186,7 +165,7 @@ class Folder:
                     yield StoredFile(path.relative_to(self.root).as_posix(), found.st_size, at)
 
     def write(self, folder: str, name: str, suffix: str, content: bytes) -> str:
-        """Write a file, and force it to the disk with its name, and with the folders that are new."""
+        """Write a file; force it, its name and the new folders to the disk."""
         place = self.root / folder
         folders = _made(place)
         path = place / f"{name}-{hashlib.sha256(content).hexdigest()[:DIGITS]}{suffix}"
@@ -201,7 +180,7 @@ class Folder:
         return f"{folder}/{path.name}"
 
     def put(self, path: str, content: bytes) -> None:
-        """Write a file beside the one that may be there, and exchange them."""
+        """Write a file under another name, and rename it."""
         target = self.root / path
         folders = _made(target.parent)
         new = target.with_name(target.name + _ASIDE)
@@ -248,13 +227,13 @@ class Folder:
         return removed
 
     def try_out(self) -> None:
-        """Check nothing: a run says it when a file cannot be written."""
+        """Check nothing: the first write of a run reports a disk that cannot be written."""
 
     def clock(self) -> None:
         """Return None: the clock is this machine's."""
 
     def is_empty(self) -> bool:
-        """Return whether the folder has nothing in it, or is not there."""
+        """Return whether the folder is empty or missing."""
         return not (self.root.is_dir() and any(self.root.iterdir()))
 
     def save(self, folder: Path, paths: Iterable[str]) -> None:
@@ -270,8 +249,8 @@ class Folder:
 
 
 def _made(folder: Path) -> list[Path]:
-    """Make a folder where there is none; return what is to be forced to the disk once a file is in it: the folder, and
-    those that have the name of a new one."""
+    """Create a folder if it is missing. Return the folders to force to the disk once a file is in it: the folder, and
+    the parents of new folders."""
     new = [each for each in (folder, *folder.parents) if not each.is_dir()]
     folder.mkdir(parents=True, exist_ok=True)
     return [folder, *(each.parent for each in new)]
@@ -284,3 +263,15 @@ DISK: Final = Folder(Path("/"))
 def as_place(where: Place | Path) -> Place:
     """Return a place, or the folder that a path names."""
     return Folder(where) if isinstance(where, Path) else where
+
+
+def side_by_side(work: Callable[[T], R], of: Sequence[T]) -> list[R]:
+    """Call ``work`` with each item, up to :data:`PARALLEL` at a time, because object storage makes callers wait; return
+    the results in order. After an error no more calls begin."""
+    if len(of) < 2:
+        return [work(each) for each in of]
+    pool = ThreadPoolExecutor(min(PARALLEL, len(of)), "facts")
+    try:
+        return [done.result() for done in [pool.submit(work, each) for each in of]]
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,9 +1,7 @@
-"""The query engine of the process.
+"""The query engine of the process, and the cancellation of its queries.
 
-One in-memory DuckDB serves all tenants; each query gets a cursor of its own, so that queries run side by side and one
-can be interrupted without touching another. The engine holds no data: it reads the files that a query names.
-
-Cancellation of queries that run in other threads.
+One in-memory DuckDB serves all tenants; each query gets a cursor of its own, so that queries run at the same time and
+one can be interrupted without touching another. The engine holds no data: it reads the files that a query names.
 """
 
 from __future__ import annotations
@@ -34,11 +32,19 @@ from chargeback.store.facts.tables import ADDED, SCHEMAS, schema_version
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.sql_format import FINE_PLACES, literal
 
+#: The engine's memory limit on the smallest machines, in bytes.
+SMALLEST_MEMORY: Final = 256 * 2**20
+#: The beginning of Arrow's message for an interrupted query.
+_INTERRUPTED: Final = "INTERRUPT"
+_PROC: Final = Path("/proc")
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+_NO_LIMIT: Final = "max"
+
 
 class CancellationToken:
     """Cancels the queries of one request or use case, which run in another thread.
 
-    An interrupt is lost on a cursor that is just not executing: repeat :meth:`cancel` until that thread has ended.
+    An interrupt has no effect on a cursor between two statements: repeat :meth:`cancel` until that thread has ended.
 
     A request either times out or changes something, never both: :meth:`expire` and :meth:`begin_commit` exclude each
     other.
@@ -56,7 +62,7 @@ class CancellationToken:
         return self._cancelled
 
     def cancel(self) -> None:
-        """Interrupt what runs, and let nothing begin any more. May block for a moment."""
+        """Interrupt what runs, and prevent further queries. May block for a moment."""
         with self._lock:
             self._cancelled = True
             interrupts = list(self._interrupts)
@@ -107,222 +113,6 @@ def interruptible(token: CancellationToken, connection: Connection) -> AbstractC
     return token.interruptible(driver.interrupt)
 
 
-_PROC: Final = Path("/proc")
-_CGROUPS: Final = Path("/sys/fs/cgroup")
-_NO_LIMIT: Final = "max"
-
-
-def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
-    """Return how many bytes of memory this process may use, itself and its neighbours in the control group."""
-    found = [_total_memory(proc)]
-    for name in ("memory.max", "memory.limit_in_bytes"):
-        found += [int(text) for text in _limits(name, "memory", proc, cgroups) if text.isdigit()]
-    return min(found)
-
-
-def available_processors(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
-    """Return how many processors this process may keep busy; part of a processor counts as one."""
-    found = [float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)]
-    for text in _limits("cpu.max", "cpu", proc, cgroups):
-        quota, _, period = text.partition(" ")
-        if quota != _NO_LIMIT:
-            found.append(int(quota) / int(period))
-    quotas = _limits("cpu.cfs_quota_us", "cpu", proc, cgroups)
-    periods = _limits("cpu.cfs_period_us", "cpu", proc, cgroups)
-    found += [int(quota) / int(period) for quota, period in zip(quotas, periods, strict=False) if int(quota) > 0]
-    return max(1, math.ceil(min(found)))
-
-
-def _total_memory(proc: Path) -> int:
-    for line in _lines(proc / "meminfo"):
-        name, _, value = line.partition(":")
-        if name == "MemTotal":
-            return int(value.split()[0]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _limits(name: str, controller: str, proc: Path, cgroups: Path) -> Iterator[str]:
-    """Yield the contents of the files ``name`` of this process's control group and of those that contain it."""
-    for line in _lines(proc / "self" / "cgroup"):
-        _, controllers, path = line.split(":", 2)
-        if controllers and controller not in controllers.split(","):
-            continue
-        root = cgroups / controller if controllers else cgroups
-        group = root / path.lstrip("/")
-        # Inside a container the path may be the host's, which is not there: the container's own group is the root.
-        for folder in (group, *group.parents):
-            yield from _lines(folder / name)[:1]
-            if folder == root:
-                break
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-
-
-#: The engine's memory limit on the smallest machines, in bytes.
-SMALLEST_MEMORY: Final = 256 * 2**20
-
-_INTERRUPTED = "INTERRUPT"
-
-
-class Cursor:
-    """A cursor of the engine. Values are bound by name: ``$name`` in the SQL; data files as where they can be opened.
-    Copies of those that are in object storage stay until the cursor is closed.
-
-    Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when a file cannot be read or
-    the answer needs more memory than the engine has.
-    """
-
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken, folder: Path) -> None:
-        self._cursor = cursor
-        self._token = token
-        self._folder = folder
-        self._lent = ExitStack()
-        self._in_use: list[tuple[Copies, Sequence[DayFile]]] = []
-        self._numbers = count()
-        #: What rows are joined with, see :func:`~chargeback.store.queries.assignments.join_assigned`.
-        self.joined: dict[tuple[int, int], tuple[Any, Any]] = {}
-
-    def check(self) -> None:
-        """Return if the query was not cancelled; for work between two statements."""
-        self._token.check()
-
-    def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of the answer; sums in two parts, see :func:`~chargeback.store.queries.sql_format.exact`, are
-        Decimals."""
-        with self._asking():
-            answer = self._cursor.execute(*self._bound(sql, parameters))
-            in_parts = [place for place, column in enumerate(answer.description) if column[1].id == "struct"]
-            rows: list[tuple[Any, ...]] = answer.fetchall()
-        return [_with_decimals(row, in_parts) for row in rows] if in_parts else rows
-
-    def run(self, sql: str, parameters: Mapping[str, object] | None = None) -> None:
-        """Run a statement for its effect."""
-        with self._asking():
-            self._cursor.execute(*self._bound(sql, parameters))
-
-    def batches(self, sql: str, parameters: Mapping[str, object], *, size: int) -> Iterator[pa.RecordBatch]:
-        """The rows of the answer, ``size`` at a time, computed while they are read: memory stays constant."""
-        with self._asking():
-            # A relation streams; the result of execute() would be materialised first, beyond every memory limit.
-            text, values = self._bound(sql, parameters)
-            reader = self._cursor.sql(text, params=values).to_arrow_reader(size)
-            yield from reader
-
-    def table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
-        """All rows of the answer, as columns."""
-        with self._asking():
-            text, values = self._bound(sql, parameters)
-            return self._cursor.sql(text, params=values).to_arrow_table()
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Run a query; copies of files that turn out to be damaged are removed."""
-        self._token.check()
-        try:
-            with errors_of_queries():
-                yield
-        except DamagedFacts:
-            for copies, files in self._in_use:
-                copies.discard_damaged(files)
-            raise
-
-    def close(self) -> None:
-        """Give back the cursor, and the copies of files that it used."""
-        self._cursor.close()
-        self._lent.close()
-
-    def _bound(self, sql: str, parameters: Mapping[str, object] | None) -> tuple[str, dict[str, object]]:
-        """The statement and its values as DuckDB gets them."""
-        values = {name: self._opened(value) for name, value in (parameters or {}).items()}
-        if ADDED and parameters is not None and is_of_files(parameters.get("files")):
-            sql, values["files"] = self._completed(sql, cast("Sequence[DayFile]", parameters["files"]), values["files"])
-        return sql, values
-
-    def _completed(self, sql: str, files: Sequence[DayFile], paths: object) -> tuple[str, object]:
-        """A statement that finds in all files the columns that were added to their table, and the paths it reads: an
-        empty file in front has all columns."""
-        table = table_of(files[0])
-        if all(file.schema_version == schema_version(table) for file in files):
-            return sql, paths
-        template = self._folder / table / "date=1970-01-01" / "empty.parquet"
-        if not template.exists():
-            template.parent.mkdir(parents=True, exist_ok=True)
-            schema = SCHEMAS[table]
-            pq.write_table(schema.remove(schema.get_field_index("date")).empty_table(), template, store_schema=False)
-        constants = [
-            f"coalesce({added.name}, {_literal(added.value)}) AS {added.name}"
-            for added in ADDED
-            if added.table == table and added.value is not None
-        ]
-        source = SOURCE.replace("$files,", "$files, union_by_name = true,")
-        if constants:
-            source = f"(SELECT * REPLACE ({', '.join(constants)}) FROM {source})"
-        return sql.replace(SOURCE, source), [str(template), *cast("list[str]", paths)]
-
-    def _opened(self, value: object) -> object:
-        """Where data files can be opened; any other value as it is."""
-        if not is_of_files(value):
-            return value
-        copies = value[0].place.copies
-        if copies is None:
-            return [file.path for file in value]
-        with translate_file_errors(table_of(value[0])):
-            paths = self._lent.enter_context(copies.lent(value, self._token.check))
-        self._in_use.append((copies, value))
-        return paths
-
-    def new_name(self, name: str) -> str:
-        """Return a name for a temporary relation that no other one of this cursor has; it begins with ``name``."""
-        return f"{name}_{next(self._numbers)}"
-
-    def register(self, name: str, table: pa.Table) -> str:
-        """Make a small table known under ``name``, to this cursor alone; return the name."""
-        self._cursor.register(name, table)
-        return name
-
-    def unregister(self, name: str) -> None:
-        """Forget a registered table."""
-        self._cursor.unregister(name)
-
-
-def is_of_files(value: object) -> TypeGuard[Sequence[DayFile]]:
-    """Return whether the value of a parameter are data files."""
-    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], DayFile)
-
-
-def _literal(value: object) -> str:
-    """A constant as SQL."""
-    return literal(value) if isinstance(value, str) else str(value)
-
-
-def _with_decimals(row: Sequence[Any], in_parts: Sequence[int]) -> tuple[Any, ...]:
-    values = list(row)
-    for place in in_parts:
-        values[place] = decimal_of_parts(values[place])
-    return tuple(values)
-
-
-def decimal_of_parts(parts: Mapping[str, Any] | None) -> Decimal | None:
-    """Return the sum of a DECIMAL and of its further digits, None where there are no addends."""
-    whole: Decimal | None = None if parts is None else parts["whole"]
-    if parts is None or whole is None or not parts["fine"]:
-        return whole
-    places = -whole.as_tuple().exponent  # type: ignore[operator]
-    carried, fine = divmod(parts["fine"], 10**FINE_PLACES)
-    addends = [whole, from_units(carried, places)]
-    return total([*addends, from_units(fine, places + FINE_PLACES)] if fine else addends)
-
-
-def default_memory() -> int:
-    """Return the engine's memory limit in bytes if none is configured: a quarter of what the process may use."""
-    return max(available_memory() // 4, SMALLEST_MEMORY)
-
-
 class QueryEngine:
     """An in-memory DuckDB with a memory limit. Safe for use by several threads; every query takes one cursor.
 
@@ -330,7 +120,7 @@ class QueryEngine:
     thread per processor that the process may use.
 
     Raises:
-        OSError: there is no place for temporary files.
+        OSError: temporary files cannot be created.
     """
 
     def __init__(self, *, memory: int | None = None, threads: int | None = None) -> None:
@@ -368,16 +158,161 @@ class QueryEngine:
             opened.close()
 
     def close(self) -> None:
-        """Give back memory and temporary files. Queries still under way fail."""
+        """Release memory and temporary files. Queries in progress fail."""
         self._connection.interrupt()
         self._connection.close()
         with suppress(OSError):
             shutil.rmtree(Path(self._temporary))
 
 
+class Cursor:
+    """A cursor of the engine. Values are bound by name: ``$name`` in the SQL. Data files are bound as the paths where
+    they can be opened; local copies of files in object storage stay until the cursor is closed.
+
+    Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when a file cannot be read or
+    the query needs more memory than the engine has.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken, folder: Path) -> None:
+        self._cursor = cursor
+        self._token = token
+        self._folder = folder
+        self._lent = ExitStack()
+        self._in_use: list[tuple[Copies, Sequence[DayFile]]] = []
+        self._numbers = count()
+        #: What rows are joined with, see :func:`~chargeback.store.queries.assignments.join_assigned`.
+        self.joined: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+    def check(self) -> None:
+        """Return if the query was not cancelled; for work between two statements."""
+        self._token.check()
+
+    def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
+        """Return all rows of the result; sums in two parts, see :func:`~chargeback.store.queries.sql_format.exact`, are
+        Decimals."""
+        with self._querying():
+            result = self._cursor.execute(*self._bound(sql, parameters))
+            in_parts = [index for index, column in enumerate(result.description) if column[1].id == "struct"]
+            rows: list[tuple[Any, ...]] = result.fetchall()
+        return [_with_decimals(row, in_parts) for row in rows] if in_parts else rows
+
+    def run(self, sql: str, parameters: Mapping[str, object] | None = None) -> None:
+        """Run a statement for its effect."""
+        with self._querying():
+            self._cursor.execute(*self._bound(sql, parameters))
+
+    def batches(self, sql: str, parameters: Mapping[str, object], *, size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the result, ``size`` at a time, computed while they are read: memory stays constant."""
+        with self._querying():
+            # A relation streams; the result of execute() would be materialised first, beyond every memory limit.
+            text, values = self._bound(sql, parameters)
+            reader = self._cursor.sql(text, params=values).to_arrow_reader(size)
+            yield from reader
+
+    def table(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
+        """Return all rows of the result, as columns."""
+        with self._querying():
+            text, values = self._bound(sql, parameters)
+            return self._cursor.sql(text, params=values).to_arrow_table()
+
+    @contextmanager
+    def _querying(self) -> Iterator[None]:
+        """Run a query, and convert its errors; remove local copies of files that turn out to be damaged."""
+        self._token.check()
+        try:
+            with errors_of_queries():
+                yield
+        except DamagedFacts:
+            for copies, files in self._in_use:
+                copies.discard_damaged(files)
+            raise
+
+    def close(self) -> None:
+        """Close the cursor, and release the copies of files that it used."""
+        self._cursor.close()
+        self._lent.close()
+
+    def _bound(self, sql: str, parameters: Mapping[str, object] | None) -> tuple[str, dict[str, object]]:
+        """Return the statement and its values as DuckDB takes them."""
+        values = {name: self._opened(value) for name, value in (parameters or {}).items()}
+        if ADDED and parameters is not None and is_of_files(parameters.get("files")):
+            sql, values["files"] = self._completed(sql, cast("Sequence[DayFile]", parameters["files"]), values["files"])
+        return sql, values
+
+    def _completed(self, sql: str, files: Sequence[DayFile], paths: object) -> tuple[str, object]:
+        """Return a statement that finds in all files the columns that were added to their table later, and the paths it
+        reads: an empty file at the beginning has all columns."""
+        table = table_of(files[0])
+        if all(file.schema_version == schema_version(table) for file in files):
+            return sql, paths
+        template = self._folder / table / "date=1970-01-01" / "empty.parquet"
+        if not template.exists():
+            template.parent.mkdir(parents=True, exist_ok=True)
+            schema = SCHEMAS[table]
+            pq.write_table(schema.remove(schema.get_field_index("date")).empty_table(), template, store_schema=False)
+        constants = [
+            f"coalesce({added.name}, {literal(added.value) if isinstance(added.value, str) else added.value})"
+            f" AS {added.name}"
+            for added in ADDED
+            if added.table == table and added.value is not None
+        ]
+        source = SOURCE.replace("$files,", "$files, union_by_name = true,")
+        if constants:
+            source = f"(SELECT * REPLACE ({', '.join(constants)}) FROM {source})"
+        return sql.replace(SOURCE, source), [str(template), *cast("list[str]", paths)]
+
+    def _opened(self, value: object) -> object:
+        """Return the paths where data files can be opened; any other value as it is."""
+        if not is_of_files(value):
+            return value
+        copies = value[0].place.copies
+        if copies is None:
+            return [file.path for file in value]
+        with translate_file_errors(table_of(value[0])):
+            paths = self._lent.enter_context(copies.lent(value, self._token.check))
+        self._in_use.append((copies, value))
+        return paths
+
+    def new_name(self, name: str) -> str:
+        """Return a name that no other temporary relation of this cursor has; it begins with ``name``."""
+        return f"{name}_{next(self._numbers)}"
+
+    def register(self, name: str, table: pa.Table) -> str:
+        """Register a small table under ``name``, for this cursor alone; return the name."""
+        self._cursor.register(name, table)
+        return name
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered table."""
+        self._cursor.unregister(name)
+
+
+def is_of_files(value: object) -> TypeGuard[Sequence[DayFile]]:
+    """Return whether the value of a parameter is a list of data files."""
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], DayFile)
+
+
+def _with_decimals(row: Sequence[Any], in_parts: Sequence[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for index in in_parts:
+        values[index] = decimal_of_parts(values[index])
+    return tuple(values)
+
+
+def decimal_of_parts(parts: Mapping[str, Any] | None) -> Decimal | None:
+    """Return the sum of a DECIMAL and of its further digits; None if nothing was added up."""
+    whole: Decimal | None = None if parts is None else parts["whole"]
+    if parts is None or whole is None or not parts["fine"]:
+        return whole
+    places = -whole.as_tuple().exponent  # type: ignore[operator]
+    carried, fine = divmod(parts["fine"], 10**FINE_PLACES)
+    addends = [whole, from_units(carried, places)]
+    return total([*addends, from_units(fine, places + FINE_PLACES)] if fine else addends)
+
+
 @contextmanager
 def errors_of_queries() -> Iterator[None]:
-    """Turns what DuckDB and its Arrow reader raise into errors of ours."""
+    """Convert errors of DuckDB and of its Arrow reader to ours."""
     try:
         yield
     except duckdb.InterruptException as error:
@@ -387,10 +322,10 @@ def errors_of_queries() -> Iterator[None]:
     except duckdb.ConversionException as error:
         if "DECIMAL" not in str(error):
             raise
-        raise SumTooLarge from error  # a whole number that fits HUGEINT, and no DECIMAL
+        raise SumTooLarge from error  # a whole number that fits HUGEINT, but no DECIMAL
     except duckdb.OutOfMemoryException as error:
         raise StorageError("the query needs more memory than the query engine has; query fewer days") from error
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:  # a file is missing, or is no Parquet
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:  # a file is missing or not Parquet
         raise _unreadable(error) from error
     except OSError as error:
         if str(error).startswith(_INTERRUPTED):
@@ -400,3 +335,59 @@ def errors_of_queries() -> Iterator[None]:
 
 def _unreadable(error: Exception) -> StorageError:
     return damage_named_in(str(error)) or StorageError(f"the facts cannot be read: {error}")
+
+
+def default_memory() -> int:
+    """Return the engine's memory limit in bytes if none is configured: a quarter of what the process may use."""
+    return max(available_memory() // 4, SMALLEST_MEMORY)
+
+
+def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
+    """Return how many bytes of memory this process and the others in its control group may use together."""
+    found = [_total_memory(proc)]
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        found += [int(text) for text in _limits(name, "memory", proc, cgroups) if text.isdigit()]
+    return min(found)
+
+
+def available_processors(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int:
+    """Return how many processors this process may keep busy; part of a processor counts as one."""
+    found = [float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)]
+    for text in _limits("cpu.max", "cpu", proc, cgroups):
+        quota, _, period = text.partition(" ")
+        if quota != _NO_LIMIT:
+            found.append(int(quota) / int(period))
+    quotas = _limits("cpu.cfs_quota_us", "cpu", proc, cgroups)
+    periods = _limits("cpu.cfs_period_us", "cpu", proc, cgroups)
+    found += [int(quota) / int(period) for quota, period in zip(quotas, periods, strict=False) if int(quota) > 0]
+    return max(1, math.ceil(min(found)))
+
+
+def _total_memory(proc: Path) -> int:
+    for line in _lines(proc / "meminfo"):
+        name, _, value = line.partition(":")
+        if name == "MemTotal":
+            return int(value.split()[0]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _limits(name: str, controller: str, proc: Path, cgroups: Path) -> Iterator[str]:
+    """Yield the contents of the files ``name`` of this process's control group and of those that contain it."""
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        root = cgroups / controller if controllers else cgroups
+        group = root / path.lstrip("/")
+        # In a container the path may be the host's, which does not exist: the container's own group is the root.
+        for folder in (group, *group.parents):
+            yield from _lines(folder / name)[:1]
+            if folder == root:
+                break
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []

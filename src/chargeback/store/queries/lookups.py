@@ -1,6 +1,6 @@
 """What queries join to the facts, kept between requests: tags, names, clusters, and cost categories.
 
-The cost categories of one reader: the documents, and where their assignments come from.
+A :class:`CategoryLookup` has the cost categories of one reader: their documents, and where their assignments come from.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from chargeback.store.control.revisions import read_entity_revisions
 from chargeback.store.queries.assignments import AssignmentCache, Assignments
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.measurements import MeasuredDays, WithOwners, with_owners
+from chargeback.store.queries.measurements import WithOwners, with_owners
 from chargeback.store.queries.revision_cache import KeptTables, RevisionCache
 from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.selection import CategoryFilter
@@ -38,9 +38,11 @@ from chargeback.store.queries.tag_index import TagCache, TagIndex
 from chargeback.store.queries.visible_sums import VisibleEntities, VisibleSumsCache
 from chargeback.store.tenant import TenantStore
 
-CATEGORY_PREFIX: Final = "category:"
+log = logging.getLogger(__name__)
 
+CATEGORY_PREFIX: Final = "category:"
 _LEVEL: Final = "@"
+_KINDS = {each.entity_type: each for each in (IDENTITIES, RESOURCES)}
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class StoredCategory:
 
 @dataclass(frozen=True)
 class CategoryIndex:
-    """All cost categories of a tenant, by key. The place of a category is that of its key in order: in queries, the
-    column ``category_<place>`` has its values."""
+    """All cost categories of a tenant, by key. The place of a category is the position of its key in order: in queries,
+    the column ``category_<place>`` has its values."""
 
     by_key: Mapping[str, StoredCategory] = field(default_factory=dict)
 
@@ -79,7 +81,7 @@ class CategoryIndex:
         return self.by_key[key].category
 
     def including(self, key: str, candidate: CostCategory) -> CategoryIndex:
-        """Return the same categories and one more, which is not stored."""
+        """Return the categories with one more, which is not stored."""
         return replace(self, by_key={**self.by_key, key: StoredCategory(candidate)})
 
     def versions(self) -> Iterator[str]:
@@ -90,21 +92,21 @@ class CategoryIndex:
 
 @dataclass(frozen=True)
 class CategoryName:
-    """What ``category:<key>@<level>`` means: the values of a category or, at level 1, their parents, and so on."""
+    """The meaning of ``category:<key>@<level>``: the values of a category or, at level 1, their parents, and so on."""
 
     key: str
     level: int = 0
 
     @classmethod
     def of(cls, name: str) -> CategoryName:
-        """Return what a name with the prefix means; the level may be left out."""
+        """Parse a name with the prefix; the level may be left out."""
         key, _, level = name.removeprefix(CATEGORY_PREFIX).partition(_LEVEL)
         return cls(key, int(level or 0))
 
 
 def ancestors(category: CostCategory, level: int) -> dict[str, list[DatedValue]]:
-    """Return, of each value that has a parent, the value ``level`` steps above it, or the highest one, on the days on
-    which it has one."""
+    """Return for each value with a parent the value ``level`` steps above it, or the highest one, and the days on which
+    it is there."""
     found: dict[str, list[DatedValue]] = {}
     for each in category.hierarchies:
         for value in each.parents:
@@ -113,7 +115,7 @@ def ancestors(category: CostCategory, level: int) -> dict[str, list[DatedValue]]
 
 
 def with_descendants(category: CostCategory, values: frozenset[str]) -> dict[Period, frozenset[str]]:
-    """Return some values and all that lie below them, for periods that cover all of time."""
+    """Return some values and all values below them, for periods that cover all of time."""
     return {
         each.during: values | {value for value in each.parents if not values.isdisjoint(each.path(value))}
         for each in category.hierarchies
@@ -121,30 +123,27 @@ def with_descendants(category: CostCategory, values: frozenset[str]) -> dict[Per
 
 
 class _NoNames:
-    """Nothing has a name."""
+    """Display names of nothing."""
 
     def names(self, entity_type: str) -> Mapping[str, str]:
         return {}
 
 
-def _none(_dataset: Dataset, key: str) -> Assignments:
+def _no_assignments(_dataset: Dataset, key: str) -> Assignments:
     raise LookupError(f"there is no cost category {key}")
-
-
-def _as_stored(stored: MeasuredDays) -> MeasuredDays:
-    return stored
 
 
 @dataclass(frozen=True)
 class CategoryLookup:
-    """The categories of a tenant, and the tags and names that their rules see; ``assignments`` are those of one of them
-    to the rows of a dataset, by its key. ``with_owners`` completes the measurements that their steps look at."""
+    """The categories of a tenant, and the tags and names that their rules see. ``assignments`` returns the assignments
+    of a category, by its key, to the rows of a dataset; ``with_owners`` completes the measurements that its steps use.
+    """
 
     index: CategoryIndex = field(default_factory=CategoryIndex)
-    assignments: Callable[[Dataset, str], Assignments] = _none
+    assignments: Callable[[Dataset, str], Assignments] = _no_assignments
     tags: Tags = field(default_factory=TagIndex)
     names: Callable[[], Names] = _NoNames
-    with_owners: WithOwners = _as_stored
+    with_owners: WithOwners = field(default=lambda measured: measured)
 
     def columns(self, dataset: Dataset, key: str) -> tuple[str, ...]:
         """Return the columns of a dataset that the rules of a category see."""
@@ -184,14 +183,9 @@ def _on_days(column: str, values: Mapping[Period, frozenset[str]], name: str) ->
 NO_CATEGORIES: Final = CategoryLookup()
 
 
-log = logging.getLogger(__name__)
-
-_KINDS = {each.entity_type: each for each in (IDENTITIES, RESOURCES)}
-
-
 class DisplayNames:
-    """The display names of one revision of a tenant's inventory, and what lies in which cluster; read when they are
-    first asked for."""
+    """The display names of one revision of a tenant's inventory, and what lies in which cluster; read when first
+    needed."""
 
     def __init__(self, store: TenantStore) -> None:
         self._store = store
@@ -224,16 +218,16 @@ class LookupCaches:
     assignments: AssignmentCache = field(default_factory=AssignmentCache)
     documents: RevisionCache[CategoryIndex] = field(default_factory=RevisionCache)
     names: RevisionCache[DisplayNames] = field(default_factory=lambda: RevisionCache(most=16))
-    #: What the scopes of callers let them see, by tenant and scope.
+    #: The entities that are visible in the scopes of callers, by tenant and scope.
     entities: RevisionCache[VisibleEntities] = field(default_factory=lambda: RevisionCache(most=256))
     visible_sums: VisibleSumsCache = field(default_factory=VisibleSumsCache)
-    #: What a tenant's data were when a month was closed: by tenant and instant.
+    #: A tenant's data when a month was closed, by tenant and instant.
     pasts: RevisionCache[Any] = field(default_factory=lambda: RevisionCache(most=64))
-    #: The display names of then: by tenant and digest.
+    #: The display names when a month was closed, by tenant and digest.
     pinned_names: RevisionCache[Names] = field(default_factory=lambda: RevisionCache(most=64))
-    #: The books, by tenant and the instant of which they are.
+    #: The books, by tenant and instant.
     books: RevisionCache[Books] = field(default_factory=lambda: RevisionCache(most=64))
-    #: Both sides of corrections, and answers, see :mod:`~chargeback.store.queries.posted`.
+    #: Both sides of corrections, and results, see :mod:`~chargeback.store.queries.posted`.
     posted: KeptTables = field(default_factory=KeptTables)
 
     def documents_of(self, tenant_name: str, connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
@@ -255,8 +249,8 @@ class LookupCaches:
         pinned: Names | None = None,
         at: datetime | None = None,
     ) -> CategoryLookup:
-        """Return how a reader of a tenant, with these ``tags``, looks up its cost categories: the present ones, or
-        those ``at`` an instant. ``pinned`` are the display names, where they are not the present ones."""
+        """Return the category lookup of a tenant's reader, with these ``tags``: of the present categories, or of those
+        ``at`` an instant. ``pinned`` are the display names if they are not the present ones."""
 
         def _names() -> Names:
             if pinned is not None:
@@ -272,12 +266,12 @@ class LookupCaches:
         return CategoryLookup(index, _assignments, tags, _names, partial(with_owners, store))
 
     def candidate(self, store: TenantStore, index: CategoryIndex, tags: TagIndex) -> CategoryLookup:
-        """Return the same of tags and categories that are not stored: what is made of them is not kept."""
+        """Return the lookup of tags and categories that are not stored; their assignments are not kept."""
         return replace(self, assignments=AssignmentCache()).categories(store, index, tags)
 
 
 def read_categories(connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
-    """Return the cost categories of a tenant, now or as of an instant; without those that cannot be used.
+    """Return the cost categories of a tenant, now or as of an instant, without unusable ones.
 
     Raises:
         StorageError: the control database cannot be read.
@@ -287,7 +281,7 @@ def read_categories(connection: Connection, as_of: datetime | None = None) -> Ca
         try:
             found[each.key] = StoredCategory(_parsed(each.key, each.document or "{}"), each.version)
         except CategoryError as error:
-            # An earlier version of the service wrote it; all else can still be answered.
+            # An earlier version of the service wrote it; everything else still works.
             log.error("version %d of the cost category %s cannot be used: %s", each.version, each.key, error.message)
     return CategoryIndex(found)
 
