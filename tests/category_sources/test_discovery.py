@@ -89,7 +89,7 @@ def test_errors() -> None:
         read(SourceUnavailable("nobody answers"))
     with pytest.raises(PluginError) as error:
         read(LookupError("no such thing"))
-    assert str(error.value).startswith("plugin tiny: read raised LookupError: no such thing (test_guarded.py, line")
+    assert str(error.value).startswith("plugin tiny: read raised LookupError: no such thing (test_discovery.py, line")
 
 
 @pytest.mark.parametrize(

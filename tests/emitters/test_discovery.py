@@ -127,7 +127,10 @@ FACTS: Any = None
         (lambda: None, "open should return an Emitter, not NoneType"),
         (lambda: Writer(batch=0), "batch should be None or at least 1, not 0"),
         (lambda: Writer(batch="all"), "batch should be None or at least 1, not 'all'"),
-        (lambda: fail(KeyError("s3cret-0123456789")), r"open raised KeyError: '\*\*\*' \(test_guarded.py, line \d+\)"),
+        (
+            lambda: fail(KeyError("s3cret-0123456789")),
+            r"open raised KeyError: '\*\*\*' \(test_discovery.py, line \d+\)",
+        ),
         (lambda: fail(SystemExit(3)), "open raised SystemExit: 3"),
     ],
 )

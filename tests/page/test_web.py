@@ -72,7 +72,7 @@ def test_the_page_works_in_a_browser(file: str) -> None:
         node(
             "--test",
             f"tests/browser/{file}.test.ts",
-            BASE=f"{address}/ui/",
+            FILES=f"{address}/ui/",
             CHROMIUM=CHROMIUM,
             ARTIFACTS=artifacts(),
         )

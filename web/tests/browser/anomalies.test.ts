@@ -1,22 +1,24 @@
 /** What stands out leads to its explanation, and what is known of it is said on the page. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { close, findings, leave, world } from "./world.ts";
+import { acme } from "./fake.ts";
+import { close, findings, leave, over } from "./world.ts";
 
 after(close);
 
 test("from what stands out to the explanation of what it comes from", async () => {
-  const found = await world();
+  const found = await over(acme());
   const { page, asked } = found;
   await found.open("acme/anomalies");
-  await page.getByRole("link", { name: /lkc-7k2m9p/ }).click();
+  await page.getByRole("link", { name: /lkc-0/ }).click();
   await page.getByRole("heading", { name: "Why this amount?" }).waitFor();
-  assert.ok(asked.some((each) => each.includes("/chargebacks/explain?date=2026-11-15&line_id=0a1b")));
+  const question = "/chargebacks/explain?date=2026-11-15&line_id=2026-11-15.lkc-0.KAFKA_NUM_CKUS&identity_id=sa-0";
+  assert.ok(asked.some((each) => each.includes(question)));
   await leave(found);
 });
 
 test("days are marked as planned, with a reason and until a day", async () => {
-  const found = await world();
+  const found = await over(acme());
   const { page } = found;
   await found.open("acme/anomalies");
   let sent: unknown;
@@ -33,7 +35,7 @@ test("days are marked as planned, with a reason and until a day", async () => {
   await page.getByRole("button", { name: "Say so" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.deepEqual(sent, {
-    identity_id: "6ISF4LDPXOE4W4V5",
+    identity_id: "sa-0",
     category: null,
     value: null,
     product_category: "KAFKA",

@@ -7,12 +7,26 @@ import type {
   Found,
   Health,
   HealthProblem,
+  Me,
   Reconciled,
   SavedView,
+  Topics,
 } from "../../src/api/shapes";
 import { add, length } from "../../src/format/days.ts";
-import { larger, ratio, read, sum, type Units, write } from "../../src/money/money.ts";
-import { ANYBODY } from "./world.ts";
+import { ratio, read, sum, type Units, write } from "../../src/money/money.ts";
+import type { CategoryDocument } from "../../src/pages/categories/document";
+import {
+  type Asking,
+  answerOf,
+  CENTRES,
+  centreOf,
+  changedCategory,
+  grouped,
+  nameOf,
+  page,
+  total,
+  valueIn,
+} from "./fakepages.ts";
 
 export interface Row {
   date: string;
@@ -20,6 +34,9 @@ export interface Row {
   resource_id: string;
   environment_id: string;
   product_type: string;
+  product_category: string;
+  /** Of Kafka alone. */
+  topic_name: string | null;
   "tag:team": string | null;
   amount: Units;
 }
@@ -33,13 +50,31 @@ export interface Organisation {
   pending: Readonly<Record<string, string>>;
   /** What the last run failed at. */
   errors: readonly string[];
-  findings: readonly Partial<Finding>[];
+  findings: readonly Finding[];
   views: readonly SavedView[];
+  /** Its cost category `cost_center`; null if it has none. */
+  categories: CategoryDocument | null;
+  /** Whether a run is on, and why there are none. */
+  isRunning: boolean;
+  suspended: string | null;
+  /** Who asks. */
+  me: Me;
 }
+
+/** Somebody on his own machine, where the service tells nobody apart. */
+export const ANYBODY: Me = {
+  user: "api",
+  kind: "anonymous",
+  groups: [],
+  tenants: [{ tenant_name: "acme", rights: ["read", "export", "tag", "run", "close", "admin"], scope: null, role: "" }],
+};
 
 export const LAST = "2026-11-16";
 const TEAMS = ["payments", "orders", "search", null];
 const PRODUCTS = ["KAFKA_NUM_CKUS", "KAFKA_STORAGE", "FLINK_NUM_CFUS"];
+const RESOURCES = ["prod-dedicated-0", "prod-enterprise-1", "pool-search-2"];
+/** What `by=usual` stands for. */
+const USUAL = ["tag:team", "identity_id", "environment_id", "product_type", "resource_id"];
 
 /** An organisation of some identities, of which each costs something else on each of 60 days; `change` makes it odd. */
 export function organisation(
@@ -54,17 +89,45 @@ export function organisation(
       resource_id: `lkc-${who % 3}`,
       environment_id: "env-1",
       product_type: PRODUCTS[who % 3] ?? "",
+      product_category: who % 3 === 2 ? "FLINK" : "KAFKA",
+      topic_name: who % 3 === 2 ? null : `topic.${who}.v1`,
       "tag:team": TEAMS[who % 4] ?? null,
       amount: read(`${100 + 17 * who + ((day * 7) % 13)}.${10 + who}0001`),
     };
     const other = change(row, day, who);
     return other === null ? row : { ...row, amount: read(other) };
   });
-  const names = Object.fromEntries(rows.map(({ identity_id: id }) => [id, `Service ${id.slice(3)}`]));
-  return { last: LAST, rows, names, pending: {}, errors: [], findings: [], views: [] } as Organisation;
+  const named = rows.map(({ identity_id: id }) => [
+    id,
+    id === "UNALLOCATED" ? "Unallocated" : `Service ${id.slice(3)}`,
+  ]);
+  const names = { ...Object.fromEntries(named), "env-1": "prod" };
+  for (const [n, name] of RESOURCES.entries()) names[`lkc-${n}`] = name;
+  const nothing = { pending: {}, errors: [], findings: [], views: [], categories: null, suspended: null };
+  return { last: LAST, rows, names, ...nothing, isRunning: false, me: ANYBODY } satisfies Organisation as Organisation;
 }
 
-const total = (rows: readonly Row[]) => write(sum(rows.map((each) => each.amount)));
+/** An organisation that has something on every page. */
+export function acme(): Organisation {
+  const created = { created_by: "alice", created_at: "2026-11-20T10:00:00Z" };
+  const query = "period=last-month&tag:team=payments";
+  return {
+    ...organisation(9),
+    categories: CENTRES,
+    findings: ["idle_identity", "topic_never_read", "idle_resource"].map((kind, n) => finding(`sa-${n}`, kind)),
+    views: [{ id: "1", name: "Payments last month", page: "costs", query, ...created }],
+  };
+}
+
+/** Something that costs and is not used. */
+export function finding(id: string, kind: string, tags: Readonly<Record<string, string>> = {}): Finding {
+  return {
+    ...{ id, kind, tags, subject: { type: "identity", id, name: id, cluster_id: null }, owner: null, since: LAST },
+    ...{ last_active: null, monthly_cost: "12.00", avoidable: "full", avoidable_cost: "12.00", why: "Idle." },
+    ...{ action: "Ask.", confidence: "high", snooze: null },
+    evidence: { measured_days: 14, unmeasured_days: 0, last_measured: LAST, bytes_in: "5.00", bytes_out: "0.00" },
+  } as Finding;
+}
 
 const lineOf = (row: Row) => `${row.date}.${row.resource_id}.${row.product_type}`;
 /** What was measured of a row: bytes, so that numbers are long. */
@@ -75,8 +138,9 @@ function listed(of: Organisation, row: Row) {
   const explain = new URLSearchParams({ date: row.date, line_id: lineOf(row), identity_id: row.identity_id });
   return {
     ...{ identity_id: row.identity_id, identity_name: of.names[row.identity_id], tags: {}, dimension_id: 1 },
-    ...{ resource_id: row.resource_id, resource_name: null, product_type: row.product_type, product_category: "KAFKA" },
+    ...{ resource_id: row.resource_id, resource_name: of.names[row.resource_id], product_type: row.product_type },
     ...{ timestamp: `${row.date}T00:00:00Z`, cost_type: "usage", amount: write(row.amount) },
+    product_category: row.product_category,
     ...{ allocation_method: "usage_ratio", allocation_detail: "USAGE_RATIO_ALLOCATION" },
     metadata: { line_id: lineOf(row), portion: 1, explain: `chargebacks/explain?${explain}` },
   };
@@ -147,17 +211,20 @@ function healthOf({ last, pending, errors }: Organisation): Health {
   return { state, problems, sources, days_calculated: days, lookback_days: 60 };
 }
 
-/** What the service answers at a path below a tenant; undefined where it has nothing. */
-export function answer(of: Organisation, path: string, query: URLSearchParams): unknown {
+/** What the service answers at a path below a tenant; undefined where it has nothing. `change` is what is to be. */
+export function answer(of: Organisation, path: string, query: URLSearchParams, change?: Asking["body"]): unknown {
   const end = query.get("end_date") ?? of.last ?? LAST;
-  const start = query.get("start_date") ?? add(end, 1 - Number.parseInt(query.get("period") ?? "30", 10));
+  const start = query.get("start_date") ?? add(end, 1 - (Number.parseInt(query.get("period") ?? "", 10) || 30));
   const dates = Array.from({ length: Math.max(0, length(start, end)) }, (_, n) => add(start, n));
-  const known = (row: Row, key: string) => row[key as keyof Row] ?? (key.startsWith("tag:") ? "UNTAGGED" : "");
-  const wanted = of.rows.filter((row) =>
+  const known = (row: Row, key: string) => valueIn(of, row, key) ?? (key.startsWith("tag:") ? "UNTAGGED" : "");
+  const scope = Object.entries(of.me.tenants[0]?.scope ?? {});
+  const seen = of.rows.filter((row) => scope.every(([by, values]) => values.includes(known(row, by))));
+  const wanted = seen.filter((row) =>
     [...new Set(query.keys())].every((key) => {
       const isLeftOut = key.startsWith("not.");
       const column = isLeftOut ? key.slice(4) : key;
-      return !(column in row) || query.getAll(key).includes(String(known(row, column))) !== isLeftOut;
+      const isKnown = column in row || column.startsWith("category:");
+      return !isKnown || query.getAll(key).includes(known(row, column)) !== isLeftOut;
     }),
   );
   const rows = wanted.filter((row) => row.date >= start && row.date <= end);
@@ -166,76 +233,72 @@ export function answer(of: Organisation, path: string, query: URLSearchParams): 
     const charged = total(of.rows.filter((row) => row.date === date));
     const waits = of.pending[date];
     const state: Reconciled["state"] = waits ? "pending" : of.last && date <= of.last ? "equal" : "none";
-    const facts = { date, state, billed: waits ?? charged, charged: waits ? "0.00" : charged, difference: "0.00" };
-    const error = waits ? (of.errors[0] ?? null) : null;
-    const more = {
-      topics: true,
-      error,
-      fingerprint: null,
-      gathered_at: null,
-      unallocated: "0.00",
-      pending: waits ?? "0.00",
-    };
     return {
-      ...facts,
-      ...more,
-      by_topic: null,
-      lines: 1,
-      rows: 1,
-      revision: 1,
-      policies: "current",
+      ...{ date, state, billed: waits ?? charged, charged: waits ? "0.00" : charged, difference: "0.00", topics: true },
+      ...{ error: waits ? (of.errors[0] ?? null) : null, fingerprint: null, gathered_at: null, unallocated: "0.00" },
+      ...{ pending: waits ?? "0.00", by_topic: null, lines: 1, rows: 1, revision: 1, policies: "current" },
       calculated_at: null,
     };
   });
+  const usual = [...(of.categories ? ["category:cost_center"] : []), ...USUAL];
+  const asked = query.getAll("by").flatMap((by) => (by === "usual" ? usual : by));
+  const dimensions = [...new Set(asked)].slice(0, 6);
+  const series = query.get("series") ?? dimensions[0];
   const breakdown = (by: string): Breakdown => {
-    const groups = [...Map.groupBy(rows, (row) => (row[by as keyof Row] ?? null) as string | null)];
-    const items = groups.map(([value, all]) => ({
-      ...{
-        value,
-        name: value === null ? null : (of.names[value] ?? null),
-        kind: null,
-        deleted_at: null,
-        usage: "0.00",
-      },
+    const items = grouped(rows, (row) => valueIn(of, row, by)).map(([value, all]) => ({
+      ...{ value, name: centreOf(of, by, value) ?? nameOf(of, value), kind: null, deleted_at: null, usage: "0.00" },
       ...{ amount: total(all), rows: all.length },
-      previous: total(before.filter((row) => (row[by as keyof Row] ?? null) === value)),
-      amounts: query.get("series") === by ? dates.map((date) => total(all.filter((row) => row.date === date))) : [],
+      previous: total(before.filter((row) => valueIn(of, row, by) === value)),
+      amounts: by === series ? dates.map((date) => total(all.filter((row) => row.date === date))) : [],
     }));
-    items.sort((a, b) => larger(read(a.amount), read(b.amount)));
     return { by, items, other: null, movers: items } as Breakdown;
+  };
+  const asking = { of, query, start, end, rows, before, body: change ?? {} };
+  const compared = {
+    ...{ start_date: add(start, -dates.length), end_date: add(start, -1), days_with_costs: dates.length },
   };
   const costs = (): Costs => {
     const amount = total(rows);
     const unallocated = total(rows.filter((row) => row.identity_id === "UNALLOCATED"));
+    const nobodys = {
+      reason: "NO_OWNER_LOCATED",
+      unallocated: true,
+      amount: unallocated,
+      rows: dates.length,
+      resources: 1,
+    };
+    const issues = read(unallocated) ? [nobodys] : [];
+    const topics = answerOf("/topics", asking) as Topics;
     const sums = { amount, usage: amount, shared: "0.00", rows: rows.length, unallocated };
     return {
       ...{ start_date: start, end_date: end, timezone: "UTC", currency: "USD", conversion: null, revision: "r1" },
-      ...{
-        days_with_costs: dates.length,
-        times: dates,
-        previous_amounts: [],
-        issues: [],
-        forecast: null,
-        topics: null,
-      },
-      compared_with: { start_date: add(start, -dates.length), end_date: add(start, -1), days_with_costs: dates.length },
+      ...{ days_with_costs: dates.length, times: dates, previous_amounts: [], issues, forecast: null },
+      topics: { ...topics, items: topics.items.slice(0, 5), other: null, ignored_filters: [] },
+      compared_with: query.get("compare") === "none" ? null : compared,
       amounts: dates.map((date) => total(rows.filter((row) => row.date === date))),
       total: { ...sums, previous: total(before), previous_unallocated: "0.00" },
-      breakdowns: query.getAll("by").map(breakdown),
-      days: days as DayFacts[],
+      breakdowns: dimensions.map(breakdown),
+      days: scope.length ? null : (days as DayFacts[]),
     } as Costs;
   };
-  const page = <T>(items: readonly T[]) => ({ items, total: items.length, page: 1, page_size: 200, pages: 1 });
   const run = { dates_gathered: 1, dates_calculated: 0, chargeback_rows_written: 0, errors: of.errors };
   const completed_at = "2026-11-20T05:00:00Z";
-  const features = { can_tag: true, can_run: true, topics: false };
+  const features = { can_tag: true, can_run: true, topics: true };
   const tag_keys = of.last ? [{ key: "team", coverage: "0.8", values: 3 }] : [];
   const search = query.get("search") ?? query.get("q") ?? "";
-  const entities = Object.entries(of.names).filter(([id]) => id.includes(search));
+  /** What the inventory knows of the ids in a column. */
+  const entities = (column: "identity_id" | "resource_id", kind: string, type: string) =>
+    [...new Set(of.rows.map((row) => row[column]))]
+      .filter((id) => id.includes(search))
+      .map((id) => ({
+        ...{ [column]: id, display_name: of.names[id] ?? null, [`${kind}_type`]: type, metadata: {}, deleted_at: null },
+        ...{ created_at: "2026-09-23T00:00:00Z", last_seen_at: "2026-11-16T08:00:00Z", status: "active" },
+      }));
   /** Identities, and cost centres of which each has one team. */
   const found = (): Found[] => {
     const kinds = [
       ["identity", "identity_id", "service_account", (id: string) => [id, of.names[id] ?? null]],
+      ["resource", "resource_id", "kafka_cluster", (id: string) => [id, of.names[id] ?? null]],
       ["category", "tag:team", "cost_center", (team: string) => [`cc-${team}`, `Centre of ${team}`]],
     ] as const;
     const all = kinds.flatMap(([kind, by, type, named]) =>
@@ -248,42 +311,40 @@ export function answer(of: Organisation, path: string, query: URLSearchParams): 
   };
   const answers: Record<string, () => unknown> = {
     "": () => ({
-      tenant_name: "acme",
-      currency: "USD",
-      currencies: [],
-      last_date: of.last,
-      tag_keys,
-      features,
-      run: null,
+      ...{ tenant_name: "acme", currency: "USD", currencies: [], last_date: of.last, tag_keys, features, run: null },
+      first_date: of.last && add(of.last, -59),
+      ...{ permanent_failure: of.suspended, category_keys: of.categories ? ["cost_center"] : [] },
     }),
     "/pipeline/status": () => ({
-      ...{ tenant_name: "acme", is_running: false, permanent_failure: null, last_run: completed_at },
+      ...{
+        tenant_name: "acme",
+        is_running: of.isRunning,
+        progress: null,
+        permanent_failure: of.suspended,
+        last_run: completed_at,
+      },
       last_result: { ...run, completed_at },
     }),
     "/runs": () => ({ items: [{ ...run, run_id: "1", status: "completed_with_errors", completed_at }] }),
     "/health": () => healthOf(of),
-    "/cost-categories": () => ({ items: [] }),
     "/views": () => ({ items: of.views }),
     "/costs": costs,
-    "/chargebacks": () => page(rows.map((each) => listed(of, each))),
+    "/chargebacks": () =>
+      page(
+        rows.map((each) => listed(of, each)),
+        query,
+      ),
     "/chargebacks/explain": () => explained(of, query),
     "/reconciliation": () => ({ start_date: start, end_date: end, currency: "USD", group_by: "day", days }),
     "/findings": () => ({ ...page(of.findings), currency: "USD", snoozed: 0 }),
-    "/identities": () => page(entities.map(([identity_id, display_name]) => ({ identity_id, display_name }))),
-    "/resources": () => page([]),
+    "/identities": () => page(entities("identity_id", "identity", "service_account"), query),
+    "/resources": () => page(entities("resource_id", "resource", "kafka_cluster"), query),
     "/search": () => ({ items: found(), currency: "USD", start_date: start, end_date: end }),
-    "/chargebacks/aggregate": () => ({
-      buckets: [],
-      currency: "USD",
-      total_amount: total(rows),
-      total_rows: rows.length,
-    }),
   };
-  return answers[path]?.();
+  if (change && path.startsWith("/cost-categories/")) return changedCategory(asking);
+  return answers[path]?.() ?? answerOf(path, asking);
 }
 
-/** Who asks, and which tenants there are. */
-export const ABOVE: Readonly<Record<string, unknown>> = {
-  me: ANYBODY,
-  tenants: [{ tenant_name: "acme", last_calculated_date: LAST }],
-};
+/** What the service answers above its tenants: who asks, and which tenants there are. */
+export const above = (of: Organisation, path: string): unknown =>
+  ({ me: of.me, tenants: [{ tenant_name: "acme", last_calculated_date: of.last }] })[path];

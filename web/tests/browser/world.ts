@@ -1,10 +1,13 @@
-/** A browser, and the page as the service serves it: over an API whose answers are recorded ones, or over the real one. */
+/** A browser, and the page as the service serves it: over a fake service, or over the real one. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from "playwright-core";
 import { chromium } from "playwright-core";
+import type { Path } from "../../src/api/client";
 import type { Me, Right, Scope } from "../../src/api/shapes";
+import { type Organisation, organisation } from "./fake.ts";
+import { type FakeServer, fakeServer } from "./fakeserver.ts";
 
 const require = createRequire(import.meta.url);
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -16,21 +19,10 @@ export const FLAGS = [
   "--disable-background-networking",
 ];
 
-/** Where the service serves the page, with a slash at the end. */
-export const BASE: string = process.env.BASE ?? "http://127.0.0.1:8080/ui/";
-
-// biome-ignore lint/suspicious/noExplicitAny: recorded JSON
-export const RECORDED: Record<string, any> = JSON.parse(
-  readFileSync(new URL("../fixtures/acme.json", import.meta.url), "utf8"),
-);
-
-/** Somebody on his own machine, where the service tells nobody apart. */
-export const ANYBODY: Me = {
-  user: "api",
-  kind: "anonymous",
-  groups: [],
-  tenants: [{ tenant_name: "acme", rights: ["read", "export", "tag", "run", "close", "admin"], scope: null, role: "" }],
-};
+/** The fake service, where there is no real one; `FILES` is where the page is served. */
+const fake: FakeServer | null = process.env.FILES ? await fakeServer(process.env.FILES) : null;
+/** Where the page is, with a slash at the end. */
+export const BASE: string = fake?.base ?? process.env.BASE ?? "http://127.0.0.1:8080/ui/";
 
 /** Somebody who signed in at a proxy, and what a role allows them. */
 export function reader(rights: Right[], scope: Scope | null = null, more: Partial<Me> = {}): Me {
@@ -38,63 +30,19 @@ export function reader(rights: Right[], scope: Scope | null = null, more: Partia
   return { user: "alice@example.com", kind: "proxy", groups: ["team-payments"], tenants, ...more };
 }
 
-/** The answers to a reader; to one who sees a part of the bill, days are not compared with it. */
-export function as(me: Me): Answers {
-  const scoped = me.tenants.some((each) => each.scope !== null);
-  const costs = (route: Route) => route.fulfill({ json: { ...RECORDED.costs, days: null } });
-  return { me: (route) => route.fulfill({ json: me }), ...(scoped ? { costs } : {}) };
-}
-
-const ANSWERS: readonly [RegExp, string][] = [
-  [/\/me$/, "me"],
-  [/\/tenants$/, "tenants"],
-  [/\/tenants\/acme$/, "tenant"],
-  [/\/pipeline\/status$/, "status"],
-  [/\/cost-categories$/, "categories"],
-  [/\/cost-categories\/[^/]+\/coverage$/, "category_coverage"],
-  [/\/cost-categories\/[^/]+\/resolve$/, "category_resolve"],
-  [/\/cost-categories\/[^/]+\/history$/, "category_history"],
-  [/\/cost-categories\/[^/]+$/, "category"],
-  [/\/costs$/, "costs"],
-  [/\/chargebacks$/, "rows"],
-  [/\/chargebacks\/aggregate$/, "aggregate"],
-  [/\/chargebacks\/explain$/, "explain"],
-  [/\/topic-attributions$/, "topic_rows"],
-  [/\/topic-attributions\/explain$/, "topic_explain"],
-  [/\/chargebacks\/changes$/, "changes"],
-  [/\/policies$/, "policies"],
-  [/\/budgets$/, "budgets"],
-  [/\/contracts$/, "contracts"],
-  [/\/anomalies$/, "anomalies"],
-  [/\/notifications$/, "notifications"],
-  [/\/chargebacks\/diff$/, "difference"],
-  [/\/days\/[^/]+\/revisions$/, "revisions"],
-  [/\/billing$/, "billing"],
-  [/\/topics$/, "topics"],
-  [/\/flow$/, "flow"],
-  [/\/unit-costs$/, "unit_costs"],
-  [/\/findings$/, "findings"],
-  [/\/graph\/diff$/, "graph"],
-  [/\/acme\/health$/, "health"],
-  [/\/reconciliation$/, "reconciliation"],
-  [/\/statements$/, "statements"],
-  [/\/statement$/, "statement"],
-  [/\/runs$/, "runs"],
-  [/\/views$/, "views"],
-  [/\/entities\/.*\/tags$/, "entity_tags"],
-  [/\/tags$/, "tags"],
-  [/\/search$/, "search"],
-  [/\/identities$/, "identities"],
-];
-
 let browser: Browser | undefined;
+/** Windows share what a browser keeps of the page's files, which makes them open in two thirds of the time. */
+let shared: BrowserContext | undefined;
 
 export async function close(): Promise<void> {
   await browser?.close();
   browser = undefined;
+  shared = undefined;
+  fake?.close();
 }
 
-export type Answers = Record<string, (route: Route) => unknown>;
+/** What is answered in place of the fake service, by the path of the API. */
+export type Answers = { readonly [P in Path | "/me" | "/tenants"]?: (route: Route, url: URL) => unknown };
 
 export interface World {
   page: Page;
@@ -103,51 +51,39 @@ export interface World {
   /** The API's addresses that were asked, without the host. */
   asked: string[];
   open: (path: string) => Promise<void>;
+  /** Follow a link to an address: the page stays loaded, and so does axe. */
+  go: (path: string) => Promise<void>;
   close: () => Promise<void>;
 }
 
 const pathOf = (url: URL) => url.pathname + url.search;
 
-export const ETAG = '"3-0123456789abcdef"';
-
-/** The answers of a tenant that has the cost category `cost_center`; recorded without, it has none. */
-export const WITH_CATEGORY: Answers = {
-  categories: (route) => route.fulfill({ json: RECORDED.category_list }),
-  category: (route) => {
-    if (route.request().method() === "PUT") return route.fulfill({ json: RECORDED.category_dry_run });
-    return route.fulfill({ json: RECORDED.category, headers: { ETag: ETAG } });
-  },
-  aggregate: (route) =>
-    route.fulfill({ json: route.request().url().includes("category:") ? RECORDED.category_sums : RECORDED.aggregate }),
-  costs: (route) => {
-    const { costs, category_breakdown: found } = RECORDED;
-    const by = new URL(route.request().url()).searchParams.getAll("by");
-    const wanted = by.filter((each) => each.startsWith("category:")).map((each) => ({ ...found, by: each }));
-    return route.fulfill({ json: { ...costs, breakdowns: [...wanted, ...costs.breakdowns] } });
-  },
-};
-
-/** A fresh window over recorded answers. `answers` take the place of recorded ones, by their name. */
-export async function world(options: BrowserContextOptions = {}, answers: Answers = {}): Promise<World> {
+/** A fresh window over the fake service of an organisation; `answers` take the place of its own, where they fulfil. */
+export async function over(
+  of: Organisation = organisation(),
+  answers: Answers = {},
+  options?: BrowserContextOptions,
+): Promise<World> {
+  fake?.serve(of);
   const found = await real(options);
-  await found.page.route("**/api/v1/**", (route) => {
-    const url = new URL(route.request().url());
-    const name = ANSWERS.find(([pattern]) => pattern.test(url.pathname))?.[1];
-    if (name && answers[name]) return answers[name](route);
-    if (name === "me") return route.fulfill({ json: ANYBODY });
-    return name ? route.fulfill({ json: RECORDED[name] }) : problem(route, 404, "There is no such thing");
-  });
+  for (const [path, answer] of Object.entries(answers)) {
+    const below =
+      path === "/me" || path === "/tenants" ? path : `/tenants/[^/]+${path.replaceAll(/\{\w+\}/g, "[^/]+")}`;
+    const pattern = new RegExp(`/api/v1${below}(?:\\?.*)?$`);
+    await found.page.route(pattern, (route) => answer(route, new URL(route.request().url())));
+  }
   return found;
 }
 
-/** A fresh window over the service itself; `base` is where its page is. */
-export async function real(options: BrowserContextOptions = {}, base = BASE): Promise<World> {
+/** A fresh window over the service itself; `base` is where its page is. With options, even none, it is a browser of its
+ * own: for tests that set its clock, cut its network, or open several windows. */
+export async function real(options?: BrowserContextOptions, base = BASE): Promise<World> {
   browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
-  const context = await browser.newContext({
-    viewport: { width: 1440, height: 900 },
-    reducedMotion: "reduce",
-    ...options,
-  });
+  const usual = { viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" } as const;
+  const own = options && (await browser.newContext({ ...usual, ...options }));
+  shared ??= own ? undefined : await browser.newContext(usual);
+  const context = own ?? shared;
+  assert.ok(context);
   const page = await context.newPage();
   const complaints: string[] = [];
   const asked: string[] = [];
@@ -163,12 +99,25 @@ export async function real(options: BrowserContextOptions = {}, base = BASE): Pr
   });
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`refused: ${event.violatedDirective}`));
+    // Nothing is known of a reader who was here before in another window.
+    if (!location.protocol.startsWith("http") || sessionStorage.getItem("began")) return;
+    localStorage.clear();
+    sessionStorage.setItem("began", "here");
   });
   const open = async (path: string) => {
     await page.goto(base + path);
     await settled(page);
   };
-  return { page, complaints, asked, open, close: () => context.close() };
+  const go = async (path: string) => {
+    await page.evaluate((to) => {
+      const link = Object.assign(document.createElement("a"), { href: to });
+      document.body.append(link);
+      link.click();
+      link.remove();
+    }, base + path);
+    await settled(page);
+  };
+  return { page, complaints, asked, open, go, close: () => (own ?? page).close() };
 }
 
 /** A fresh window at a page of the service. */
