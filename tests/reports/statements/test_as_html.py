@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import re
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
@@ -33,7 +34,9 @@ from chargeback.reports.statements.content import (
     PreviousStatement,
     RankedPart,
     StatedAmount,
+    StatementAdjustment,
     StatementAnswer,
+    StatementCorrection,
     StatementLine,
     StatementPolicy,
     StatementRanking,
@@ -188,6 +191,70 @@ def test_a_page_has_what_the_statement_says() -> None:
         "Another share of the usage",
     ):
         assert text in page
+
+
+def booked() -> Statements:
+    """The same month as it is closed, with a correction of the month before and an adjustment: they sum to 1,230.57."""
+    found = statement()
+    regular, corrected, added = stated("1234.561"), stated("-14"), stated("10.01")
+    whole = StatedAmount.sum([regular, corrected, added], "USD")
+    heading = found.heading.model_copy(
+        update={
+            "status": "CLOSED",
+            "basis": "posted",
+            "closed_at": datetime(2026, 11, 8, 9, 0, tzinfo=UTC),
+            "times_closed": 1,
+            "issuer": "Acme Finance\n1 Main Street",
+            "invoices": ["INV-7"],
+        }
+    )
+    correction = StatementCorrection(
+        period_id="2026-09",
+        start_date=date(2026, 9, 1),
+        end_date=date(2026, 9, 30),
+        **dict(corrected),
+        causes=["bill_changed", "tag_changed"],
+        sentence="September 2026 costs 14.00 USD less than was booked.",
+    )
+    adjustment = StatementAdjustment(
+        id=1, kind="fee", **dict(added), other=None, applies_to="2026-08", reason="Setting up", reference="T-1"
+    )
+    more = {"regular": regular, "corrections": [correction], "adjustments": [adjustment]}
+    one = changed(found, **dict(heading), **dict(whole), **more, supersedes=None)
+    tie = found.tie_out
+    assert tie is not None
+    tie = tie.model_copy(update={"statements": whole, "corrections": corrected, "adjustments": added})
+    return Statements(heading, [one], whole, tie)
+
+
+def test_a_booked_month_has_all_that_adds_up_to_it() -> None:
+    """What was learned of earlier months and what was added by hand are lines with their reasons; the page says that it
+    does not change, and who issues it."""
+    found = booked()
+    page = statement_html(found, found.items[0])
+    for text in (
+        "The bill changed, tags were changed",
+        "Corrections, together",
+        "Fee of August 2026",
+        "Setting up",
+        '<data class="number" value="1230.571">1,230.57</data>',
+        "+ corrections",
+        "+ adjustments",
+        "of own costs since September 2026",
+        "October 2026, own costs",
+        "CLOSED: the month is booked",
+        "8 November 2026, 09:00 UTC",
+        "Acme Finance",
+        "1 Main Street",
+        "INV-7",
+    ):
+        assert text in page, text
+    assert "not closed" not in page
+    rows = list(csv.DictReader(statement_csv(found.items[0]).splitlines()))
+    assert [row["kind"] for row in rows] == ["direct", "shared_in", "correction", "adjustment"]
+    assert sum(Decimal(row["amount"]) for row in rows) == found.items[0].amount
+    nothing_of_its_own = changed(found, lines=[], regular=stated("0"))
+    assert "There are no costs" not in statement_html(found, nothing_of_its_own)
 
 
 def test_a_part_of_the_bill_says_so() -> None:

@@ -41,9 +41,13 @@ _NUMBERS: Final = ("amount", "rounded")
 
 
 def statement_csv(statement: StatementAnswer) -> str:
-    """Return the lines of a statement, which sum to it."""
-    common = _common(statement)
-    return csv_text(LINE_COLUMNS, [common | line.model_dump() for line in statement.lines], numbers=_NUMBERS)
+    """Return the lines of a statement with its corrections and adjustments, which sum to it."""
+    rows: list[dict[str, Any]] = [line.model_dump() for line in statement.lines]
+    booked = [("correction", statement.corrections), ("adjustment", statement.adjustments)]
+    for kind, parts in booked:
+        rows += [{"kind": kind, "amount": each.amount, "rounded": each.rounded} for each in parts or ()]
+    nothing = dict.fromkeys(("product_category", "product_type"))
+    return csv_text(LINE_COLUMNS, [_common(statement) | nothing | row for row in rows], numbers=_NUMBERS)
 
 
 def statements_csv(found: Statements) -> str:

@@ -46,6 +46,18 @@ _EFFECTS: Final = {
     "new": "Not billed before",
     "gone": "No longer billed",
 }
+#: Why an earlier month costs something else by now; of none of these, it is said in the words of its code.
+_CAUSES: Final = {
+    "first": "calculated for the first time",
+    "bill_changed": "the bill changed",
+    "policy_changed": "the policy changed",
+    "metrics_returned": "metrics became available",
+    "members_changed": "who belonged to what changed",
+    "manual": "calculated again on request",
+    "repair": "lost files were restored",
+    "tag_changed": "tags were changed",
+    "category_changed": "cost categories were changed",
+}
 _UNITS: Final = {"gib_in": "GiB written", "gib_out": "GiB read"}
 _ACRONYMS: Final = frozenset({"API", "CKUS", "CFUS", "CSUS", "GL", "ID", "SSL", "USM"})
 _MINUS: Final = "−"
@@ -113,6 +125,12 @@ def title(recipient: StatementRecipient) -> str:
     if recipient.value == UNALLOCATED:
         return "Costs without an identity"
     return recipient.name or recipient.value
+
+
+def _causes(codes: Iterable[str]) -> str:
+    """Return why a month was corrected."""
+    text = ", ".join(_CAUSES.get(code, words(code).lower()) for code in codes)
+    return text[:1].upper() + text[1:]
 
 
 def _dimension(by: str) -> str:
@@ -208,6 +226,7 @@ def _instant(instant: datetime) -> str:
 
 _FILTERS: Final[Mapping[str, Any]] = {
     "by_policy": _by_policy,
+    "causes": _causes,
     "cents": rounded_cents,
     "counted": counted,
     "day": calendar_day,
