@@ -17,6 +17,7 @@ from chargeback.config.shadows import ShadowName, ShadowSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
 from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
+from chargeback.model.formats import CurrencyPlace, Dates, Numbers
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, ObjectStoreSettings, Settings, Whole
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
@@ -192,10 +193,19 @@ class AdditionalBillSettings(Settings):
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
 
 
+class FormatSettings(Settings):
+    """How pages and PDF files write numbers, days, and the currency of an amount."""
+
+    numbers: Numbers = "1,234.56"
+    dates: Dates = "14 November 2026"
+    currency: CurrencyPlace = "after"
+
+
 class StatementSettings(Settings):
-    """Who issues statements: the lines of a name and an address."""
+    """Who issues statements, the lines of a name and an address, and how they are written."""
 
     issuer: Annotated[str, Field(max_length=1000)] | None = None
+    format: FormatSettings = FormatSettings()
 
 
 class AnomalySettings(Settings):

@@ -14,6 +14,7 @@ from chargeback.config.closing import ClosingProfile
 from chargeback.config.contracts import ContractSettings
 from chargeback.config.journal import JournalProfile
 from chargeback.config.notifications import SinkSettings
+from chargeback.config.settings import FormatSettings
 from chargeback.config.shadows import Shadow
 from chargeback.ecosystems.focus import FocusProfile
 from chargeback.emitters.prometheus import Exposition
@@ -93,9 +94,10 @@ class TenantView:
     ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
     are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
     ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
-    are closed, and ``issuer`` who issues its statements; ``shadows`` are calculated in addition to its policies;
-    ``sinks`` get its notifications; ``contracts`` are those with the provider; ``criteria`` are those by which
-    something stands out; ``currencies`` are the rates by which amounts can be shown in others than ``currency``."""
+    are closed, ``issuer`` who issues its statements, and ``statement_format`` how these are written; ``shadows`` are
+    calculated in addition to its policies; ``sinks`` get its notifications; ``contracts`` are those with the provider;
+    ``criteria`` are those by which something stands out; ``currencies`` are the rates by which amounts can be shown in
+    others than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -115,6 +117,7 @@ class TenantView:
     journal: JournalProfile = field(default_factory=JournalProfile)
     closing: ClosingProfile = field(default_factory=ClosingProfile)
     issuer: str | None = None
+    statement_format: FormatSettings = field(default_factory=FormatSettings)
     shadows: tuple[Shadow, ...] = ()
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict, repr=False)
     contracts: tuple[ContractSettings, ...] = ()
@@ -153,6 +156,7 @@ class TenantView:
             journal=tenant.journal,
             closing=tenant.closing,
             issuer=settings.statements.issuer,
+            statement_format=settings.statements.format,
             shadows=tenant.shadows,
             sinks=settings.notifications,
             contracts=settings.contracts,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from sqlalchemy import update
 
 from chargeback.config.closing import ClosingProfile
+from chargeback.config.settings import FormatSettings
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.days import utc_now
 from chargeback.model.inventory import Identity
@@ -54,11 +57,13 @@ def tenant(tmp_path: Path) -> Iterator[Months]:
         yield opened
 
 
-def serving(tenant: Months, **profile: object) -> Iterator[httpx.Client]:
-    """A client of the API over it, in November."""
+def serving(
+    tenant: Months, settings: Mapping[str, Any] = MappingProxyType({}), **profile: object
+) -> Iterator[httpx.Client]:
+    """A client of the API over it, in November, with other settings of the tenant and of its closing."""
     services = services_for(tenant.store, clock=FixedClock(datetime(2026, 11, 10, tzinfo=UTC)))
     closing = ClosingProfile(by=("category:units", "identity_id"), **profile)  # type: ignore[arg-type]
-    tenants = {name: replace(each, closing=closing) for name, each in services.tenants.items()}
+    tenants = {name: replace(each, closing=closing, **settings) for name, each in services.tenants.items()}
     with client_of(replace(services, tenants=tenants)) as client:
         yield client
 
@@ -122,6 +127,28 @@ def test_a_month_is_closed_and_its_documents_stay(tenant: Months, client: httpx.
         ("clearing", None, "0.00"),
     ]
     assert (journal["debit"], journal["credit"]) == ("21.25", "21.25")
+
+
+def test_a_closed_month_keeps_the_format_of_its_pages(tenant: Months, client: httpx.Client) -> None:
+    """A tenant that begins to write days in another way gets other pages and ETags of open months, not of booked ones;
+    its journal is as before."""
+    preview = client.get(f"{AUGUST}/closing-preview").json()
+    client.post(f"{AUGUST}/close", json=CLOSE | {"expected_digest": preview["digest"]}).raise_for_status()
+    pages = [
+        ("statement.html", {"period": f"2026-{month}", "by": "category:units", "value": "payments"})
+        for month in ("08", "09")
+    ]
+    journal = (f"{SEPTEMBER}/journal", {"by": "category:units"})
+    asked = [*((f"{ACME}/{path}", params) for path, params in pages), journal]
+    booked, going_on, entries = (client.get(path, params=params) for path, params in asked)
+    assert "August 2026" in booked.text
+    assert " September 2026, " in going_on.text
+    for other in serving(tenant, {"statement_format": FormatSettings(dates="2026-11-14")}):
+        same, changed, as_before = (other.get(path, params=params) for path, params in asked)
+        assert same.content == booked.content
+        assert "2026-09-" in changed.text
+        assert changed.headers["ETag"] != going_on.headers["ETag"]
+        assert as_before.content == entries.content
 
 
 def test_documents_outlive_their_days_and_come_back_from_a_backup(

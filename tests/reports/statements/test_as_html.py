@@ -37,6 +37,7 @@ from chargeback.reports.statements.content import (
     StatementAdjustment,
     StatementAnswer,
     StatementCorrection,
+    StatementFormat,
     StatementLine,
     StatementPolicy,
     StatementRanking,
@@ -255,6 +256,35 @@ def test_a_booked_month_has_all_that_adds_up_to_it() -> None:
     assert sum(Decimal(row["amount"]) for row in rows) == found.items[0].amount
     nothing_of_its_own = changed(found, lines=[], regular=stated("0"))
     assert "There are no costs" not in statement_html(found, nothing_of_its_own)
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        (
+            StatementFormat(numbers="1.234,56", dates="14.11.2026", currency="before"),
+            ["1.234,56<", "+234,56 of", "USD 1.234,56 ÷ 1.234,50 GiB", "31.10.2026, 31", "08.11.2026, 09:00 UTC"],
+        ),
+        (
+            StatementFormat(numbers="1 234,56", dates="2026-11-14"),
+            ["1\u202f234,56<", "1\u202f234,56 USD ÷", "1,0000</data> USD", "2026-10-31, 31", "2026-11-08, 09:00"],
+        ),
+    ],
+)
+def test_numbers_and_days_are_written_by_choice(form: StatementFormat, told: list[str]) -> None:
+    """As finance writes them; exact amounts stay as they are, for programs, and the format that is usual changes
+    nothing."""
+    found = booked()
+    written = replace(found, heading=found.heading.model_copy(update={"format": form}))
+    page = statement_html(written, found.items[0])
+    for text in told:
+        assert text in page, text
+    assert 'value="1230.571"' in page
+    assert "1,23" not in re.sub("<style>.*</style>", "", page, flags=re.DOTALL)
+    usual = replace(found, heading=found.heading.model_copy(update={"format": StatementFormat()}))
+    assert statement_html(usual, found.items[0]) == statement_html(found, found.items[0])
+    files = {found.items[0].number: {"pdf": "a.pdf"}}
+    assert told[0].split("<")[0][:-2] in index_html(written, files)
 
 
 def test_a_part_of_the_bill_says_so() -> None:

@@ -8668,6 +8668,8 @@ export interface components {
              * @description Who issues the statements, if that is configured.
              */
             issuer?: string | null;
+            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
              * @description With `basis=posted`: the numbers of the provider's invoices of the month.
@@ -12045,6 +12047,8 @@ export interface components {
              * @description Who issues the statements, if that is configured.
              */
             issuer?: string | null;
+            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
              * @description With `basis=posted`: the numbers of the provider's invoices of the month.
@@ -12222,6 +12226,31 @@ export interface components {
              */
             timestamp: string;
             data: components["schemas"]["StatementDisputedData"];
+        };
+        /**
+         * StatementFormat
+         * @description How the pages and PDF files of statements are written.
+         */
+        StatementFormat: {
+            /**
+             * Numbers
+             * @default 1,234.56
+             * @enum {string}
+             */
+            numbers: "1,234.56" | "1.234,56" | "1 234,56";
+            /**
+             * Dates
+             * @default 14 November 2026
+             * @enum {string}
+             */
+            dates: "14 November 2026" | "14.11.2026" | "2026-11-14";
+            /**
+             * Currency
+             * @description Where an amount with its currency has that.
+             * @default after
+             * @enum {string}
+             */
+            currency: "after" | "before";
         };
         /**
          * StatementIssued
@@ -12667,6 +12696,8 @@ export interface components {
              * @description Who issues the statements, if that is configured.
              */
             issuer?: string | null;
+            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
              * @description With `basis=posted`: the numbers of the provider's invoices of the month.

@@ -175,10 +175,11 @@ _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`
 
 
 def _replied(request: FactsRequest, params: StatementsQuery) -> list[Any]:
-    """Return what else decides statements: the policies, the last reply to one of them, and budgets."""
+    """Return what else decides statements: the policies, the last reply to one of them, budgets, and settings."""
     with request.reading() as connection:
         last, budgets = last_reply(connection, params.period, params.by), count_versions(connection)
-        request.extra = [request.tenant.rules.catalogue.hash, last, budgets]
+    tenant = request.tenant
+    request.extra = [tenant.rules.catalogue.hash, last, budgets, tenant.issuer, tenant.statement_format]
     return [*request.extra]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from itertools import accumulate, takewhile
@@ -17,6 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from chargeback.allocation.methods import MethodKind
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
+from chargeback.model.formats import Dates, Numbers
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import render
 from chargeback.reports.statements.content import (
@@ -27,6 +28,7 @@ from chargeback.reports.statements.content import (
     RankedPart,
     StatedAmount,
     StatementAnswer,
+    StatementFormat,
     StatementLine,
     StatementPolicy,
     StatementRecipient,
@@ -61,18 +63,31 @@ _CAUSES: Final = {
 _UNITS: Final = {"gib_in": "GiB written", "gib_out": "GiB read"}
 _ACRONYMS: Final = frozenset({"API", "CKUS", "CFUS", "CSUS", "GL", "ID", "SSL", "USM"})
 _MINUS: Final = "−"
+#: How the separators of thousands and of decimals are replaced; the narrow space is one at which no line breaks.
+_SEPARATORS: Final[Mapping[Numbers, Mapping[int, str]]] = {
+    "1,234.56": {},
+    "1.234,56": {ord(","): ".", ord("."): ","},
+    "1 234,56": {ord(","): "\u202f", ord("."): ","},
+}
+_DAYS: Final[Mapping[Dates, Callable[[date], str]]] = {
+    "14 November 2026": calendar_day,
+    "14.11.2026": lambda day: f"{day:%d.%m.%Y}",
+    "2026-11-14": date.isoformat,
+}
+#: The filters that write a number and nothing else.
+_NUMBERS: Final = ("decimals", "part_of", "plain", "printed", "signed", "unit_cost")
 #: What stands between characters and joins none at the end of a text: spaces, and the joiner of emoji.
 _JOINERS: Final = " \u200d"
 
 
 def statement_html(found: Statements, statement: StatementAnswer) -> str:
     """Return one of the statements of a month as a page."""
-    return _environment().get_template("statement.html").render(found=found, statement=statement)
+    return _environment(found.heading.format).get_template("statement.html").render(found=found, statement=statement)
 
 
 def index_html(found: Statements, names: Mapping[str, Mapping[str, str]]) -> str:
     """Return the page that lists the statements of a month. ``names`` are their files: number → format → name."""
-    return _environment().get_template("index.html").render(found=found, files=names)
+    return _environment(found.heading.format).get_template("index.html").render(found=found, files=names)
 
 
 @cache
@@ -160,7 +175,7 @@ def _ranked_note(each: RankedPart) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(form: StatementFormat | None = None) -> Environment:
     found = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
@@ -168,8 +183,23 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= _FILTERS
+    found.filters |= {**_FILTERS, **({} if form is None else _written(form))}
+    found.globals["currency_first"] = form is not None and form.currency == "before"
     return found
+
+
+def _written(form: StatementFormat) -> dict[str, Callable[..., str]]:
+    """Return the filters that write numbers and days, for a format."""
+    separators, day = _SEPARATORS[form.numbers], _DAYS[form.dates]
+
+    def _number(write: Callable[..., str]) -> Callable[..., str]:
+        return lambda *args: write(*args).translate(separators)
+
+    return {name: _number(_FILTERS[name]) for name in _NUMBERS} | {
+        "day": day,
+        "instant": lambda instant: _instant(instant, day),
+        "policy_text": lambda policy: _policy_text(policy, _number(percent)),
+    }
 
 
 def shortened(text: str, columns: int) -> str:
@@ -201,12 +231,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _policy_text(policy: StatementPolicy) -> str:
+def _policy_text(policy: StatementPolicy, share_text: Callable[[Decimal], str] = percent) -> str:
     """Return the portions of a policy with their methods, without the last resort that all have."""
     parts = []
     for portion in policy.portions:
         methods = [each for each in portion.methods if each != MethodKind.UNALLOCATED] or [MethodKind.UNALLOCATED]
-        share = "" if len(policy.portions) == 1 else f"{percent(portion.share)} "
+        share = "" if len(policy.portions) == 1 else f"{share_text(portion.share)} "
         parts.append(f"{share}{', else '.join(methods)}")
     return "; ".join(parts)
 
@@ -220,8 +250,8 @@ def _decimals(number: Decimal, places: int) -> str:
     return f"{round(number, places):,}"
 
 
-def _instant(instant: datetime) -> str:
-    return f"{calendar_day(instant.date())}, {instant:%H:%M} UTC"
+def _instant(instant: datetime, day: Callable[[date], str] = calendar_day) -> str:
+    return f"{day(instant.date())}, {instant:%H:%M} UTC"
 
 
 _FILTERS: Final[Mapping[str, Any]] = {

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal, Protocol, Self
 from pydantic import Field, PlainSerializer, WithJsonSchema
 
 from chargeback.model.cents import render_cents, rounded_cents
+from chargeback.model.formats import CurrencyPlace, Dates, Numbers
 from chargeback.model.money import total
 from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum, left_out
 from chargeback.reports.changes import ChangeEffects
@@ -77,6 +78,14 @@ class _Stated(Protocol):
     def rounded(self) -> decimal.Decimal: ...
 
 
+class StatementFormat(ResponseModel):
+    """How the pages and PDF files of statements are written."""
+
+    numbers: Numbers = "1,234.56"
+    dates: Dates = "14 November 2026"
+    currency: CurrencyPlace = Field(default="after", description="Where an amount with its currency has that.")
+
+
 class StatementHeading(ResponseModel):
     """What all statements of a month have in common."""
 
@@ -107,6 +116,9 @@ class StatementHeading(ResponseModel):
     closed_at: Instant | None = left_out("Of a closed month: when it was closed.")
     times_closed: int | None = left_out("Of a closed month: how often it was closed; 1 unless it was reopened.")
     issuer: str | None = left_out("Who issues the statements, if that is configured.")
+    format: StatementFormat | None = left_out(
+        "How pages and PDF files are written, if that is configured; a closed month keeps the format that it had."
+    )
     invoices: list[str] | None = left_out("With `basis=posted`: the numbers of the provider's invoices of the month.")
 
 

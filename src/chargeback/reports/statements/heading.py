@@ -7,11 +7,12 @@ from datetime import date
 
 from sqlalchemy import Connection
 
+from chargeback.config.settings import FormatSettings
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import difference, total
 from chargeback.reports.reconciliation import grouped_reconciliation, state_of, states_seen
 from chargeback.reports.statements.amounts import Grouping
-from chargeback.reports.statements.content import StatedAmount, StatementHeading, StatementTieOut
+from chargeback.reports.statements.content import StatedAmount, StatementFormat, StatementHeading, StatementTieOut
 from chargeback.reports.statements.numbering import revision_of
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.cost_categories import read_changes
@@ -55,6 +56,7 @@ def heading_of(
         revision=revision,
         category_version=grouping.version,
         scope=None if reader.scope is None else reader.scope.as_json(),
+        format=None if tenant.statement_format == FormatSettings() else StatementFormat.like(tenant.statement_format),
     )
     return heading, superseded
 

@@ -63,7 +63,7 @@ def journal_of(found: Statements, profile: JournalProfile) -> JournalAnswer:
     lines = [_line(place, each, heading.currency, note) for place, each in enumerate(booked, 1)]
     end = f"-r{heading.revision}" if heading.times_closed is None else again(heading.times_closed)
     return JournalAnswer(
-        **dict(heading),
+        **dict(heading) | {"format": None},  # that of pages
         number=journal_number(heading.tenant_name, heading.period, heading.by, end),
         lines=lines,
         debit=rounded_cents(total(each.debit for each in lines), heading.currency),
