@@ -6,6 +6,7 @@ import csv
 import json
 from decimal import Decimal
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -18,6 +19,18 @@ def words_for(demo: Demo, folder: Path, *more: str) -> list[str]:
     """The command for the month of today."""
     given = ["--config", str(demo.file), "--tenant", "acme", "--period", PERIOD, "--to", str(folder)]
     return ["statements", *given, *more]
+
+
+def test_one_file_with_all(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
+    """The same files, in a ZIP file."""
+    for to in ("all.zip", "folder"):
+        said = chargeback(*words_for(calculated, tmp_path / to, "--by", "tag:team", "--format", "json,csv"))
+        assert (said.returncode, f"see {tmp_path / to}" in said.stdout) == (0, True), said.stdout + said.stderr
+    with ZipFile(tmp_path / "all.zip") as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    assert found == {file.name: file.read_bytes() for file in (tmp_path / "folder").iterdir()}
+    said = chargeback(*words_for(calculated, tmp_path / "folder" / "index.csv", "--by", "tag:team"))
+    assert (said.returncode, "should be a folder, or a file that ends with .zip" in said.stderr) == (2, True)
 
 
 @pytest.mark.extensive

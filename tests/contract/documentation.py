@@ -100,7 +100,8 @@ service with `--mode both`.
 `GET /` redirects browsers to `/docs` and returns a list of addresses to other clients. `GET /metrics` (the service) and
 `GET /metrics/chargebacks` (see [emitters](emitters.md)) return OpenMetrics text.
 `GET {TENANT}/statement.html` and `GET {TENANT}/statement.pdf` take the parameters of
-`…/statement` and return it as a page and as PDF, see [statements](statements.md#over-http).
+`…/statement` and return it as a page and as PDF, `GET {TENANT}/statements.zip`
+takes those of `…/statements` and returns all of them as PDF in one ZIP file, see [statements](statements.md#over-http).
 `GET {TENANT}/closings.jsonl` returns the receipts of closed months, see [closing](closing.md#receipts).
 
 By default, requests are not authenticated: everyone who reaches the address may do everything. With `access.mode`

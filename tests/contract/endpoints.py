@@ -404,7 +404,7 @@ ENDPOINTS = (
     ),
     *(
         Endpoint("GET", f"{TENANT}/statements{form}", frozenset(_STATEMENTS), specified=False, needed=_MONTH)
-        for form in ("", ".csv")
+        for form in ("", ".csv", ".zip")
     ),
     *(
         Endpoint(

@@ -124,5 +124,5 @@ def right_for(endpoint: Endpoint) -> Right:
     """The right that an endpoint of a tenant needs: files are exports, but for the rules of a category."""
     if endpoint.method != "GET":
         return _WRITES[endpoint.name]
-    is_file = endpoint.path.endswith((".csv", ".pdf", "/journal")) and "rules.csv" not in endpoint.path
+    is_file = endpoint.path.endswith((".csv", ".pdf", ".zip", "/journal")) and "rules.csv" not in endpoint.path
     return Right.EXPORT if is_file else Right.READ

@@ -24,7 +24,7 @@ STALE = "stale: run `python -m tests.contract.documentation`"
 #: Endpoints whose answers are no JSON and no CSV; a page of their own describes them.
 ELSEWHERE = {
     "GET /metrics/chargebacks",
-    *(f"GET {TENANT}/{name}" for name in ("statement.html", "statement.pdf", "closings.jsonl")),
+    *(f"GET {TENANT}/{name}" for name in ("statement.html", "statement.pdf", "statements.zip", "closings.jsonl")),
 }
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
+from zipfile import ZipFile
 
 import httpx
 import pypdfium2
@@ -112,8 +113,8 @@ def test_costs_per_unit_are_those_of_the_month(client: Client, everything: Every
 def test_files_are_the_statement(client: Client, month: str) -> None:
     """The list and the lines as CSV have the amounts of the JSON, and so have the page and the PDF."""
     listed = statements_of(client, month, PAYMENTS["by"])
-    asked = {"period": month, "by": PAYMENTS["by"]}
-    rows = csv_of(client, "statements.csv", asked)
+    listing = {"period": month, "by": PAYMENTS["by"]}
+    rows = csv_of(client, "statements.csv", listing)
     assert [(row["number"], row["amount"], row["rounded"]) for row in rows] == [
         (item["number"], item["amount"], item["rounded"]) for item in listed["items"]
     ]
@@ -130,6 +131,13 @@ def test_files_are_the_statement(client: Client, month: str) -> None:
     document = pypdfium2.PdfDocument(printed.content)
     text = " ".join(sheet.get_textpage().get_text_range() for sheet in document)
     document.close()
+    both = [client.get("/api/v1/tenants/acme/statements.zip", params=listing) for _ in range(2)]
+    assert both[0].content == both[1].content
+    assert both[0].headers["content-disposition"] == f"attachment; filename=statements-{month}.zip"
+    with ZipFile(io.BytesIO(both[0].content)) as archive:
+        names = [f"{item['number']}.pdf" for item in listed["items"]]
+        assert archive.namelist() == [*names, "index.csv", "index.html"]
+        assert archive.read(f"{found['number']}.pdf") == printed.content
     amount = f"{Decimal(found['rounded']):,.2f}"
     assert found["number"] in page.text
     assert found["number"] in text
@@ -151,6 +159,8 @@ def test_what_is_wrong_is_named(client: Client, month: str) -> None:
         "by",
         "period",
     ]
+    unknown = {"period": month, "by": "category:none"}
+    assert client.get(f"{base}/statements.zip", params=unknown).status_code == 404
     for form in ("", ".html", ".csv", ".pdf"):
         none: dict[str, Any] = {"period": month, "by": "category:none", "value": "payments"}
         assert client.get(f"{base}/statement{form}", params=none).status_code == 404

@@ -89,7 +89,7 @@ class Endpoint(APIRoute):
             only=only,
             problems=problems,
             extra={**(responses or {}), **({} if files is None else _file_responses(responses or {}, files))},
-            etag=options["methods"] == ["GET"] and _TENANT in path,
+            etag=options["methods"] == ["GET"] and _TENANT in path and not _is_streamed(endpoint),
         )
         text = inspect.cleandoc(endpoint.__doc__ or "")
         sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
@@ -218,6 +218,12 @@ def _file_responses(responses: Mapping[int, Any], files: CsvFile) -> dict[int, A
 @cache
 def _signature(endpoint: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(endpoint, eval_str=True)
+
+
+def _is_streamed(endpoint: Callable[..., Any]) -> bool:
+    """Return whether the answer is a file that is sent while it is made: nobody knows before what it will be."""
+    kinds = [_request_kind(each) for each in _signature(endpoint).parameters.values()]
+    return any(kind is not None and issubclass(kind, FileRequest) for kind in kinds)
 
 
 def _answer_of(endpoint: Callable[..., Any]) -> type[ResponseModel] | None:

@@ -410,7 +410,7 @@ class FileRequest(TenantRequest):
 
     async def send(self, file: RowsFile, params: Any) -> Response:
         """Return the response; ``as_of`` of what was sent decides which rows there are."""
-        file.headers.update(attachment(file.name))
+        file.headers.update(attachment(file.name) | {"Cache-Control": CACHE_CONTROL})
         pieces = self.context.stream(self.tenant, file.read, getattr(params, "as_of", None))
         return await ByteStream.begin(self.context, pieces, media_type=file.media_type, headers=file.headers)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from chargeback.store.queries.posted import PostedReader
     from chargeback.store.queries.reader import TenantReader
 
+#: The end of the name of a file that has all statements.
+ZIP: Final = ".zip"
 _BY = re.compile(r"identity_id|tag:.+")
 
 
@@ -65,10 +67,21 @@ def _formats(text: str) -> str:
     return text
 
 
+def _target(to: Path) -> Path:
+    if to.is_dir() if to.suffix == ZIP else to.is_file():
+        raise typer.BadParameter(f"should be a folder, or a file that ends with {ZIP}")
+    return to
+
+
 def statements(  # noqa: PLR0913, PLR0917 - the options of a command
     tenant: Annotated[str, typer.Option("--tenant", "-t", metavar="NAME", help="The tenant.")],
     period: Annotated[str, typer.Option(metavar="YYYY-MM", callback=to_month, help="The month, of UTC days.")],
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", file_okay=False, help="The folder for the files.")],
+    to: Annotated[
+        Path,
+        typer.Option(
+            "--to", metavar="PATH", callback=_target, help="The folder for the files, or one file that ends with .zip."
+        ),
+    ],
     category: Annotated[
         str | None, typer.Option(metavar="KEY", help="A statement for each value of this cost category.")
     ] = None,
@@ -95,8 +108,9 @@ def statements(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Write the statements of a month, and an index. One for each cost category value, identity or tag value; exit with
     1 if they do not add up to the bill."""
+    from chargeback.emitters.files import write_whole
     from chargeback.model.days import render_instant
-    from chargeback.reports.statements.files import INDEX, write_statements
+    from chargeback.reports.statements.files import INDEX, write_statements, zipped_statements
 
     if (category is None) == (by is None):
         raise typer.BadParameter("name either a cost category or what else to group by", param_hint="--category / --by")
@@ -104,9 +118,13 @@ def statements(  # noqa: PLR0913, PLR0917 - the options of a command
     instant = None if as_of is None else as_of.replace(tzinfo=UTC)
     month = AccountingPeriod.named(period)
     found = compile_from_storage(chosen, month, by or f"category:{category}", instant, to_basis(basis))
-    files = write_statements(found, to, formats.split(","))
+    if to.suffix == ZIP:
+        write_whole(to, zipped_statements(found, formats.split(",")), lambda: None)
+        files = f"see {to}"
+    else:
+        files = f"{len(write_statements(found, to, formats.split(',')))} files, see {to / INDEX}.html"
     issued = "" if found.heading.issued_at is None else f", as they are since {render_instant(found.heading.issued_at)}"
-    typer.echo(f"{len(found.items)} statements of {period}{issued}: {len(files)} files, see {to / INDEX}.html")
+    typer.echo(f"{len(found.items)} statements of {period}{issued}: {files}")
     print_tie_out(found)
 
 

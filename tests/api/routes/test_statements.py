@@ -62,6 +62,10 @@ def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None
         after = client.get(f"{ACME}/statement", params=ASKED).json()
         assert (after["number"], after["verdict"]) == (before["number"], None)
         assert [(each["digest"], each["is_current"]) for each in after["replies"]] == [(before["digest"], False)]
+        asked = {"period": ASKED["period"], "by": ASKED["by"]}
+        rows = client.get(f"{ACME}/statements", params=asked).json()["items"]
+        said = {row["number"]: (row["verdict"], row["last_reply"]) for row in rows if row["last_reply"]}
+        assert said == {before["number"]: (None, done | {"is_current": False})}
         late = replying(client, number=before["number"], digest=before["digest"])
         assert (late.status_code, "says something else by now" in late.json()["detail"]) == (409, True)
         assert replying(client, "dispute", digest=after["digest"]).json()["is_current"] is True

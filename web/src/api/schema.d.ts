@@ -2122,6 +2122,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/statements.zip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Print Statements
+         * @description Download all statements of a month as PDF files in one ZIP file, which is sent while it is made. The same
+         *     statements give the same bytes. Needs the extra `pdf` of the package.
+         *
+         *     A connection that ends early, without the end of the transfer, means that it failed: such a file is not whole.
+         *
+         *     Needs the right `export`.
+         */
+        get: operations["print_statements_api_v1_tenants__tenant_name__statements_zip_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/statement/acknowledge": {
         parameters: {
             query?: never;
@@ -12476,6 +12501,8 @@ export interface components {
              * @description What was said last of this content; null if nothing was.
              */
             verdict: ("acknowledged" | "disputed") | null;
+            /** @description What was said last, of this content or of an earlier one; null if nothing was, and for callers who see a part of the statement. */
+            last_reply: components["schemas"]["StatementReply"] | null;
             /**
              * Regular
              * @description With `basis=posted`: the costs of the month itself.
@@ -27671,6 +27698,133 @@ export interface operations {
                 };
             };
             /** @description There is no such tenant, cost category or statement. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What makes PDF files is not installed; `detail` says what to install. */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    print_statements_api_v1_tenants__tenant_name__statements_zip_get: {
+        parameters: {
+            query: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description The month, of UTC days. */
+                period: string;
+                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                by: string;
+                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                basis?: "accrual" | "posted";
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The PDF files of all statements, with an index as page and as CSV. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with a name. */
+                    "Content-Disposition"?: string;
+                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    "X-Cost-Categories-Version"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `export` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or cost category. */
             404: {
                 headers: {
                     [name: string]: unknown;

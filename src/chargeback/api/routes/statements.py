@@ -1,5 +1,6 @@
 """Statements: what finance books for each cost category value, identity or tag value of a month."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -27,9 +28,12 @@ from chargeback.api.tenant_requests import (
     CATEGORIES_HEADER,
     Calculation,
     CalculationRequest,
+    Export,
     Facts,
     FactsRequest,
+    RowsFile,
     before_the_books,
+    category_versions,
 )
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.reports.closing.statements import statements_of
@@ -43,6 +47,7 @@ from chargeback.reports.statements.content import (
     Statements,
     StatementsAnswer,
 )
+from chargeback.reports.statements.files import zipped_statements
 from chargeback.store.control.budgets import count_versions
 from chargeback.store.control.statement_replies import (
     ACKNOWLEDGED,
@@ -52,6 +57,7 @@ from chargeback.store.control.statement_replies import (
     count_replies,
     last_reply,
 )
+from chargeback.store.queries.reader import TenantReader
 
 #: Replies to the statement of a value of a month, to all of its contents together.
 MOST_REPLIES = 100
@@ -266,6 +272,42 @@ def print_statement(request: Facts, params: Annotated[StatementQuery, Query()]) 
     found, statement = _found(request, params)
     document = to_pdf(statement_html(found, statement))
     return Response(document, media_type="application/pdf", headers=_named(f"{statement.number}.pdf"))
+
+
+@router.get(
+    "/statements.zip",
+    response_class=Response,
+    needs=Right.EXPORT,
+    problems=_NO_CATEGORY | _NO_PDF,
+    responses={
+        200: {
+            "description": "The PDF files of all statements, with an index as page and as CSV.",
+            "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+            "headers": {
+                "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a name."}
+            }
+            | CATEGORIES_HEADER,
+        }
+    },
+)
+def print_statements(request: Export, params: Annotated[StatementsQuery, Query()]) -> RowsFile:
+    """Download all statements of a month as PDF files in one ZIP file, which is sent while it is made. The same
+    statements give the same bytes. Needs the extra `pdf` of the package.
+
+    A connection that ends early, without the end of the transfer, means that it failed: such a file is not whole.
+    """
+
+    tenant = request.ruled()
+
+    def _pieces(reader: TenantReader) -> Iterator[memoryview]:
+        file.headers.update(category_versions(reader))
+        posted = request.context.posted(tenant, reader, params.as_of)
+        with before_the_books("basis"):
+            found = statements_of(tenant, reader, posted, params.month, params.by, params.basis)
+        yield from zipped_statements(found, ["pdf"])
+
+    file = RowsFile(f"statements-{params.period}.zip", "application/zip", _pieces)
+    return file
 
 
 @router.post("/statement/acknowledge", needs=Right.READ, answer="The reply.", problems=_NO_REPLY)

@@ -142,6 +142,39 @@ class StatementRecipient(ResponseModel):
     contacts: list[str]
 
 
+class StatementReply(ResponseModel):
+    """What a recipient said of a statement."""
+
+    number: str
+    revision: int
+    digest: str | None = Field(
+        description="That of the content that the statement had then; null if an earlier version recorded the reply."
+    )
+    verdict: Verdict
+    note: str
+    data_through: date | None = Field(description="The last calculated day that the statement had then.")
+    created_by: str = Field(examples=["alice"])
+    created_at: Instant
+    is_current: bool = Field(
+        description="Whether the statement still has that content. A reply to a former content does not count."
+    )
+
+    @classmethod
+    def of(cls, reply: Reply, digest: str) -> Self:
+        """Return a reply to the statement whose content has the ``digest`` by now."""
+        return cls(
+            number=reply.number,
+            revision=reply.revision,
+            digest=reply.digest,
+            verdict=reply.verdict,
+            note=reply.note,
+            data_through=reply.data_through,
+            created_by=reply.created_by,
+            created_at=reply.created_at,
+            is_current=reply.digest == digest,
+        )
+
+
 class StatementRow(ResponseModel):
     """One statement in the list of a month."""
 
@@ -153,6 +186,10 @@ class StatementRow(ResponseModel):
     previous: Sum | None = Field(description="The amount of the month before; null if that has no costs at all.")
     delta: Sum | None
     verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
+    last_reply: StatementReply | None = Field(
+        description="What was said last, of this content or of an earlier one; null if nothing was, and for callers "
+        "who see a part of the statement."
+    )
     regular: Sum | None = left_out("With `basis=posted`: the costs of the month itself.")
     corrections: Sum | None = left_out("With `basis=posted`: of earlier months.")
     adjustments: Sum | None = left_out("With `basis=posted`: made by hand.")
@@ -297,39 +334,6 @@ class StatementSplit(ResponseModel):
     steps: list[StatementStep] | None
 
 
-class StatementReply(ResponseModel):
-    """What a recipient said of a statement."""
-
-    number: str
-    revision: int
-    digest: str | None = Field(
-        description="That of the content that the statement had then; null if an earlier version recorded the reply."
-    )
-    verdict: Verdict
-    note: str
-    data_through: date | None = Field(description="The last calculated day that the statement had then.")
-    created_by: str = Field(examples=["alice"])
-    created_at: Instant
-    is_current: bool = Field(
-        description="Whether the statement still has that content. A reply to a former content does not count."
-    )
-
-    @classmethod
-    def of(cls, reply: Reply, digest: str) -> Self:
-        """Return a reply to the statement whose content has the ``digest`` by now."""
-        return cls(
-            number=reply.number,
-            revision=reply.revision,
-            digest=reply.digest,
-            verdict=reply.verdict,
-            note=reply.note,
-            data_through=reply.data_through,
-            created_by=reply.created_by,
-            created_at=reply.created_at,
-            is_current=reply.digest == digest,
-        )
-
-
 def current_verdict(replies: Sequence[StatementReply]) -> Verdict | None:
     """Return what the last reply to the present content says; None if there is none."""
     return next((each.verdict for each in reversed(replies) if each.is_current), None)
@@ -433,6 +437,7 @@ class Statements:
                     previous=None if each.previous is None else each.previous.amount,
                     delta=None if each.previous is None else each.previous.delta,
                     verdict=each.verdict,
+                    last_reply=each.replies[-1] if each.replies else None,
                     regular=None if each.regular is None else each.regular.amount,
                     corrections=_added(each.corrections),
                     adjustments=_added(each.adjustments),
