@@ -149,6 +149,7 @@ _WITHOUT_SUMS = {
         "/audit",
         "/views",
         "/pipeline/status",
+        "/pipeline/log",
         "/inventory/summary",
     ),
     *("/resources", "/resources.csv", "/identities", "/identities.csv", "/export/focus/metadata"),

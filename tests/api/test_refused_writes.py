@@ -297,6 +297,8 @@ WRITES: Final = {
     ),
     f"POST {TENANT}/tags/bulk-delete": Write({"json": {"items": [_PLACE]}}, f"{ACME}/tags/bulk-delete", _tag),
     f"POST {TENANT}/pipeline/run": Write({"json": {}}, f"{ACME}/pipeline/run"),
+    # Without a run in progress there is nothing to cancel; with one, its lease would be in the way of the others.
+    f"POST {TENANT}/pipeline/cancel": Write({}, f"{ACME}/pipeline/cancel", changes=False),
     f"POST {TENANT}/simulations": Write({"json": {"policies": {}} | DAY}, f"{ACME}/simulations"),
     f"POST {TENANT}/policies/apply": Write({}, f"{ACME}/policies/apply", _simulation),
     f"DELETE {TENANT}/policies/applied/{{effective_from}}": Write({}, f"{ACME}/policies/applied/2099-01-01", _applied),

@@ -124,6 +124,7 @@ def bodies() -> dict[str, Any]:
             "end_date": str(LAST),
         },
         "/pipeline/run": {},
+        "/pipeline/cancel": None,
         "/notifications/{sink_name}/test": None,
         "/notifications/{sink_name}/retry": None,
         "/policies/apply": {"simulation": "0" * 64, "expected_digest": "0" * 64},

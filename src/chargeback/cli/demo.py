@@ -21,18 +21,13 @@ import typer
 from chargeback.cli.options import FAILED
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from chargeback.config import Configuration, Tenant
     from chargeback.demo.config import ServerInfo
     from chargeback.demo.organisation import DemoSpec
     from chargeback.model.run_request import RunRequest
-
-
-from decimal import Decimal
-
-from chargeback.cli.display import aligned, money_table, print_table
-from chargeback.model.inventory import UNALLOCATED
-from chargeback.model.money import total
-from chargeback.reports.summary import Summary
+    from chargeback.reports.summary import Summary
 
 #: How many identities and product types are shown; the others are summed in one line.
 SHOWN = 10
@@ -70,6 +65,10 @@ _NOTE_OF_FOCUS = (
 
 def print_summary(summary: Summary) -> None:
     """Print the largest identities and product types, and both totals, with all digits."""
+    from chargeback.cli.display import aligned, money_table, print_table
+    from chargeback.model.inventory import UNALLOCATED
+    from chargeback.model.money import total
+
     if not summary.days:
         typer.echo(f"tenant {summary.tenant}: no day is calculated yet")
         return
@@ -90,6 +89,8 @@ def print_summary(summary: Summary) -> None:
 
 
 def _largest(amounts: tuple[tuple[str, Decimal], ...]) -> list[tuple[str, Decimal]]:
+    from chargeback.model.money import total
+
     shown, rest = list(amounts[:SHOWN]), amounts[SHOWN:]
     if rest:
         shown.append((f"{len(rest)} others", total([amount for _, amount in rest])))

@@ -240,7 +240,7 @@ WRONG_USAGE = [
         lambda: measured(row(DAY), row(DAY)),
         "2 rows have measure 'requests', resource_id 'thing-1', subject 'web'; add them up",
     ),
-    (lambda: 1 / 0, "raised ZeroDivisionError: division by zero (test_measurements.py, line"),
+    (lambda: 1 / 0, "raised ZeroDivisionError: division by zero (test_gathered.py, line"),
 ]
 
 
