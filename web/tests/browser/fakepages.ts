@@ -264,7 +264,7 @@ function statements(asking: Asking): Answered<"/statements"> {
       recipient: recipient(of, value ?? ""),
       ...stated(all),
     },
-    ...{ previous: null, delta: null, verdict: null },
+    ...{ previous: null, delta: null, verdict: null, last_reply: null },
   }));
   return { ...head, items, total: stated(rows), tie_out: tie };
 }
