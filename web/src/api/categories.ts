@@ -1,5 +1,5 @@
 /** Questions about cost categories, and changes of them. */
-import { categoryOf, isCategory } from "../format/names";
+import { categoryOf, isCategory, UNASSIGNED, UNTAGGED } from "../format/names";
 import type { CategoryDocument } from "../pages/categories/document";
 import { apiQuery, type View } from "../url/view";
 import { TRIAL, useAnswer, useAnswers } from "./answer";
@@ -36,6 +36,17 @@ export function useRegisters(tenant: string, dimensions: readonly string[]): Map
   return new Map(
     found.flatMap(({ known }) => (known ? [[known.of, documentOf(known.data.body).values ?? {}] as const] : [])),
   );
+}
+
+/** The value of a dimension that has what no rule or tag assigns; null where there is none, or while it is not known. */
+export function useUnassigned(tenant: string, by: string): string | null {
+  const { seesAll } = useAccess(tenant);
+  const isOne = isCategory(by);
+  const [found] = useAnswers(isOne && seesAll ? [category(tenant, categoryOf(by).key)] : []);
+  if (!isOne) return by.startsWith("tag:") ? UNTAGGED : null;
+  // Who sees a part of the bill cannot read the document: this is the usual one.
+  if (!seesAll) return UNASSIGNED;
+  return found?.known ? (documentOf(found.known.data.body).default ?? UNASSIGNED) : null;
 }
 
 /** The document of a category, which the API checked when it was saved. */

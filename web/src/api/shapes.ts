@@ -47,6 +47,8 @@ export type Statement = Schemas["StatementAnswer"];
 export type Statements = Schemas["StatementsAnswer"];
 export type StatementRanking = Schemas["StatementRanking"];
 export type StatementTie = Schemas["StatementTieOut"];
+export type StatementRow = Schemas["StatementRow"];
+export type Journal = Schemas["JournalAnswer"];
 export type Recipient = Schemas["StatementRecipient"];
 /** An amount, exactly and in cents. */
 export type Stated = Schemas["StatedAmount"];

@@ -1,6 +1,7 @@
 /** A month is closed and opened again on the page, and the service has done it. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Page } from "playwright-core";
 import type { ClosingPreview, Month, Months } from "../../src/api/shapes";
 import { read } from "../../src/money/money.ts";
 import { pictures } from "./picture.ts";
@@ -18,6 +19,32 @@ async function write(method: "PUT" | "DELETE", body?: object): Promise<void> {
   const headers = { "Content-Type": "application/json", ...(etag && { "If-Match": etag }) };
   const found = await fetch(address, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   assert.ok(found.ok, await found.text());
+}
+
+/** The booked month as statements, one of them with its lines, and the journal as a table. */
+async function walkTheStatements(page: Page, period: string): Promise<void> {
+  await page.getByRole("link", { name: "Statements", exact: true }).last().click();
+  const list = page.getByRole("region", { name: "Statements" });
+  await list.getByText("No reply").first().waitFor();
+  await page.getByText(/, booked: \d+ open/).waitFor();
+  const zip = await page.getByRole("link", { name: "All PDFs" }).getAttribute("href");
+  assert.match(zip ?? "", new RegExp(`/statements\\.zip\\?period=${period}&by=`));
+  assert.deepEqual(await findings(page, "all"), []);
+  await pictures(page, "statements-booked");
+  await list.locator("tbody").getByRole("link").first().click();
+  const lines = page.getByRole("region", { name: "Lines" });
+  await lines.getByRole("row").nth(1).waitFor();
+  await page.getByText(/Booked: the month was closed/).waitFor();
+  const down = await lines.getByRole("link").nth(1).getAttribute("href");
+  assert.match(down ?? "", /rows\?.*product_type=/);
+  await page.goBack();
+  await page.getByRole("link", { name: "Journal", exact: true }).click();
+  const journal = page.getByRole("region", { name: "Table of the journal" });
+  await journal.getByText("CLEARING").waitFor();
+  const [debit, credit] = await journal.locator("tfoot .num").allTextContents();
+  assert.ok(debit && debit === credit, `${debit} ${credit}`);
+  assert.deepEqual(await findings(page, "all"), []);
+  await pictures(page, "journal");
 }
 
 test("a month is closed with what is in the way accepted, shows its receipt, and is opened again", async () => {
@@ -50,6 +77,8 @@ test("a month is closed with what is in the way accepted, shows its receipt, and
   await page.getByText(preview.digest).waitFor();
   await page.getByText("Nothing: what is known of the month is what was booked.").waitFor();
   assert.deepEqual(await findings(page, "all"), []);
+  await walkTheStatements(page, period);
+  await page.goto(new URL(`acme/month-end/${period}`, BASE).href);
 
   const document = { default: "research" };
   await write("PUT", { document, restate_closed: true, reason: "Payments was the wrong one" });

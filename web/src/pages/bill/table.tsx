@@ -134,6 +134,7 @@ function Lines({ line, columns, names, months, children }: LinesProps) {
     ...during(readView(""), months[0] ?? "", lastOfMonth(months.at(-1) ?? "")),
     filters: [subject, ...others],
   };
+  const ofPart = (value: string | null) => ({ key: part, value: filterValue(part, value), not: false });
   return (
     <>
       <tr className={line.parts.length ? "group" : undefined}>
@@ -148,7 +149,10 @@ function Lines({ line, columns, names, months, children }: LinesProps) {
       {line.parts.map((each) => (
         <tr key={keyOf(each.value)} className="part">
           <th scope="row" title={each.value ?? ""}>
-            {label(part, each.value).name}
+            <a href={here.to({ ...own, filters: [...own.filters, ofPart(each.value)] }, "rows")}>
+              {label(part, each.value).name}
+              <span className="sr"> of {name}: rows</span>
+            </a>
           </th>
           {children(each)}
         </tr>

@@ -57,8 +57,8 @@ export function StatementsAgainstTheBill({
   period: string;
   currency: string;
 }) {
-  const unlessZero = (name: string, amount: string): [string, string][] =>
-    read(amount) === 0n ? [] : [[name, amount]];
+  const unlessZero = (name: string, amount: string | undefined): [string, string][] =>
+    amount === undefined || read(amount) === 0n ? [] : [[name, amount]];
   return (
     <AgainstTheBill
       isEqual={read(tie.difference) === 0n}
@@ -66,6 +66,8 @@ export function StatementsAgainstTheBill({
         [`All statements of ${month(period)}`, tie.statements.amount],
         ["Billed for calculated days", tie.billed.amount],
         ...unlessZero("Of days that are calculated again", tie.outdated.amount),
+        ...unlessZero("Corrections of earlier months", tie.corrections?.amount),
+        ...unlessZero("Adjustments", tie.adjustments?.amount),
         ["Difference", tie.difference],
         ...unlessZero("Billed and not calculated yet", tie.pending.amount),
       ]}

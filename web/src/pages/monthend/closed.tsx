@@ -16,6 +16,7 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { API } from "../../url/link";
 import { during } from "../../url/view";
+import { journalOf } from "../statement/address";
 import { inWords } from "./open";
 
 interface Props {
@@ -83,6 +84,9 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
         <p className="tools">
           <a className="more" href={here.to(statements, "statement")}>
             Statements
+          </a>
+          <a className="more" href={here.to(journalOf(statements, months.by[0] ?? "identity_id"), "statement")}>
+            Journal
           </a>
           {may("export") && (
             <a

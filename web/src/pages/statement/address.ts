@@ -1,7 +1,11 @@
-import { filterKey, type View } from "../../url/view";
+import { NOBODY } from "../../format/names";
+import { type Filter, filterKey, type View } from "../../url/view";
 
 /** The part of the address that says whose statement. */
 export const VALUE = "value";
+
+/** What the part `tab` of the address says where the journal is shown instead of the statements that it is made of. */
+export const JOURNAL = "journal";
 
 /** Whether statements can be made by a dimension: identities, tags, and cost categories. */
 export function isStated(by: string): boolean {
@@ -16,4 +20,26 @@ export function statements(view: View, by: string): View {
 /** The view of the statement of one value. */
 export function statementOf(view: View, by: string, value: string): View {
   return { ...statements(view, by), extra: { [VALUE]: value } };
+}
+
+/** The view of the journal of the last month of a view. */
+export function journalOf(view: View, by: string): View {
+  return { ...statements(view, by), extra: { tab: JOURNAL } };
+}
+
+/** The filters that select the rows of a statement. What no rule or tag assigns has the value `unassigned`, and is in two
+ * statements: costs that nobody is known to have caused have one of their own. Null if it is not known which they are. */
+export function filtersOf(by: string, value: string, unassigned: string | null): Filter[] | null {
+  const nobody = { key: "identity_id", value: NOBODY };
+  if (by === "identity_id") return [{ key: by, value, not: false }];
+  if (value === NOBODY)
+    return (
+      (unassigned && [
+        { key: by, value: unassigned, not: false },
+        { ...nobody, not: false },
+      ]) ||
+      null
+    );
+  const own = { key: by, value, not: false };
+  return value === unassigned ? [own, { ...nobody, not: true }] : [own];
 }

@@ -12,6 +12,6 @@ export function Cents({ of, currency }: { of: Stated; currency: string }) {
 }
 
 /** What a statement is called. */
-export function nameOf(by: string, { value, name }: Recipient): string {
+export function nameOf(by: string, { value, name }: Pick<Recipient, "value" | "name">): string {
   return value === NOBODY ? "Costs without an identity" : label(by, value, name).name;
 }

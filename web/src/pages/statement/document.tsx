@@ -1,3 +1,4 @@
+import { useUnassigned } from "../../api/categories";
 import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { statementOf } from "../../api/questions";
@@ -12,10 +13,11 @@ import { CsvLink } from "../../ui/csv";
 import { Fact } from "../../ui/fact";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
+import { during, readView } from "../../url/view";
 import { Budgeted, useBudgets } from "../bill/budgets";
 import { StatementsAgainstTheBill } from "../bill/tieout";
 import { keyOf } from "../costs/facts";
-import { statements } from "./address";
+import { filtersOf, statements } from "./address";
 import { Cents, nameOf } from "./amount";
 import { Replies } from "./replies";
 
@@ -77,19 +79,24 @@ function Head({ found }: { found: Statement }) {
         <Cents of={found} currency={currency} />
         {previous && (
           <span className="note" title={previous.sentence}>
-            {signed(read(previous.delta), currency)} since {month(`${previous.period}-01`)}
+            {signed(read(previous.delta), currency)} {isCorrected(found) && "of own costs "}since{" "}
+            {month(`${previous.period}-01`)}
           </span>
         )}
       </p>
       {previous && <p className="note">{previous.sentence}</p>}
       <dl className="facts-list">
         <Fact name="Number">{found.number}</Fact>
-        <Fact name="Status">Provisional: the month is not closed</Fact>
+        <Fact name="Status">{statusOf(found)}</Fact>
         <Fact name="Data through">
           {found.data_through ? full(found.data_through) : "no day yet"}, {found.calculated_days} of {found.days} days
         </Fact>
         {found.issued_at && <Fact name="Issued">{instant(found.issued_at)}</Fact>}
         {found.supersedes && <Fact name="Supersedes">{found.supersedes}</Fact>}
+        {found.issuer && <Fact name="Issued by">{found.issuer}</Fact>}
+        {found.invoices && found.invoices.length > 0 && (
+          <Fact name="Invoices of the provider">{found.invoices.join(", ")}</Fact>
+        )}
         {budget && (
           <Fact name="Budget">
             <Budgeted total={read(found.amount)} budget={budget} />
@@ -104,6 +111,14 @@ function Head({ found }: { found: Statement }) {
       </dl>
     </Card>
   );
+}
+
+/** Whether it has more than the costs of its month. */
+const isCorrected = ({ corrections, adjustments }: Statement) => Boolean(corrections?.length || adjustments?.length);
+
+function statusOf({ status, closed_at }: Statement): string {
+  if (status === "PROVISIONAL") return "Provisional: the month is not closed";
+  return closed_at ? `Booked: the month was closed ${instant(closed_at)}` : "Booked";
 }
 
 /** The statement as a page, as CSV and as PDF: plain addresses, to send to a colleague. */
@@ -130,34 +145,92 @@ function Files({ found }: { found: Statement }) {
   );
 }
 
+/** What adds up to the statement; its lines lead to their costs and to their rows. */
 function Lines({ found }: { found: Statement }) {
+  const here = useHere();
+  const { by, corrections, adjustments, currency, start_date: start, end_date: end } = found;
+  const filters = filtersOf(by, found.recipient.value, useUnassigned(found.tenant_name, by));
+  const own = filters && { ...during(readView(""), start, end), filters };
   return (
-    <Table
-      label="Lines"
-      heads={["Product", "How", { name: found.currency, end: true }]}
-      foot={
-        <tr>
-          <th scope="row" colSpan={2}>
-            Total
-          </th>
-          <td className="end">
-            <Cents of={found} currency={found.currency} />
-          </td>
-        </tr>
-      }
-    >
-      {found.lines.map((line) => (
-        <tr key={`${line.kind} ${line.product_category} ${line.product_type}`}>
-          <th scope="row" title={line.product_type}>
-            {code(line.product_type)}
-          </th>
-          <td className="quiet small">{KINDS[line.kind]}</td>
-          <td className="end">
-            <Cents of={line} currency={found.currency} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table
+        label="Lines"
+        heads={["What", "How", { name: currency, end: true }]}
+        foot={
+          <tr>
+            <th scope="row" colSpan={2}>
+              Total
+            </th>
+            <td className="end">
+              <Cents of={found} currency={currency} />
+            </td>
+          </tr>
+        }
+      >
+        {found.lines.map((line) => {
+          const { product_type: value } = line;
+          const view = own && { ...own, filters: [...own.filters, { key: "product_type", value, not: false }] };
+          return (
+            <tr key={`${line.kind} ${line.product_category} ${value}`}>
+              <th scope="row" title={value}>
+                {view ? (
+                  <a className="more" href={here.to(view, "item")}>
+                    {code(value)}
+                  </a>
+                ) : (
+                  code(value)
+                )}
+              </th>
+              <td className="quiet small">
+                {KINDS[line.kind]}
+                {view && (
+                  <>
+                    {" · "}
+                    <a href={here.to(view, "rows")}>
+                      Rows<span className="sr"> of {code(value)}</span>
+                    </a>
+                  </>
+                )}
+              </td>
+              <td className="end">
+                <Cents of={line} currency={currency} />
+              </td>
+            </tr>
+          );
+        })}
+        {corrections?.map((each) => (
+          <tr key={`correction ${each.period_id}`}>
+            <th scope="row">Correction of {month(each.start_date)}</th>
+            <td className="quiet small why">{each.sentence}</td>
+            <td className="end">
+              <Cents of={each} currency={currency} />
+            </td>
+          </tr>
+        ))}
+        {adjustments?.map((each) => (
+          <tr key={`adjustment ${each.id} ${each.amount}`}>
+            <th scope="row">
+              Adjustment: {each.kind}
+              {each.applies_to && ` of ${month(`${each.applies_to}-01`)}`}
+            </th>
+            <td className="quiet small why">
+              {[each.reason, each.reference, each.other && `${read(each.amount) < 0n ? "to" : "from"} ${each.other}`]
+                .filter(Boolean)
+                .join(", ")}
+            </td>
+            <td className="end">
+              <Cents of={each} currency={currency} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {found.status === "CLOSED" && (
+        <p className="note">
+          The lines lead to costs as they are known now: what was learned since the month was closed is booked in a
+          later one.
+        </p>
+      )}
+    </>
   );
 }
 

@@ -3,7 +3,7 @@ import { type FormEvent, useState } from "react";
 import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { statementOf } from "../../api/questions";
-import type { Statement } from "../../api/shapes";
+import type { Statement, StatementRow } from "../../api/shapes";
 import { remember } from "../../app/memory";
 import { full, instant } from "../../format/days";
 import { AuthorField } from "../../ui/author";
@@ -23,6 +23,28 @@ export function verdictOf(found: Pick<Statement, "verdict" | "replies">): string
   return found.replies?.length
     ? "Changed since: what it says now is neither acknowledged nor disputed"
     : "Neither acknowledged nor disputed";
+}
+
+/** The same in a list, where only the last reply is known; nothing where the reader may not see whether there is one. */
+export function saidOf({ verdict, last_reply: last }: Pick<StatementRow, "verdict" | "last_reply">, seesAll: boolean) {
+  if (last?.is_current) return `${VERDICTS[last.verdict]} by ${last.created_by}`;
+  if (verdict) return VERDICTS[verdict];
+  if (last) return `Changed since ${last.created_by} ${last.verdict} it`;
+  return seesAll ? "No reply" : null;
+}
+
+/** How many of some statements are at what: `1 disputed, 2 acknowledged, 7 open`. */
+export function verdictsOf(items: readonly Pick<StatementRow, "verdict">[]): string {
+  const number = (verdict: StatementRow["verdict"]) => items.filter((each) => each.verdict === verdict).length;
+  const all = [
+    [number("disputed"), "disputed"],
+    [number("acknowledged"), "acknowledged"],
+    [number(null), "open"],
+  ] as const;
+  return all
+    .filter(([found]) => found > 0)
+    .map(([found, words]) => `${found} ${words}`)
+    .join(", ");
 }
 
 /** What the recipient says of a statement, and the buttons to say it. Nothing for who sees a part of the statement. */
