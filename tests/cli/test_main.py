@@ -78,3 +78,11 @@ def test_help_is_quick() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.usefixtures("process")
+def test_the_driver_of_a_server_is_loaded_where_there_is_one() -> None:
+    """Neither a process of runs nor the API needs it over SQLite."""
+    code = "import sys, chargeback.pipeline.child_process, chargeback.api.app; print('psycopg' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"

@@ -409,7 +409,7 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
         )
 
         # The driver is loaded only if there is a server.
-        from chargeback.store.control.server import LimitedConnection
+        from chargeback.store.control.server_connection import LimitedConnection
 
         @event.listens_for(engine, "do_connect")
         def _connect(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> LimitedConnection:

@@ -81,11 +81,6 @@ def _close(connection: Connection, ended: Update) -> int:
     return connection.execute(ended).rowcount
 
 
-def read_run(connection: Connection, run_id: int) -> RowMapping | None:
-    """Return the row of a run; None if there is none of this number, or no longer."""
-    return connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().first()
-
-
 def ask_to_end(connection: Connection, run_id: int, who: str) -> bool:
     """Ask a run to end, as cancelled by ``who``; return whether it is asked for the first time and has not ended. The
     run notices with its next heartbeat, whatever process and host it is on."""

@@ -1,7 +1,4 @@
-"""Connections to a PostgreSQL server: time limits on every wait, and pools that tenants share.
-
-If a server process is suspended, or its machine has no memory left, the kernel still accepts data: neither keep-alives
-nor the server's own limits end the wait for a response. So the client has a limit, too.
+"""The time limits of a PostgreSQL server, and pools of connections that tenants share.
 
 Tenants whose tables are in schemas of one database share a pool: the number of connections follows the work, not the
 number of tenants.
@@ -10,18 +7,12 @@ number of tenants.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final
 
-import psycopg
-from psycopg.abc import PQGen
-from psycopg.waiting import Ready
 from sqlalchemy import URL, Engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
-
-T = TypeVar("T")
 
 #: If the server's machine or network fails, nothing arrives: the kernel alone would wait for a quarter of an hour.
 _NETWORK: Final = {
@@ -34,9 +25,6 @@ _NETWORK: Final = {
 _NETWORK_OF_SERVER: Final = (
     "-c tcp_user_timeout=10000 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2"
 )
-#: How often a waiting connection checks whether it was cancelled, and the time limit of a request to cancel (seconds).
-_LOOK_SECONDS: Final = 0.1
-_CANCEL_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,59 +53,6 @@ class ServerLimits:
 
 #: For background work; long enough for all statements of a small database.
 USUAL_LIMITS: Final = ServerLimits()
-
-
-class LimitedConnection(psycopg.Connection[Any]):
-    """A connection that is closed if the server is silent for too long, or does not react to a cancellation."""
-
-    silence: float | None = None
-    _is_abandoned = False
-
-    @classmethod
-    def open(cls, limits: ServerLimits, **parameters: Any) -> Self:
-        """Connect.
-
-        Raises:
-            psycopg.OperationalError: the server cannot be reached in time.
-        """
-        connection = cls.connect(**parameters)
-        connection.silence = limits.silence
-        return connection
-
-    def interrupt(self) -> None:
-        """Cancel the connection's statement, from another thread; abandon the connection if the server does not
-        react."""
-        try:
-            self.cancel_safe(timeout=_CANCEL_SECONDS)
-        except psycopg.Error:
-            self._is_abandoned = True
-
-    def wait(self, gen: PQGen[T], interval: float = _LOOK_SECONDS, timeout: float | None = None) -> T:
-        """Wait for one exchange with the server, within the limits of this connection."""
-        limited = self._limited(gen)
-        return super().wait(limited, interval) if timeout is None else super().wait(limited, interval, timeout)
-
-    def _limited(self, gen: PQGen[T]) -> PQGen[T]:
-        heard = time.monotonic()
-        try:
-            wanted = next(gen)
-            while True:
-                ready = yield wanted
-                if ready != Ready.NONE:
-                    heard = time.monotonic()
-                elif self._is_abandoned:
-                    self._give_up(gen, "the database operation was cancelled")
-                elif self.silence is not None and time.monotonic() - heard >= self.silence:
-                    self._give_up(gen, f"the database server has not responded for {self.silence:g} s")
-                wanted = gen.send(ready)
-        except StopIteration as end:
-            value: T = end.value
-            return value
-
-    def _give_up(self, gen: PQGen[Any], why: str) -> None:
-        gen.close()
-        self.close()
-        raise psycopg.OperationalError(why)
 
 
 class ConnectionPool:
