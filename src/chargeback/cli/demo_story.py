@@ -7,81 +7,57 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
+from chargeback.cli.closing import close_month
+from chargeback.cli.statements import opened
 from chargeback.demo.categories import COST_CENTER, CategoryFacts, UndecidedCost
+from chargeback.demo.people import team_of
+from chargeback.model.accounting import AccountingPeriod
+from chargeback.model.budgets import FORECAST, Budget, Threshold
+from chargeback.model.cents import rounded_cents
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.model.inventory import UNASSIGNED, UNTAGGED
+from chargeback.model.inventory import NO_VALUES, UNASSIGNED, UNTAGGED
+from chargeback.model.money import total
 from chargeback.reports.categories.editing import save_categories
+from chargeback.reports.closing.adjusting import adjust
+from chargeback.reports.closing.close import ClosingOrder
+from chargeback.reports.closing.preview import PeriodItem, list_periods
+from chargeback.reports.closing.statements import statements_of
+from chargeback.reports.tenant_view import open_tenant
+from chargeback.store.control import tags
+from chargeback.store.control.adjustments import NewAdjustment
+from chargeback.store.control.anomalies import MarkedDays, add_mark, read_marks
+from chargeback.store.control.budgets import last_version as last_budget
+from chargeback.store.control.budgets import write_budget
+from chargeback.store.control.catalogue import touch
 from chargeback.store.control.cost_categories import last_version
 from chargeback.store.control.inventory import read_inventory
+from chargeback.store.control.invoices import Invoice, save_invoice
+from chargeback.store.control.statement_replies import DISPUTED, StatementKey, add_reply
+from chargeback.store.control.tags import IDENTITY, TagWrite
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import CategoryFilter, Selection
+from chargeback.store.queries.sums import sums_by
 from chargeback.store.tenant import open_store
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
-    from chargeback.store.tenant import TenantStore
-
-
-from typing import TYPE_CHECKING
-
-from chargeback.demo.people import team_of
-from chargeback.store.control import tags
-from chargeback.store.control.tags import IDENTITY, TagWrite
-
-if TYPE_CHECKING:
-    from chargeback.config import Tenant
-
-
-from datetime import timedelta
-from typing import TYPE_CHECKING
-
-from chargeback.model.budgets import FORECAST, Budget, Threshold
-from chargeback.model.money import total
-from chargeback.reports.tenant_view import open_tenant
-from chargeback.store.control.anomalies import MarkedDays, add_mark, read_marks
-from chargeback.store.control.budgets import last_version as last_budget
-from chargeback.store.control.budgets import write_budget
-from chargeback.store.queries.sums import sums_by
-
-if TYPE_CHECKING:
-    from chargeback.config import Tenant
     from chargeback.demo.traffic import Burst
-    from chargeback.store.queries.reader import TenantReader
-
-
-from dataclasses import dataclass
-from datetime import date
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from chargeback.cli.closing import close_month
-from chargeback.cli.statements import opened
-from chargeback.model.accounting import AccountingPeriod
-from chargeback.model.cents import rounded_cents
-from chargeback.model.inventory import NO_VALUES
-from chargeback.reports.closing.adjusting import adjust
-from chargeback.reports.closing.close import ClosingOrder
-from chargeback.reports.closing.preview import PeriodItem, list_periods
-from chargeback.reports.closing.statements import statements_of
-from chargeback.store.control.adjustments import NewAdjustment
-from chargeback.store.control.catalogue import touch
-from chargeback.store.control.invoices import Invoice, save_invoice
-from chargeback.store.control.statement_replies import DISPUTED, StatementKey, add_reply
-
-if TYPE_CHECKING:
-    from chargeback.config import Tenant
     from chargeback.model.days import Clock
+    from chargeback.store.queries.reader import TenantReader
+    from chargeback.store.tenant import TenantStore
 
 
 KEY: Final = "team"

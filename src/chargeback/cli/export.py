@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -25,6 +26,7 @@ from chargeback.cli.options import (
     to_day,
 )
 from chargeback.cli.statements import opened, to_basis
+from chargeback.model.focus import IDENTITIES, TOPICS, UNSPLIT, V1_2, V1_4
 
 if TYPE_CHECKING:
     from chargeback.config import Tenant
@@ -33,23 +35,11 @@ if TYPE_CHECKING:
     from chargeback.reports.closing.statements import Basis
     from chargeback.reports.focus.columns import FocusLayout
     from chargeback.reports.focus.file import FocusSource
+    from chargeback.reports.tenant_view import TenantView
     from chargeback.store.queries.datasets import Dataset
     from chargeback.store.queries.export import ExportFormat
-    from chargeback.store.queries.reader import TenantReader
-
-
-from collections.abc import Callable
-from itertools import groupby
-from typing import TYPE_CHECKING
-
-from chargeback.model.focus import IDENTITIES, TOPICS, UNSPLIT, V1_2, V1_4
-
-if TYPE_CHECKING:
-    from chargeback.model.accounting import AccountingPeriod
-    from chargeback.reports.focus.columns import FocusLayout
-    from chargeback.reports.focus.file import FocusSource
-    from chargeback.reports.tenant_view import TenantView
     from chargeback.store.queries.posted import PostedReader
+    from chargeback.store.queries.reader import TenantReader
 
 
 MONTH_FORMATS = ["%Y-%m"]

@@ -7,15 +7,22 @@ use all file descriptors, and a header that never ends all memory.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import logging
+import resource
 import socket
+from http import HTTPStatus
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from starlette.responses import Response
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from chargeback.api.problems import headers_too_large
 from chargeback.errors import ListenError
 
 if TYPE_CHECKING:
@@ -23,17 +30,6 @@ if TYPE_CHECKING:
 
     from chargeback.cli.shutdown import ShutdownHandler
 
-
-import asyncio
-import resource
-from http import HTTPStatus
-from typing import Any
-
-from starlette.responses import Response
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-from chargeback.api.problems import headers_too_large
 
 #: How long the first line and the headers of a request may take, in seconds.
 HEADER_SECONDS = 10.0

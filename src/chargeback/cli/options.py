@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.errors import ConfigProblem, ConfigurationError
+from chargeback.errors import ConfigProblem, ConfigurationError, StorageError
 
 if TYPE_CHECKING:
     from chargeback.config import Configuration, Tenant
     from chargeback.model.days import DayRange
-
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Final
-
-from chargeback.errors import StorageError
-
-if TYPE_CHECKING:
-    from chargeback.config import Tenant
     from chargeback.store.tenant import TenantStore
 
-
+#: The exit codes of the commands.
 OK: Final = 0
 FAILED: Final = 1
 CONFIGURATION: Final = 2
@@ -36,7 +28,6 @@ STALE: Final = 3
 BEYOND: Final = 3
 MOVES: Final = 4
 INTERRUPTED: Final = 130
-
 
 #: The file that ``chargeback init`` writes.
 DEFAULT_CONFIG = Path("chargeback.yaml")
@@ -62,7 +53,6 @@ DAY_FORMATS = ["%Y-%m-%d"]
 DAY = "YYYY-MM-DD"
 INSTANT = "YYYY-MM-DD[THH:MM:SS]"
 INSTANT_FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
-
 
 FirstDay = Annotated[
     datetime, typer.Option("--from", metavar=DAY, formats=DAY_FORMATS, help="The first UTC day that is gone through.")
