@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cache, partial
@@ -134,60 +134,56 @@ def _methods(methods: Sequence[str], kind: PricedKind) -> list[str]:
     return [measured.get(method, method) for method in methods]
 
 
-class ClusterInventory:
-    """Lists one cluster; ``admin`` is its admin API, if that is the source of brokers and topics."""
+@dataclass(frozen=True)
+class _Cluster:
+    """One cluster and its sources; ``admin`` is its admin API, if that is the source of brokers and topics."""
 
-    def __init__(
-        self,
-        settings: SelfManagedKafkaSettings,
-        metrics: BrokerMetrics,
-        client: PrometheusClient,
-        admin: KafkaAdmin | None,
-        now: Clock,
-    ) -> None:
-        self._settings = settings
-        self._cluster_id = settings.cluster_id
-        self._metrics = metrics
-        self._client = client
-        self._admin = admin
-        self._now = now
+    settings: SelfManagedKafkaSettings
+    metrics: BrokerMetrics
+    client: PrometheusClient
+    admin: KafkaAdmin | None
+    now: Clock
+
+
+class ClusterInventory(_Cluster):
+    """Lists one cluster."""
 
     def gather(self) -> ListedInventory:
         """Return the present inventory. Brokers and topics that cannot be listed remain as they are stored."""
-        settings, listing = self._settings, InventoryBuilder()
+        settings, listing = self.settings, InventoryBuilder()
         listing.resources.append(self._cluster())
         listing.complete.add(KAFKA_CLUSTER)
         listing.attempt([KAFKA_BROKER, KAFKA_TOPIC], lambda: self._parts(listing))
         source = settings.identity_source
         if source.static_identities:
-            list_static(listing, source, self._cluster_id)
+            list_static(listing, source, settings.cluster_id)
         if source.uses_metrics:
-            query = source.discovery_query or self._metrics.principals("{step}")
-            list_discovered(listing, source, self._client, query, settings.principal_label, self._now)
+            query = source.discovery_query or self.metrics.principals("{step}")
+            list_discovered(listing, source, self.client, query, settings.principal_label, self.now)
         return listing.listed(required=[KAFKA_CLUSTER])
 
     def _cluster(self) -> Resource:
-        settings = self._settings
+        settings = self.settings
         name = settings.display_name or settings.cluster_id
         metadata = {"region": settings.region, "broker_count": settings.broker_count}
-        return Resource(self._cluster_id, KAFKA_CLUSTER, name, metadata=metadata)
+        return Resource(settings.cluster_id, KAFKA_CLUSTER, name, metadata=metadata)
 
     def _parts(self, listing: InventoryBuilder) -> None:
-        if self._admin is None:
+        if self.admin is None:
             self._by_metrics(listing)
         else:
-            list_parts(listing, self._admin, self._cluster_id)
+            list_parts(listing, self.admin, self.settings.cluster_id)
 
     def _by_metrics(self, listing: InventoryBuilder) -> None:
-        hours = f"{self._settings.identity_source.discovery_window_hours}h"
-        labels = self._settings.label_names
-        brokers = self._values(self._metrics.brokers(hours), labels.broker)
-        topics = self._values(self._metrics.topics(hours), labels.topic)
-        listing.resources += [part(self._cluster_id, KAFKA_BROKER, name) for name in brokers]
-        listing.resources += [part(self._cluster_id, KAFKA_TOPIC, name) for name in topics]
+        hours = f"{self.settings.identity_source.discovery_window_hours}h"
+        labels = self.settings.label_names
+        brokers = self._values(self.metrics.brokers(hours), labels.broker)
+        topics = self._values(self.metrics.topics(hours), labels.topic)
+        listing.resources += [part(self.settings.cluster_id, KAFKA_BROKER, name) for name in brokers]
+        listing.resources += [part(self.settings.cluster_id, KAFKA_TOPIC, name) for name in topics]
 
     def _values(self, query: str, label: str) -> list[str]:
-        found = (sample.labels.get(label) for sample in self._client.instant(query, self._now()))
+        found = (sample.labels.get(label) for sample in self.client.instant(query, self.now()))
         return sorted({name for name in found if name})
 
 
@@ -227,41 +223,27 @@ class ClusterUsage:
         return self._meter.total_by(query, label, day)
 
 
-class Checks:
+class Checks(_Cluster):
     """Sends one small request of each kind."""
-
-    def __init__(
-        self,
-        settings: SelfManagedKafkaSettings,
-        metrics: BrokerMetrics,
-        client: PrometheusClient,
-        admin: KafkaAdmin | None,
-        now: Clock,
-    ) -> None:
-        self._settings = settings
-        self._metrics = metrics
-        self._client = client
-        self._admin = admin
-        self._now = now
 
     def run(self) -> Iterator[Finding]:
         """Yield one finding per metric and source. If the metrics source cannot be reached, or refuses its key, yield
         one finding for that, and one that names the checks that were skipped."""
-        queries = {name: self._metrics.traffic(name) for name in ("bytes_in", "bytes_out")}
-        queries["log_size"] = self._metrics.log_size()
+        queries = {name: self.metrics.traffic(name) for name in ("bytes_in", "bytes_out")}
+        queries["log_size"] = self.metrics.log_size()
         checks: dict[str, Check] = {
-            f"metric {name}": partial(series_of, self._client, query, self._now) for name, query in queries.items()
+            f"metric {name}": partial(series_of, self.client, query, self.now) for name, query in queries.items()
         }
         checks["brokers"] = self._brokers
-        if self._settings.identity_source.uses_metrics:
+        if self.settings.identity_source.uses_metrics:
             checks["principals"] = self._principals
-        yield from attempt_all(checks, lambda: self._client.given_up)
-        if self._admin is not None:
-            yield attempt("admin API", partial(describe, self._admin))
+        yield from attempt_all(checks, lambda: self.client.given_up)
+        if self.admin is not None:
+            yield attempt("admin API", partial(describe, self.admin))
 
     def _brokers(self) -> str | CheckWarning:
-        found = len(self._client.instant(self._metrics.brokers("1h"), self._now()))
-        configured = self._settings.broker_count
+        found = len(self.client.instant(self.metrics.brokers("1h"), self.now()))
+        configured = self.settings.broker_count
         if not found:
             raise SourceDataError("the metrics contain no broker", source="metrics")
         if found != configured:
@@ -269,10 +251,10 @@ class Checks:
         return f"{found} brokers, as broker_count says"
 
     def _principals(self) -> str:
-        source, label = self._settings.identity_source, self._metrics.principal_label
-        query = source.discovery_query or self._metrics.principals("{step}")
+        source, label = self.settings.identity_source, self.metrics.principal_label
+        query = source.discovery_query or self.metrics.principals("{step}")
         hours = source.discovery_window_hours
-        found = recently_seen(self._client, query, label, hours, self._now)
+        found = recently_seen(self.client, query, label, hours, self.now)
         if not found:
             raise SourceDataError(
                 f"no series with the label {label} within {hours} h: the rule files of the JMX exporter give byte"
