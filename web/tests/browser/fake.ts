@@ -62,14 +62,14 @@ export interface Organisation {
 }
 
 /** Somebody on his own machine, where the service tells nobody apart. */
-export const ANYBODY: Me = {
+const ANYBODY: Me = {
   user: "api",
   kind: "anonymous",
   groups: [],
   tenants: [{ tenant_name: "acme", rights: ["read", "export", "tag", "run", "close", "admin"], scope: null, role: "" }],
 };
 
-export const LAST = "2026-11-16";
+const LAST = "2026-11-16";
 const TEAMS = ["payments", "orders", "search", null];
 const PRODUCTS = ["KAFKA_NUM_CKUS", "KAFKA_STORAGE", "FLINK_NUM_CFUS"];
 const RESOURCES = ["prod-dedicated-0", "prod-enterprise-1", "pool-search-2"];

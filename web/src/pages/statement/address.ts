@@ -1,3 +1,4 @@
+import { address } from "../../api/client";
 import { NOBODY } from "../../format/names";
 import { type Filter, filterKey, type View } from "../../url/view";
 
@@ -30,16 +31,15 @@ export function journalOf(view: View, by: string): View {
 /** The filters that select the rows of a statement. What no rule or tag assigns has the value `unassigned`, and is in two
  * statements: costs that nobody is known to have caused have one of their own. Null if it is not known which they are. */
 export function filtersOf(by: string, value: string, unassigned: string | null): Filter[] | null {
-  const nobody = { key: "identity_id", value: NOBODY };
-  if (by === "identity_id") return [{ key: by, value, not: false }];
-  if (value === NOBODY)
-    return (
-      (unassigned && [
-        { key: by, value: unassigned, not: false },
-        { ...nobody, not: false },
-      ]) ||
-      null
-    );
-  const own = { key: by, value, not: false };
-  return value === unassigned ? [own, { ...nobody, not: true }] : [own];
+  const own = (its: string) => ({ key: by, value: its, not: false });
+  const nobody = (not: boolean) => ({ key: "identity_id", value: NOBODY, not });
+  if (by === "identity_id") return [own(value)];
+  if (value === NOBODY) return unassigned ? [own(unassigned), nobody(false)] : null;
+  return value === unassigned ? [own(value), nobody(true)] : [own(value)];
+}
+
+/** The journal of a month as CSV: its address, and the name of the file. */
+export function journalFile(tenant: string, period: string, by: string): { href: string; name: string } {
+  const href = address(tenant, "/periods/{period}/journal", { at: { period }, query: { by, format: "csv" } });
+  return { href, name: `${tenant}-${period}-journal.csv` };
 }

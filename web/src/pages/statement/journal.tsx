@@ -1,4 +1,3 @@
-import { address } from "../../api/client";
 import { useOf } from "../../api/questions";
 import type { Journal } from "../../api/shapes";
 import { useHere } from "../../app/router";
@@ -9,7 +8,7 @@ import { Amount, Card } from "../../ui/card";
 import { CsvLink } from "../../ui/csv";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
-import { statementOf, statements } from "./address";
+import { journalFile, statementOf, statements } from "./address";
 import { nameOf } from "./amount";
 
 /** The names of finance's own ids that lines of a journal have: each is a column. */
@@ -32,7 +31,6 @@ function Lines({ tenant, journal }: { tenant: string; journal: Journal }) {
   const { by, currency, lines, period } = journal;
   const ids = ledgerIds(lines);
   const corrects = lines.some((each) => each.charge_period);
-  const file = address(tenant, "/periods/{period}/journal", { at: { period }, query: { by, format: "csv" } });
   return (
     <Card
       title={`Journal of ${month(journal.start_date)}`}
@@ -42,7 +40,7 @@ function Lines({ tenant, journal }: { tenant: string; journal: Journal }) {
           <a className="more" href={here.to(statements(here.view, by))}>
             Statements
           </a>
-          <CsvLink className="button" file={{ href: file, name: `${tenant}-${period}-journal.csv` }} />
+          <CsvLink className="button" file={journalFile(tenant, period, by)} />
         </>
       }
     >

@@ -11,7 +11,7 @@ import { CsvLink } from "../../ui/csv";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
 import { StatementsAgainstTheBill } from "../bill/tieout";
-import { journalOf, statementOf } from "./address";
+import { journalFile, journalOf, statementOf } from "./address";
 import { Cents, nameOf } from "./amount";
 import { saidOf, verdictsOf } from "./replies";
 
@@ -104,7 +104,7 @@ function Files({ found }: { found: Statements }) {
   if (!may("export")) return null;
   const { period, by, tenant_name: tenant } = found;
   const asked = { query: { period, by } };
-  const journal = address(tenant, "/periods/{period}/journal", { at: { period }, query: { by, format: "csv" } });
+  const journal = journalFile(tenant, period, by);
   return (
     <>
       {seesAll && (
@@ -112,7 +112,7 @@ function Files({ found }: { found: Statements }) {
           <a className="more" href={here.to(journalOf(here.view, by))}>
             Journal
           </a>
-          <a className="more" href={journal} download={`${tenant}-${period}-journal.csv`}>
+          <a className="more" href={journal.href} download={journal.name}>
             Journal as CSV
           </a>
         </>
