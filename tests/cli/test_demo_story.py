@@ -49,19 +49,22 @@ SPEC: Final = DemoSpec(today=TODAY, size="small", days=14)
 Sums = dict[tuple[str, str], Decimal]
 
 
-@pytest.fixture(scope="module")
-def tenant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenant]:
-    """A small demo with its tags and cost categories."""
-    folder = tmp_path_factory.mktemp("demo")
-    file = folder / "chargeback.yaml"
-    with DemoServer(Organisation.generate(SPEC)) as server:
-        file.write_text(demo_configuration(server.info, folder), encoding="utf-8")
-        with run_pipeline(file, "acme"):
-            pass
+def begun(server: DemoServer, file: Path, spec: DemoSpec) -> Tenant:
+    """The tenant of a served demo after its first run, with its tags and cost categories."""
+    file.write_text(demo_configuration(server.info, file.parent), encoding="utf-8")
+    with run_pipeline(file, "acme"):
+        pass
     tenant = load_configuration(file).tenants["acme"]
-    tag_teams(tenant, SPEC.seed)
-    apply_demo_categories(tenant, SPEC.seed)
-    yield tenant
+    tag_teams(tenant, spec.seed)
+    apply_demo_categories(tenant, spec.seed)
+    return tenant
+
+
+@pytest.fixture(scope="module")
+def tenant(tmp_path_factory: pytest.TempPathFactory) -> Tenant:
+    """A small demo."""
+    with DemoServer(Organisation.generate(SPEC)) as server:
+        return begun(server, tmp_path_factory.mktemp("demo") / "chargeback.yaml", SPEC)
 
 
 @pytest.fixture(scope="module")
@@ -188,12 +191,7 @@ def test_the_demo_has_two_closed_months_and_what_happens_after_a_closing(tmp_pat
     January, which also has an adjustment; a statement of December is disputed. Nothing is closed a second time."""
     file, now = tmp_path / "chargeback.yaml", FixedClock()
     with DemoServer(Organisation.generate(CLOSINGS_SPEC)) as server:
-        file.write_text(demo_configuration(server.info, tmp_path), encoding="utf-8")
-        with run_pipeline(file, "acme"):
-            pass
-        tenant = load_configuration(file).tenants["acme"]
-        tag_teams(tenant, CLOSINGS_SPEC.seed)
-        apply_demo_categories(tenant, CLOSINGS_SPEC.seed)
+        tenant = begun(server, file, CLOSINGS_SPEC)
         closed = close_demo_months(tenant, now)
         assert closed is not None
         assert closed.periods == (NOVEMBER, DECEMBER)
