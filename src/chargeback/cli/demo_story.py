@@ -131,10 +131,10 @@ def _categories(store: TenantStore, seed: int) -> list[CostCategory]:
         index = reader.categories.index.including(COST_CENTER, _parsed(facts, with_tags=False)[COST_CENTER])
         with_rules = reader.with_categories(caches.categories(store, index, reader.tags))
         selection = Selection.of_days(DayRange(days[0], days[-1] + ONE_DAY))
-        total, _ = _costs(reader, selection)
+        whole, _ = _costs(reader, selection)
         _, undecided = _costs(with_rules, replace(selection, categories=(_UNASSIGNED,)))
     names = {each.identity_id: each.display_name or "" for each in inventory.identities}
-    return list(_parsed(facts.with_answers(seed, undecided, total, names)).values())
+    return list(_parsed(facts.with_answers(seed, undecided, whole, names)).values())
 
 
 def _parsed(facts: CategoryFacts, *, with_tags: bool = True) -> dict[str, CostCategory]:

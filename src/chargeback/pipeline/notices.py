@@ -263,16 +263,16 @@ def _differences(look: Look, periods: list[AccountingPeriod]) -> Iterator[Event]
             ties = tie_out(read_invoices(connection, period), billed, reader, period)
             if not ties.difference:
                 continue
-            difference = render(ties.difference)
+            differs_by = render(ties.difference)
             body = {
                 "period_id": period.id,
                 "invoices": ties.invoices,
                 "invoiced": render(ties.total),
                 "billed": render(billed),
-                "difference": difference,
+                "difference": differs_by,
                 "currency": look.run.tenant.settings.currency,
             }
-            once = f"invoice differs {period.id} {difference}"
+            once = f"invoice differs {period.id} {differs_by}"
             yield Event(INVOICE_DIFFERS, f"invoice/{period.id}", body, once)
 
 

@@ -130,8 +130,8 @@ def _of_kind(kind: PricedKind) -> dict[str, Any]:
 
 
 def _methods(methods: Sequence[str], kind: PricedKind) -> list[str]:
-    measured = {f"usage({base})": f"usage({kind.measure(base)})" for base in TRAFFIC}
-    return [measured.get(method, method) for method in methods]
+    of_kind = {f"usage({base})": f"usage({kind.measure(base)})" for base in TRAFFIC}
+    return [of_kind.get(method, method) for method in methods]
 
 
 @dataclass(frozen=True)
