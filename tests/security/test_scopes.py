@@ -284,6 +284,7 @@ QUERIES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "/search": [{"q": "a", "limit": 50}, {"q": "second"}],
     "/statements": [_BY_CATEGORY, _MONTH, {"period": "2026-02", "by": "tag:team"}],
     "/statements.csv": [_BY_CATEGORY],
+    "/statements.zip": [_BY_CATEGORY, _MONTH],
     "/topics": [_TWO_RANGES],
     "/topics.csv": [_TWO_RANGES],
     "/statement": [{**_MONTH, "value": "sa-me"}, {**_BY_CATEGORY, "value": "mine"}],
