@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from chargeback.cli.statements import print_tie_out
+from chargeback.reports.statements.content import StatedAmount, StatementTieOut
 from tests.cli.conftest import TODAY, Demo, Run
 
 PERIOD = f"{TODAY:%Y-%m}"
@@ -75,3 +78,24 @@ def test_mistakes(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
     said = chargeback(*words_for(demo, folder, "--by", "identity_id"))
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
     assert not folder.exists()
+
+
+def test_what_lies_between_statements_and_bill_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Corrections and adjustments have lines of their own, so that what is printed adds up; what is zero has none."""
+    none, some, all_together = (
+        StatedAmount(amount=Decimal(amount), rounded=Decimal(amount)) for amount in ("0", "1.25", "14.50")
+    )
+    tie = StatementTieOut(
+        state="equal",
+        difference=Decimal(0),
+        statements=all_together,
+        billed=StatedAmount(amount=Decimal("13.25"), rounded=Decimal("13.25")),
+        outdated=none,
+        pending=none,
+        corrections=some,
+        adjustments=none,
+    )
+    print_tie_out(tie, "USD")
+    printed = capsys.readouterr().out
+    assert re.search(r"corrections of earlier months .*1\.25", printed)
+    assert "adjustments" not in printed

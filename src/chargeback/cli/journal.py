@@ -78,7 +78,7 @@ def journal(  # noqa: PLR0913, PLR0917 - the options of a command
         f"{to}: {len(made.lines)} lines of {period}, debits {made.debit} = credits {made.credit} "
         f"{found.heading.currency}, {found.heading.status}"
     )
-    print_tie_out(found)
+    print_tie_out(found.tie_out, found.heading.currency)
 
 
 def _compiled(

@@ -17,7 +17,7 @@ from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
 if TYPE_CHECKING:
     from chargeback.config import Tenant
     from chargeback.reports.closing.statements import Basis
-    from chargeback.reports.statements.content import Statements
+    from chargeback.reports.statements.content import Statements, StatementTieOut
     from chargeback.reports.tenant_view import TenantView
     from chargeback.store.queries.posted import PostedReader
     from chargeback.store.queries.reader import TenantReader
@@ -125,7 +125,7 @@ def statements(  # noqa: PLR0913, PLR0917 - the options of a command
         files = f"{len(write_statements(found, to, formats.split(',')))} files, see {to / INDEX}.html"
     issued = "" if found.heading.issued_at is None else f", as they are since {render_instant(found.heading.issued_at)}"
     typer.echo(f"{len(found.items)} statements of {period}{issued}: {files}")
-    print_tie_out(found)
+    print_tie_out(found.tie_out, found.heading.currency)
 
 
 @contextmanager
@@ -169,17 +169,21 @@ def to_basis(text: str | None) -> Basis | None:
     return "posted"
 
 
-def print_tie_out(found: Statements) -> None:
+def print_tie_out(tie: StatementTieOut | None, currency: str) -> None:
     """Print the statements beside the bill; end with an error if they differ."""
     from chargeback.cli.display import money_table
 
-    tie = found.tie_out
     if tie is None:
         return
     amounts = [("all statements", tie.statements.amount), ("billed", tie.billed.amount)]
-    amounts += [("being calculated again", tie.outdated.amount)] if tie.outdated.amount else []
+    beside = {
+        "being calculated again": tie.outdated,
+        "corrections of earlier months": tie.corrections,
+        "adjustments": tie.adjustments,
+    }
+    amounts += [(name, each.amount) for name, each in beside.items() if each and each.amount]
     amounts += [("difference", tie.difference)]
     amounts += [("billed, and not calculated yet", tie.pending.amount)] if tie.pending.amount else []
-    money_table("Against the provider's bill", "total", amounts, found.heading.currency)
+    money_table("Against the provider's bill", "total", amounts, currency)
     if tie.difference:
         raise typer.Exit(FAILED)

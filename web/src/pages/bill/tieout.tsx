@@ -26,7 +26,7 @@ export function MonthsAgainstTheBill({ tenant, dates, total }: { tenant: Tenant;
         const difference = billed - read(total);
         return (
           <AgainstTheBill
-            isEqual={difference === 0n}
+            state={tieState(difference === 0n)}
             amounts={[
               [`Billed for ${count(calculated.length, "calculated day")}`, billed],
               ["Charged in this bill", total],
@@ -57,17 +57,17 @@ export function StatementsAgainstTheBill({
   period: string;
   currency: string;
 }) {
-  const unlessZero = (name: string, amount: string | undefined): [string, string][] =>
-    amount === undefined || read(amount) === 0n ? [] : [[name, amount]];
+  const between = besideTheBill(tie);
   return (
     <AgainstTheBill
-      isEqual={read(tie.difference) === 0n}
+      state={tieState(
+        read(tie.difference) === 0n,
+        between.map(([name]) => name),
+      )}
       amounts={[
         [`All statements of ${month(period)}`, tie.statements.amount],
         ["Billed for calculated days", tie.billed.amount],
-        ...unlessZero("Of days that are calculated again", tie.outdated.amount),
-        ...unlessZero("Corrections of earlier months", tie.corrections?.amount),
-        ...unlessZero("Adjustments", tie.adjustments?.amount),
+        ...between,
         ["Difference", tie.difference],
         ...unlessZero("Billed and not calculated yet", tie.pending.amount),
       ]}
@@ -76,23 +76,42 @@ export function StatementsAgainstTheBill({
   );
 }
 
+/** What statements have that is not on the provider's bill of calculated days. */
+export function besideTheBill(tie: StatementTie): [name: string, amount: string][] {
+  return [
+    ...unlessZero("Days that are calculated again", tie.outdated.amount),
+    ...unlessZero("Corrections of earlier months", tie.corrections?.amount),
+    ...unlessZero("Adjustments", tie.adjustments?.amount),
+  ];
+}
+
+function unlessZero(name: string, amount: string | undefined): [name: string, amount: string][] {
+  return amount === undefined || read(amount) === 0n ? [] : [[name, amount]];
+}
+
+/** A class and the sentence that says whether everything is accounted for, and what lies between. */
+export function tieState(isEqual: boolean, between: readonly string[] = []): [tone: "good" | "bad", says: string] {
+  const what = ["the provider’s bill", ...between.map((each) => each.toLowerCase())].join(" + ");
+  return isEqual ? ["good", `Equal to ${what}, to the last digit`] : ["bad", `Not equal to ${what}`];
+}
+
 /** Amounts beside what the provider billed, and whether they are equal to the last digit. */
 function AgainstTheBill({
-  isEqual,
+  state: [tone, says],
   amounts,
   currency,
   children,
 }: {
-  isEqual: boolean;
+  state: ReturnType<typeof tieState>;
   amounts: [name: string, amount: string | bigint][];
   currency: string;
   children?: ReactNode;
 }) {
   return (
     <section className="tieout" aria-label="Against the provider’s bill">
-      <p className={`state ${isEqual ? "good" : "bad"}`}>
-        <Icon name={isEqual ? "check" : "warning"} />
-        {isEqual ? "Equal to the provider’s bill, to the last digit" : "Not equal to the provider’s bill"}
+      <p className={`state ${tone}`}>
+        <Icon name={tone === "good" ? "check" : "warning"} />
+        {says}
       </p>
       <dl className="facts-list">
         {amounts.map(([name, amount]) => (

@@ -50,7 +50,7 @@ function Lines({ tenant, journal }: { tenant: string; journal: Journal }) {
           "Line",
           "Account",
           dimension(by),
-          ...ids.map(dimension),
+          ...ids.map((id) => `GL ${id.replaceAll("_", " ")}`),
           corrects && "Month",
           { name: "Debit", end: true },
           { name: "Credit", end: true },

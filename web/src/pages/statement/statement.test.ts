@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { Journal, StatementRow } from "../../api/shapes";
+import type { Journal, StatementRow, StatementTie } from "../../api/shapes";
+import { besideTheBill, tieState } from "../bill/tieout";
 import { filtersOf } from "./address";
 import { ledgerIds } from "./journal";
 import { saidOf, verdictsOf } from "./replies";
@@ -45,4 +46,25 @@ test("the replies of a month are counted", () => {
 test("each of finance's own ids is a column of the journal", () => {
   const lines = [{ gl: { cost_center: "1" } }, { gl: {} }, { gl: { account: "2", cost_center: "3" } }];
   expect(ledgerIds(lines as unknown as Journal["lines"])).toEqual(["account", "cost_center"]);
+});
+
+test("statements are equal to the bill alone only where nothing else is in them", () => {
+  const stated = (amount: string) => ({ amount, rounded: amount });
+  const says = (difference: string, more: Partial<StatementTie>) => {
+    const tie = { outdated: stated("0"), ...more } as StatementTie;
+    return tieState(
+      Number(difference) === 0,
+      besideTheBill(tie).map(([name]) => name),
+    );
+  };
+  expect(says("0", {})).toEqual(["good", "Equal to the provider’s bill, to the last digit"]);
+  expect(says("0", { corrections: stated("0.00"), adjustments: stated("0") })).toEqual(says("0", {}));
+  expect(says("0", { corrections: stated("249.73"), adjustments: stated("-1") })).toEqual([
+    "good",
+    "Equal to the provider’s bill + corrections of earlier months + adjustments, to the last digit",
+  ]);
+  expect(says("0.01", { outdated: stated("3") })).toEqual([
+    "bad",
+    "Not equal to the provider’s bill + days that are calculated again",
+  ]);
 });
