@@ -146,8 +146,8 @@ drill: setup servers  ## Long failure drills, and laws with many more cases (an 
 bench-large: setup  ## A tenant of 100 million rows, generated once: sums and lists of all time (10 GiB, half an hour)
 	@$(BIN)/python -m benchmarks --huge
 
-bench-fleet: setup  ## What a worker needs for TENANTS tenants, of which one in a hundred has news
-	@$(BIN)/python -m benchmarks --only fleet --tenants $(TENANTS) $(if $(POSTGRES),--postgres $(POSTGRES))
+bench-fleet: setup servers  ## What a worker needs for TENANTS tenants, of which one in a hundred has news
+	@$(BIN)/python -m benchmarks --only fleet --tenants $(TENANTS)
 
 focus-check: setup $(FOCUS_VENV)/.ready  ## The official validator over the bill in FOCUS: exactly the known rules fail
 	@$(BIN)/python -m conformance $(FOCUS_VENV)/bin/python

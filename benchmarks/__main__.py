@@ -102,7 +102,7 @@ def main() -> int:
 
 def _committed(given: argparse.Namespace) -> Path | None:
     """Return the committed file of the results, if the run is as those in the repository are."""
-    if given.only == [_FLEET] and given.tenants == _TENANTS and given.postgres is None:
+    if given.only == [_FLEET] and given.tenants == _TENANTS:
         return report.FLEET_RESULTS
     if given.quick or given.only:
         return None
@@ -127,7 +127,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tenants", type=int, default=_TENANTS, help=f"with --only fleet: how many tenants ({_TENANTS})"
     )
-    parser.add_argument("--postgres", help="with --only fleet: an empty database for their control data (else SQLite)")
     given = parser.parse_args()
     if given.huge and not set(given.only) <= set(_OF_HUGE):
         parser.error(f"--huge measures {', '.join(_OF_HUGE)} only")
@@ -168,7 +167,7 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
 def _alone(given: argparse.Namespace, wanted: set[str], data: Path, scratch: Path) -> Iterator[Figure]:
     """Measure what needs none of the usual tenants."""
     if _FLEET in wanted:
-        yield from fleet(scratch, tenants=given.tenants, postgres=given.postgres)
+        yield from fleet(scratch, tenants=given.tenants)
     if "calculate" in wanted:
         yield from calculation(quick=given.quick)
     if "topics" in wanted:

@@ -1,21 +1,27 @@
 """Many tenants, most of them without news: what a worker needs for a round of all.
 
-The tenants are small ones with a provider in this process, so that only the service's own time is measured. Their
-control data is in SQLite files, or in schemas of one PostgreSQL database. Of those with SQLite, the first few get their
-days by a run, and the others are copies of the first: what a first round costs is the same for each of them.
+The tenants are small ones with a provider in this process, so that only the service's own time is measured. There are
+two fleets: one with SQLite files and folders, and one with schemas of a PostgreSQL database and a bucket. The first few
+tenants get their days by a run, and the others are copies of the first: what a first round costs is the same for each.
 """
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+import obstore
+import psycopg
 import yaml
+from tests.support.databases import scratch_database
+from tests.support.objects import object_server
 
 from benchmarks.backfill import wall_and_cpu
 from benchmarks.measure import Figure
@@ -31,26 +37,106 @@ CORRECTED: Final = "with a corrected bill"
 #: Rounds in an hour, with the default of ``features.refresh_interval``.
 ROUNDS_PER_HOUR: Final = 2
 _CHANGING_SHARE: Final = 100
-#: So many tenants with SQLite run their first round; the others are copies.
+#: So many tenants run their first round; the others are copies.
 _RUN_AT_FIRST: Final = 10
+#: The names of the fleets.
+FILES: Final = "SQLite and folders"
+SHARED: Final = "PostgreSQL and a bucket"
 
 
-def fleet(scratch: Path, *, tenants: int, postgres: str | None) -> Iterator[Figure]:
-    """Measure the first round of ``tenants`` new tenants, one without news, and one with news of one in a hundred.
+class _Places(Protocol):
+    """Where the tenants of a fleet keep what they have."""
 
-    ``postgres`` is the connection string of an empty database; None stands for a SQLite file for each tenant.
-    """
+    name: str
+
+    def storage(self, tenant: str) -> dict[str, Any] | None:
+        """Return the storage of a tenant, as a configuration has it; None is the default."""
+
+    def copy(self, tenant: str, copies: list[str]) -> None:
+        """Give others what one tenant has."""
+
+
+class _Files:
+    """A SQLite file and a folder for each tenant."""
+
+    name = FILES
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def storage(self, tenant: str) -> dict[str, Any] | None:
+        """Return None: the files are in the folder of the tenant."""
+
+    def copy(self, tenant: str, copies: list[str]) -> None:
+        """Copy the folder."""
+        for each in copies:
+            shutil.copytree(self._folder / tenant, self._folder / each)
+
+
+class _Shared:
+    """A schema of one database and a prefix of one bucket for each tenant."""
+
+    name = SHARED
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self._server = object_server()
+        self._root = str(self._server.location())
+
+    def storage(self, tenant: str) -> dict[str, Any]:
+        """Return the schema and the prefix of a tenant."""
+        return {
+            "connection_string": self._database,
+            "database_schema": tenant,
+            "facts_path": f"{self._root}/{tenant}",
+            "object_store": self._server.written,
+        }
+
+    def copy(self, tenant: str, copies: list[str]) -> None:
+        """Write the schema under other names, and copy the objects within the bucket."""
+        dump = ["pg_dump", "--no-owner", "--inserts", f"--schema={tenant}", self._database]
+        written = subprocess.run(dump, capture_output=True, text=True, check=True).stdout
+        # Lines with a backslash are for psql alone.
+        schema = "\n".join(each for each in written.splitlines() if not each.startswith("\\"))
+        for each in copies:
+            with psycopg.connect(self._database) as connection:
+                connection.execute(schema.replace(tenant, each).encode())
+        bucket = self._server.raw(self._root.rpartition("/")[2])
+        paths = [each["path"] for page in obstore.list(bucket, f"{tenant}/") for each in page]
+
+        def _copy(to: str) -> None:
+            for path in paths:
+                obstore.copy(bucket, path, path.replace(tenant, to, 1))
+
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(_copy, copies))
+
+
+def fleet(scratch: Path, *, tenants: int) -> Iterator[Figure]:
+    """Measure the first round of new tenants, one of all without news, and one with news of one in a hundred."""
+    files = scratch / "files"
+    files.mkdir()
+    yield from _fleet(files, _Files(files), tenants)
+    shutil.rmtree(files)
+    shared = scratch / "shared"
+    shared.mkdir()
+    with scratch_database("postgresql", scratch) as database:
+        yield from _fleet(shared, _Shared(database), tenants)
+
+
+def _fleet(scratch: Path, places: _Places, tenants: int) -> Iterator[Figure]:
+    """Measure the rounds of one fleet."""
     changing = max(1, tenants // _CHANGING_SHARE)
     spec = DemoSpec(today=datetime.now(UTC).date(), size="small", days=_DAYS + CUTOFF_DAYS)
     organisation = Organisation.generate(spec)
-    group = f"fleet of {tenants:,} tenants, {'SQLite' if postgres is None else 'PostgreSQL'}"
+    group = f"fleet of {tenants:,} tenants, {places.name}"
     with DemoServer(organisation) as quiet, DemoServer(organisation) as busy:
         servers = [busy if number < changing else quiet for number in range(tenants)]
-        run_at_first = tenants if postgres is not None else min(_RUN_AT_FIRST, tenants)
+        run_at_first = min(_RUN_AT_FIRST, tenants)
 
         def _round(name: str, count: int) -> Iterator[Figure]:
             config = scratch / "fleet.yaml"
-            config.write_text(_configuration(servers[:count], scratch, postgres), encoding="utf-8")
+            config.write_text(_configuration(servers[:count], scratch, places), encoding="utf-8")
             command = [sys.executable, "-m", "chargeback", "run", "--config", str(config)]
             before = _requests(quiet, busy)
             wall, cpu = wall_and_cpu(command, scratch / "fleet.log")
@@ -63,8 +149,7 @@ def fleet(scratch: Path, *, tenants: int, postgres: str | None) -> Iterator[Figu
                 yield Figure(group, f"{name}: requests of an hour", requests * ROUNDS_PER_HOUR, "")
 
         yield from _round(_FIRST, run_at_first)
-        for number in range(run_at_first, tenants):
-            shutil.copytree(scratch / _name(0), scratch / _name(number))
+        places.copy(_name(0), [_name(number) for number in range(run_at_first, tenants)])
         yield from _round("nothing new", tenants)
         busy.changes.edit_costs(spec.last_cost_day, _correct)
         yield from _round(f"{changing} {CORRECTED}", tenants)
@@ -85,7 +170,7 @@ def _name(number: int) -> str:
     return f"t{number:04}"
 
 
-def _configuration(servers: list[DemoServer], folder: Path, postgres: str | None) -> str:
+def _configuration(servers: list[DemoServer], folder: Path, places: _Places) -> str:
     """Return the configuration of a tenant for each of the servers."""
     tenants = {}
     for number, server in enumerate(servers):
@@ -94,11 +179,7 @@ def _configuration(servers: list[DemoServer], folder: Path, postgres: str | None
         home.mkdir(exist_ok=True)
         tenant = yaml.safe_load(demo_configuration(server.info, home))["tenants"]["acme"]
         del tenant["currencies"]
-        if postgres is not None:
-            tenant["storage"] = {
-                "connection_string": postgres,
-                "database_schema": name,
-                "facts_path": str(home / "facts"),
-            }
+        if (storage := places.storage(name)) is not None:
+            tenant["storage"] = storage
         tenants[name] = tenant
     return yaml.safe_dump({"logging": {"level": "ERROR"}, "tenants": tenants}, sort_keys=False)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,22 +134,27 @@ def _large(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 
 def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """What was measured of each round, and what follows from it for other numbers of tenants."""
-    rounds: dict[str, dict[str, str]] = {}
-    for f in figures:
-        name, _, what = f.name.partition(": ")
-        rounds.setdefault(name, {})[what] = f"{number(f.value)} {f.unit}".rstrip()
-    columns = list(dict.fromkeys(what for each in rounds.values() for what in each))
-    lines = [*_about(document), "", f"A {figures[0].group}:", "", f"| round | {' | '.join(columns)} |"]
-    lines.append(f"|---|{'---|' * len(columns)}")
-    lines += [f"| {name} | {' | '.join(each.get(what, '') for what in columns)} |" for name, each in rounds.items()]
-    corrected = {f.name.partition(": ")[2]: f.value for f in figures if CORRECTED in f.name}
-    seconds, requests = corrected["own CPU of a tenant"] / 1000, corrected["requests of a tenant"]
-    lines += ["", "From the last round follows, with a round every half hour:", ""]
-    lines += ["| tenants | cores of workers | requests to the provider |", "|---|---|---|"]
+    """What was measured of each round of each fleet, and what follows from it for other numbers of tenants."""
+    lines, seconds, requests = [*_about(document)], dict[str, float](), 0.0
+    for group, of in groupby(figures, key=lambda f: f.group):
+        rounds: dict[str, dict[str, str]] = {}
+        for f in of:
+            name, _, what = f.name.partition(": ")
+            rounds.setdefault(name, {})[what] = f"{number(f.value)} {f.unit}".rstrip()
+            if CORRECTED in name and what == "own CPU of a tenant":
+                seconds[group.partition(", ")[2]] = f.value / 1000
+            if CORRECTED in name and what == "requests of a tenant":
+                requests = f.value
+        columns = list(dict.fromkeys(what for each in rounds.values() for what in each))
+        lines += ["", f"A {group}:", "", f"| round | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+        lines += [f"| {name} | {' | '.join(each.get(what, '') for what in columns)} |" for name, each in rounds.items()]
+    lines += ["", "From the last rounds follows, with a round every half hour:", ""]
+    heads = ["tenants", *(f"cores of workers, {each}" for each in seconds), "requests to the provider"]
+    lines += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for tenants in _TENANTS:
         a_second = tenants * ROUNDS_PER_HOUR / 3600
-        lines.append(f"| {tenants:,} | {number(a_second * seconds)} | {number(a_second * requests)} a second |")
+        cores = " | ".join(number(a_second * each) for each in seconds.values())
+        lines.append(f"| {tenants:,} | {cores} | {number(a_second * requests)} a second |")
     return lines
 
 
