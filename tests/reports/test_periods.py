@@ -20,6 +20,11 @@ LAST = date(2026, 11, 14)
         ("month", date(2026, 11, 1), LAST),
         ("last-month", date(2026, 10, 1), date(2026, 10, 31)),
         ("quarter", date(2026, 10, 1), LAST),
+        ("week", date(2026, 11, 9), LAST),
+        ("last-week", date(2026, 11, 2), date(2026, 11, 8)),
+        ("last-quarter", date(2026, 7, 1), date(2026, 9, 30)),
+        ("year", date(2026, 1, 1), LAST),
+        ("last-year", date(2025, 1, 1), date(2025, 12, 31)),
         ("2024-02", date(2024, 2, 1), date(2024, 2, 29)),
         ("2026-12", date(2026, 12, 1), date(2026, 12, 31)),
     ],
@@ -30,7 +35,7 @@ def test_named_periods(name: str, start: date, end: date) -> None:
     assert named_period(name, LAST) == Period(start, end)
 
 
-@pytest.mark.parametrize("name", ["0d", "7", "d", "1000d", "week", "2026-13", "2026-1", "", "7D"])
+@pytest.mark.parametrize("name", ["0d", "7", "d", "1000d", "weeks", "last-7d", "2026-13", "2026-1", "", "7D"])
 def test_what_is_no_period(name: str) -> None:
     """Other words are none."""
     assert not re.fullmatch(PERIOD, name)

@@ -79,8 +79,9 @@ class PeriodQuery(FactsParameters):
 
     period: PeriodName | None = Field(
         default=None,
-        description="A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, "
-        "`quarter` or a month such as `2026-10`. All but the last follow the last calculated day.",
+        description="A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` "
+        "and `year` until the last calculated day, the whole ones before it (`last-month`), "
+        "or a month such as `2026-10`. Weeks begin on Monday.",
         examples=["30d"],
     )
 

@@ -87,8 +87,8 @@ class PeriodArguments(TenantArguments):
 
     period: Annotated[str, StringConstraints(pattern=PERIOD)] = Field(
         default="30d",
-        description="`7d` (any number of days), `month`, `last-month`, `quarter`, or a month such as `2026-10`. All "
-        "but the last end on the last calculated day.",
+        description="`7d` (any number of days), `week`, `month`, `quarter`, `year`: until the last calculated day; "
+        "with `last-` before it, such as `last-month`: the whole one before; or a month such as `2026-10`.",
     )
     start_date: Day | None = Field(default=None, description="Instead of `period`: the first day, inclusive.")
     end_date: Day | None = Field(default=None, description="Instead of `period`: the last day, inclusive.")

@@ -13,14 +13,16 @@ from typing import Final
 from chargeback.model.days import ONE_DAY, InstantRange, month_of
 from chargeback.store.queries.selection import Selection
 
-#: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, ``quarter``, ``2026-10``.
-PERIOD: Final = r"^([1-9][0-9]{0,2}d|month|last-month|quarter|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
+#: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, the same of weeks, quarters and years, or
+#: ``2026-10``.
+PERIOD: Final = r"^([1-9][0-9]{0,2}d|(last-)?(week|month|quarter|year)|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
 _DATES: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.\.[0-9]{4}-[0-9]{2}-[0-9]{2}"
 #: What a period may be compared with: another one, or two dates.
 COMPARISON: Final = rf"^(previous|year|none|{_DATES})$"
 #: The same where there must be another period.
 OTHER_PERIOD: Final = rf"^(previous|year|{_DATES})$"
 
+_UNITS: Final = ("week", "month", "quarter", "year")
 # No costs are older or younger than that.
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 2998
@@ -94,21 +96,32 @@ def named_period(name: str, last: date) -> Period:
     Period(start=datetime.date(2026, 11, 8), end=datetime.date(2026, 11, 14))
     >>> named_period("last-month", date(2026, 1, 14)).start
     datetime.date(2025, 12, 1)
+    >>> named_period("last-week", date(2026, 11, 14))  # a Saturday
+    Period(start=datetime.date(2026, 11, 2), end=datetime.date(2026, 11, 8))
     """
     if re.fullmatch(r"\d+d", name):
         return Period(last - timedelta(days=int(name[:-1]) - 1), last)
-    first = last.replace(day=1)
-    match name:
+    if name.startswith("last-"):
+        unit = name.removeprefix("last-")
+        end = _first_of(unit, last) - ONE_DAY
+        return Period(_first_of(unit, end), end)
+    if name in _UNITS:
+        return Period(_first_of(name, last), last)
+    month = date.fromisoformat(f"{name}-01")
+    return Period(month, month_of(month).end - ONE_DAY)
+
+
+def _first_of(unit: str, day: date) -> date:
+    """The first day of the week, month, quarter or year that a day is in."""
+    match unit:
+        case "week":
+            return day - timedelta(days=day.weekday())
         case "month":
-            return Period(first, last)
-        case "last-month":
-            end = first - ONE_DAY
-            return Period(end.replace(day=1), end)
+            return day.replace(day=1)
         case "quarter":
-            return Period(first.replace(month=(last.month - 1) // 3 * 3 + 1), last)
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
         case _:
-            month = date.fromisoformat(f"{name}-01")
-            return Period(month, month_of(month).end - ONE_DAY)
+            return day.replace(month=1, day=1)
 
 
 def compared_period(comparison: str, period: Period) -> Period | None:

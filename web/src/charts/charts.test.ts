@@ -24,11 +24,14 @@ describe("scale", () => {
   });
 });
 
-describe("stacked areas", () => {
-  const times = ["2026-11-01", "2026-11-02"];
+describe("costs over time", () => {
+  const FORMS = ["areas", "bars", "lines", "shares"] as const;
 
   test("the bands together are as high as the total", () => {
-    const { y, paths } = geometry(times, [band("a", "10", "20"), band("b", "30", "5")], null, 640);
+    const { y, paths } = geometry(
+      { form: "areas", places: 2, bands: [band("a", "10", "20"), band("b", "30", "5")] },
+      640,
+    );
     expect(paths).toHaveLength(2);
     expect(paths[1]).toContain(`,${y(40)}`);
     expect(paths[1]).toContain(`,${y(25)}`);
@@ -39,8 +42,8 @@ describe("stacked areas", () => {
     [...(path ?? "").matchAll(/(-?[\d.]+),(-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
 
   test("a band without costs on a day lies on those below it, and cuts nothing out of the stack", () => {
-    const days = ["1", "2", "3"];
-    const { x, y, paths } = geometry(days, [band("a", "10", "20", "10"), band("b", "30", "0", "30")], null, 640);
+    const bands = [band("a", "10", "20", "10"), band("b", "30", "0", "30")];
+    const { x, y, paths } = geometry({ form: "areas", places: 3, bands }, 640);
     const onSecond = points(paths[1]).filter(([at]) => at === x(1));
     expect(onSecond.map(([, height]) => height)).toEqual([y(20), y(20)]);
   });
@@ -51,7 +54,7 @@ describe("stacked areas", () => {
       y,
       paths,
       ticks: marks,
-    } = geometry(times, [band("a", "2000", "1500"), band("b", "-3", "400")], null, 640);
+    } = geometry({ form: "areas", places: 2, bands: [band("a", "2000", "1500"), band("b", "-3", "400")] }, 640);
     expect(marks).toEqual([0, 500, 1000, 1500, 2000]);
     expect(y(-3)).toBe(HEIGHT - PAD.bottom);
     const onFirst = points(paths[1]).filter(([at]) => at === x(0));
@@ -61,18 +64,69 @@ describe("stacked areas", () => {
   });
 
   test("a day of which a band knows nothing is an error, and no zero", () => {
-    expect(() => geometry(times, [band("a", "10")], null, 640)).toThrow("there is nothing at 1 of 1");
+    for (const form of FORMS)
+      expect(() => geometry({ form, places: 2, bands: [band("a", "10")] }, 640)).toThrow("there is nothing at 1 of 1");
   });
 
   test("one day is a bar, and no day is nothing", () => {
-    expect(geometry(["2026-11-01"], [band("a", "10")], [read("5")], 640)).toMatchObject({ bars: true, before: null });
-    expect(geometry([], [band("a")], null, 640).paths).toEqual([""]);
+    const one = { places: 1, bands: [band("a", "10")], before: [read("5")] };
+    for (const form of FORMS) {
+      expect(geometry({ form, ...one }, 640)).toMatchObject({ bars: true, before: null });
+      expect(geometry({ form, places: 0, bands: [band("a")] }, 640).paths).toEqual([""]);
+    }
   });
 
   test("what was not known before is a gap", () => {
-    const known = geometry(["1", "2", "3"], [band("a", "1", "1", "1")], [null, read("1"), read("2")], 640);
+    const before = [null, read("1"), read("2")];
+    const known = geometry({ form: "areas", places: 3, bands: [band("a", "1", "1", "1")], before }, 640);
     expect(known.before?.match(/M/g)).toHaveLength(1);
     expect(known.before?.match(/L/g)).toHaveLength(1);
+  });
+
+  test("bars stand apart, on one another, and the first and the last are whole", () => {
+    const bands = [band("a", "10", "20"), band("b", "30", "0")];
+    const { x, y, paths, under } = geometry({ form: "bars", places: 2, bands }, 640);
+    const corners = (path: string | undefined) => [...(path ?? "").matchAll(/M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)/g)];
+    expect(corners(paths[0])).toHaveLength(2);
+    // What is nothing is not drawn.
+    expect(corners(paths[1])).toHaveLength(1);
+    const [, left = "", bottom, right, top] = corners(paths[1])[0] ?? [];
+    expect([bottom, top].map((each) => Math.round(Number(each)))).toEqual([y(10), y(40)].map(Math.round));
+    expect(Number(left)).toBeGreaterThan(PAD.left);
+    expect(Number(right)).toBeLessThan((x(0) + x(1)) / 2);
+    expect([0, 0.49, 0.51, 1].map(under)).toEqual([0, 0, 1, 1]);
+  });
+
+  test("lines begin at zero, each for itself", () => {
+    const { y, paths } = geometry(
+      { form: "lines", places: 2, bands: [band("a", "10", "20"), band("b", "30", "5")] },
+      640,
+    );
+    expect(points(paths[1]).map(([, height]) => height)).toEqual([y(30), y(5)]);
+  });
+
+  test("shares fill the chart on each day that has costs, whatever refunds it has", () => {
+    const bands = [band("a", "10", "0", "5"), band("b", "30", "0", "-5")];
+    const { y, paths, ticks } = geometry({ form: "shares", places: 3, bands, before: [read("1"), null, null] }, 640);
+    expect(ticks).toEqual([0, 25, 50, 75, 100]);
+    const heights = paths.map((path) => points(path).map(([, height]) => height));
+    expect(heights[0]?.slice(0, 3)).toEqual([y(25), y(0), y(100)]);
+    expect(heights[1]?.slice(0, 3)).toEqual([y(100), y(0), y(100)]);
+  });
+
+  test("what is expected begins where the costs end, and is on the chart", () => {
+    const ahead = { places: 2, low: read("30"), expected: read("40"), high: read("90") };
+    const {
+      x,
+      y,
+      ahead: cone,
+      under,
+    } = geometry({ form: "areas", places: 2, bands: [band("a", "10", "20")], ahead }, 640);
+    const rounded = (cone?.range.match(/[\d.]+/g) ?? []).map((each) => Math.round(Number(each)));
+    expect(rounded).toEqual([x(1), y(20), x(3), y(30), y(90)].map(Math.round));
+    expect(x(3)).toBeCloseTo(640 - PAD.right);
+    expect(y(90)).toBeGreaterThanOrEqual(PAD.top);
+    expect(under(1)).toBe(1);
   });
 });
 

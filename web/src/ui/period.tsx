@@ -9,9 +9,14 @@ const PERIODS: readonly [string, string][] = [
   ["7d", "Last 7 days"],
   ["30d", "Last 30 days"],
   ["90d", "Last 90 days"],
+  ["week", "This week"],
+  ["last-week", "Last week"],
   ["month", "This month"],
   ["last-month", "Last month"],
   ["quarter", "This quarter"],
+  ["last-quarter", "Last quarter"],
+  ["year", "This year"],
+  ["last-year", "Last year"],
 ];
 
 const COMPARISONS: readonly [string, string][] = [

@@ -11,12 +11,18 @@ test("a named period ends with the last calculated day", () => {
   expect(dates("?period=month")).toEqual(["2026-11-01", LAST]);
   expect(dates("?period=quarter")).toEqual(["2026-10-01", LAST]);
   expect(dates("?period=last-month")).toEqual(["2026-10-01", "2026-10-31"]);
+  expect(dates("?period=week")).toEqual([LAST, LAST]);
+  expect(dates("?period=last-week")).toEqual(["2026-11-09", "2026-11-15"]);
+  expect(dates("?period=last-quarter")).toEqual(["2026-07-01", "2026-09-30"]);
+  expect(dates("?period=year")).toEqual(["2026-01-01", LAST]);
+  expect(dates("?period=last-year")).toEqual(["2025-01-01", "2025-12-31"]);
   expect(dates("?period=2024-02")).toEqual(["2024-02-01", "2024-02-29"]);
   expect(dates("?start_date=2026-01-02&end_date=2026-01-03")).toEqual(["2026-01-02", "2026-01-03"]);
 });
 
 test("last month of January is in the year before", () => {
   expect(resolve(readView("?period=last-month"), "2026-01-14")).toEqual({ start: "2025-12-01", end: "2025-12-31" });
+  expect(resolve(readView("?period=last-quarter"), "2026-01-14")).toEqual({ start: "2025-10-01", end: "2025-12-31" });
 });
 
 test("months are whole", () => {

@@ -1,4 +1,4 @@
-import { add, addMonths, type Day, firstOfMonth, lastOfMonth, length, monthsOf } from "../format/days";
+import { add, addMonths, type Day, firstOfMonth, lastOfMonth, length, monthsOf, weekday } from "../format/days";
 import { DEFAULT_PERIOD, type View } from "./view";
 
 /** Days, both included. */
@@ -12,11 +12,22 @@ export function resolve(view: View, last: Day): Dates {
   if (view.start && view.end) return { start: view.start, end: view.end };
   const period = view.period ?? DEFAULT_PERIOD;
   if (period.endsWith("d")) return { start: add(last, 1 - Number.parseInt(period, 10)), end: last };
-  const first = firstOfMonth(last);
-  if (period === "month") return { start: first, end: last };
-  if (period === "last-month") return { start: addMonths(first, -1), end: add(first, -1) };
-  if (period === "quarter") return { start: addMonths(first, -((Number(last.slice(5, 7)) - 1) % 3)), end: last };
-  return { start: `${period}-01`, end: lastOfMonth(`${period}-01`) };
+  if (period.startsWith("last-")) {
+    const unit = period.slice("last-".length);
+    const end = add(firstOf(unit, last) ?? last, -1);
+    return { start: firstOf(unit, end) ?? end, end };
+  }
+  const start = firstOf(period, last);
+  return start ? { start, end: last } : { start: `${period}-01`, end: lastOfMonth(`${period}-01`) };
+}
+
+/** The first day of the week, month, quarter or year that a day is in. */
+function firstOf(unit: string, day: Day): Day | null {
+  const month = firstOfMonth(day);
+  if (unit === "week") return add(day, -weekday(day));
+  if (unit === "month") return month;
+  if (unit === "quarter") return addMonths(month, -((Number(day.slice(5, 7)) - 1) % 3));
+  return unit === "year" ? `${day.slice(0, 4)}-01-01` : null;
 }
 
 /** The months that some dates touch, each of them whole. */

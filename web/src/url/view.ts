@@ -4,6 +4,7 @@ import { isDay } from "../format/days";
 /** The words of an address that are the page's alone. Every other one is a filter: the API says whether it knows it. */
 const OWN = [
   "as_of",
+  "chart",
   "cluster",
   "day",
   "days",
@@ -21,6 +22,7 @@ const OWN = [
   "tab",
   "table",
   "to",
+  "top",
   "topic",
   "value",
   "why",
@@ -52,7 +54,7 @@ export interface View {
 }
 
 export const DEFAULT_PERIOD = "30d";
-export const PERIOD = /^([1-9]\d{0,2}d|month|last-month|quarter|[12]\d{3}-(0[1-9]|1[0-2]))$/;
+export const PERIOD = /^([1-9]\d{0,2}d|(last-)?(week|month|quarter|year)|[12]\d{3}-(0[1-9]|1[0-2]))$/;
 const CURRENCY = /^[A-Z]{3}$/;
 const KNOWN = ["period", "start_date", "end_date", "compare", "by", "currency"];
 const COMPARE = /^(previous|year|none|\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2})$/;

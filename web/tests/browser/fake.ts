@@ -245,13 +245,22 @@ export function answer(of: Organisation, path: string, query: URLSearchParams, c
   const dimensions = [...new Set(asked)].slice(0, 6);
   const series = query.get("series") ?? dimensions[0];
   const breakdown = (by: string): Breakdown => {
-    const items = grouped(rows, (row) => valueIn(of, row, by)).map(([value, all]) => ({
-      ...{ value, name: centreOf(of, by, value) ?? nameOf(of, value), kind: null, deleted_at: null, usage: "0.00" },
-      ...{ amount: total(all), rows: all.length },
-      previous: total(before.filter((row) => valueIn(of, row, by) === value)),
+    const summed = (all: readonly Row[], earlier: readonly Row[]) => ({
+      ...{ amount: total(all), previous: total(earlier), rows: all.length, usage: "0.00" },
       amounts: by === series ? dates.map((date) => total(all.filter((row) => row.date === date))) : [],
+    });
+    const items = grouped(rows, (row) => valueIn(of, row, by)).map(([value, all]) => ({
+      ...{ value, name: centreOf(of, by, value) ?? nameOf(of, value), kind: null, deleted_at: null },
+      ...summed(
+        all,
+        before.filter((row) => valueIn(of, row, by) === value),
+      ),
     }));
-    return { by, items, other: null, movers: items } as Breakdown;
+    const shown = items.slice(0, Number(query.get("top") ?? 7));
+    const isOther = (row: Row) => !shown.some(({ value }) => value === valueIn(of, row, by));
+    const count = items.length - shown.length;
+    const other = count ? { count, ...summed(rows.filter(isOther), before.filter(isOther)) } : null;
+    return { by, items: shown, other, movers: shown } as Breakdown;
   };
   const asking = { of, query, start, end, rows, before, body: change ?? {} };
   const compared = {

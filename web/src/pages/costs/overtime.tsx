@@ -1,36 +1,42 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { depthOf, useRegisters } from "../../api/categories";
+import { TOPS, topOf } from "../../api/costs";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { go, useHere } from "../../app/router";
-import type { Band } from "../../charts/areas";
+import type { Band, Plot } from "../../charts/areas";
 import { colours } from "../../charts/colours";
 import { RankedList } from "../../charts/ranked";
-import { Stacked } from "../../charts/stacked";
-import { count, range, spoken } from "../../format/days";
+import { TimeChart } from "../../charts/timechart";
+import { brief, count, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
 import { categoryOf, isCategory, label } from "../../format/names";
 import { at, larger, read, sum, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
+import { matches } from "../../ui/filters";
 import { Icon } from "../../ui/icons";
 import { Scroller } from "../../ui/scroller";
+import { type Drawing, drawingOf } from "../../url/drawing";
 import { isTable, MAIN, toggleTable } from "../../url/tables";
-import { during } from "../../url/view";
+import { during, extra } from "../../url/view";
 import { breakdownFile } from "./cards";
-import { comparison, keyOf, maybe, OTHERS, ranked } from "./facts";
+import { DrawnAs } from "./drawnas";
+import { comparison, keyOf, maybe, OTHERS, ranked, remainder, valuesOf } from "./facts";
 import { useLimit } from "./limit";
 import { useMarks } from "./marks";
+import { aheadOf, inSteps, type Series } from "./series";
 
 const MOST = 7;
 /** How much of what stands out on a day is said beside it. */
 const MOST_TOLD = 2;
 
-/** The costs of each day, stacked by one dimension, beside the same values as a ranked list. */
+/** The costs of a view over time, by one dimension, beside the same values as a ranked list. */
 export function OverTime({ costs, found, choices }: { costs: Costs; found: Breakdown; choices: readonly string[] }) {
   const here = useHere();
   const [lit, setLit] = useState<string | null>(null);
+  const frame = useRef<HTMLDivElement>(null);
   const { currency, times } = costs;
-  const whole = read(costs.total.amount);
+  const drawing = useMemo(() => drawingOf(here.view), [here.view]);
   const classes = useMemo(
     () =>
       colours(
@@ -40,26 +46,30 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
     [found],
   );
   const bands = useMemo(() => bandsOf(found, classes), [found, classes]);
-  const before = useMemo(() => (costs.compared_with ? costs.previous_amounts.map(maybe) : null), [costs]);
-  const totals = useMemo(() => costs.amounts.map(read), [costs]);
-  const { comparable } = comparison(costs);
-  const table = isTable(here.view, MAIN);
-  const items = ranked(found, MOST, {
-    ...here,
-    colour: (_, index) => (index < 0 ? "k-others" : (classes[index] ?? "k-others")),
-  });
-  const compared = costs.compared_with;
   const marks = useMarks(here.tenant ?? "", here.view);
   const limit = useLimit(here.tenant ?? "", here.view, times, currency);
+  const series = useMemo(() => seriesOf(costs, bands, limit?.amounts ?? null, drawing), [costs, bands, limit, drawing]);
+  const plot = useMemo(() => plotOf(series, drawing, costs.forecast), [series, drawing, costs.forecast]);
+  const starts = useMemo(() => series.places.map((each) => each.start), [series]);
+  const table = isTable(here.view, MAIN);
+  const compared = costs.compared_with;
+  const standsOut = series.places.map(({ start, end }) => [...marks].filter(([day]) => start <= day && day <= end));
+  const reading = { series, drawing, currency };
 
   return (
     <Card
       title="Over time"
-      note={`${count(times.length, "day")}, stacked by`}
+      note={`${count(series.places.length, drawing.step)}${drawing.running ? " with all before" : ""}, by`}
       action={
         <>
           {isCategory(found.by) && <Levels by={found.by} />}
           <Dimensions label="Stacked by" by={found.by} choices={choices} />
+          <DrawnAs
+            drawing={drawing}
+            bands={bands}
+            days={{ start: costs.start_date, end: costs.end_date }}
+            frame={frame}
+          />
           <a
             className="button square"
             href={here.to(toggleTable(here.view, MAIN))}
@@ -75,26 +85,24 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
     >
       <div className="overtime">
         {table ? (
-          <AsTable costs={costs} bands={bands} totals={totals} />
+          <AsTable {...reading} />
         ) : (
-          <div>
-            <Stacked
-              times={times}
-              bands={bands}
-              before={before}
-              limit={limit ? limit.amounts : null}
-              marked={(time) => marks.has(time)}
+          <div ref={frame}>
+            <TimeChart
+              times={starts}
+              plot={plot}
+              marked={(index) => at(standsOut, index).length > 0}
               currency={currency}
               lit={lit}
               describe={(index) =>
-                describe(index, costs, bands, totals) + (marks.has(at(times, index)) ? ". Something stands out" : "")
+                describe(index, reading) + (at(standsOut, index).length > 0 ? ". Something stands out" : "")
               }
               tip={(index) => (
                 <>
-                  <Tip index={index} costs={costs} bands={bands} totals={totals} before={before} />
-                  {marks
-                    .get(at(times, index))
-                    ?.slice(0, MOST_TOLD)
+                  <Tip index={index} {...reading} />
+                  {at(standsOut, index)
+                    .flatMap(([, told]) => told)
+                    .slice(0, MOST_TOLD)
                     .map((each) => (
                       <p key={each} className="small">
                         ▼ {each}
@@ -102,21 +110,31 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
                     ))}
                 </>
               )}
-              onZoom={(first, last) => go(here.to(during(here.view, first, last)))}
+              onZoom={(first, last) =>
+                go(here.to(during(here.view, at(series.places, first).start, at(series.places, last).end)))
+              }
             />
             <p className="legend">
-              {compared && (
+              {compared && drawing.form !== "shares" && (
                 <span>
                   <i className="dots" />
                   total of {range(compared.start_date, compared.end_date)}
                 </span>
               )}
-              {limit && (
+              {limit && drawing.form !== "shares" && (
                 <a className="more" href={here.to({ ...here.view, extra: {} }, "budgets")}>
                   <i className="dashes" />
-                  the budget {limit.name}, by day
+                  the budget {limit.name}
+                  {!drawing.running && `, by ${drawing.step}`}
                 </a>
               )}
+              {plot.ahead && (
+                <span>
+                  <i className="cone" />
+                  likely until {brief(costs.forecast?.until ?? "")}, 8 times in 10
+                </span>
+              )}
+              {drawing.form === "shares" && <span>shares of what was charged; refunds are left out</span>}
               {marks.size > 0 && (
                 <a className="more" href={here.to({ ...here.view, extra: {} }, "anomalies")}>
                   ▼ something stands out on {count(marks.size, "day")}
@@ -126,9 +144,71 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
             </p>
           </div>
         )}
-        <RankedList items={items} whole={whole} currency={currency} swatches comparable={comparable} onPoint={setLit} />
+        <Values costs={costs} found={found} classes={classes} onPoint={setLit} />
       </div>
     </Card>
+  );
+}
+
+/** The values as a ranked list, more of them if that is wanted, in which one can be found. */
+function Values({
+  costs,
+  found,
+  classes,
+  onPoint,
+}: {
+  costs: Costs;
+  found: Breakdown;
+  classes: readonly string[];
+  onPoint: (key: string | null) => void;
+}) {
+  const here = useHere();
+  const [text, setText] = useState("");
+  const top = Math.min(topOf(here.view), found.items.length);
+  const all = valuesOf(found);
+  const items = ranked(found, top, {
+    ...here,
+    colour: (_, index) => (index < 0 || index >= MOST ? "k-others" : (classes[index] ?? "k-others")),
+  }).filter((each) => !text || (each.key !== OTHERS && matches(`${each.name} ${each.id ?? ""}`, text)));
+  return (
+    <div className="values">
+      {top > MOST && (
+        <input
+          className="field"
+          type="search"
+          aria-label="Find among these values"
+          placeholder={`Find among ${top === all ? "all" : "the largest"} ${top}`}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      )}
+      <div className={top > MOST ? "long" : undefined}>
+        <RankedList
+          items={items}
+          whole={read(costs.total.amount)}
+          currency={costs.currency}
+          swatches
+          comparable={comparison(costs).comparable}
+          onPoint={onPoint}
+        />
+        {text && items.length === 0 && <p className="note">None of these is called so.</p>}
+      </div>
+      {all > MOST && (
+        <p className="note tops">
+          Largest
+          {TOPS.map((each) => (
+            <a
+              key={each}
+              href={here.to(extra(here.view, "top", each === TOPS[0] ? null : String(each)))}
+              data-replace=""
+              aria-current={each === topOf(here.view) ? "true" : undefined}
+            >
+              {each}
+            </a>
+          ))}
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -167,32 +247,57 @@ function bandsOf(found: Breakdown, classes: readonly string[]): Band[] {
       colour,
       amounts: amounts.map(read),
     }));
-  if (found.other?.amounts) {
-    const name = `${found.other.count} ${found.other.count === 1 ? "other" : "others"}`;
-    bands.push({ key: OTHERS, name, colour: "k-others", amounts: found.other.amounts.map(read) });
+  const others = [...found.items.slice(MOST), ...(found.other ? [found.other] : [])].flatMap((each) =>
+    each.amounts ? [each.amounts] : [],
+  );
+  const rest = remainder(found, MOST);
+  if (rest && others[0]) {
+    const amounts = others[0].map((_, index) => sum(others.map((each) => read(at(each, index)))));
+    bands.push({ key: OTHERS, name: rest.name, colour: "k-others", amounts });
   }
   return bands;
 }
 
-interface Reading {
-  costs: Costs;
-  bands: readonly Band[];
-  totals: readonly Units[];
+/** The costs as they are drawn, from those of single days. */
+function seriesOf(costs: Costs, bands: readonly Band[], limit: Series["limit"], drawing: Drawing): Series {
+  const places = costs.times.map((time) => ({ start: time.slice(0, 10), end: time.slice(0, 10) }));
+  const before = costs.compared_with && costs.times.map((_, index) => maybe(costs.previous_amounts[index]));
+  return inSteps({ places, bands, totals: costs.amounts.map(read), before, limit }, drawing);
 }
 
-function Tip({
-  index,
-  costs,
-  bands,
-  totals,
-  before,
-}: Reading & { index: number; before: readonly (Units | null)[] | null }) {
-  const { currency, times } = costs;
+function plotOf(series: Series, drawing: Drawing, forecast: Costs["forecast"]): Plot {
+  const { places, bands, before, limit } = series;
+  return {
+    form: drawing.form,
+    places: places.length,
+    bands,
+    before,
+    limit,
+    ahead: aheadOf(series, drawing, forecast),
+  };
+}
+
+interface Reading {
+  series: Series;
+  drawing: Drawing;
+  currency: string;
+}
+
+/** What a place is called. */
+function named(series: Series, { running }: Drawing, index: number): string {
+  const { start, end } = at(series.places, index);
+  const first = at(series.places, 0).start;
+  if (running && first !== start) return `${range(first, end)}`;
+  return start === end ? spoken(start) : range(start, end);
+}
+
+function Tip({ index, series, drawing, currency }: Reading & { index: number }) {
+  const { bands, totals, before } = series;
   const total = at(totals, index);
   const earlier = before?.[index];
   return (
     <>
-      <b>{spoken(at(times, index))}</b>
+      <b>{named(series, drawing, index)}</b>
       <table>
         <tbody>
           {[...bands].reverse().map((band) => (
@@ -223,19 +328,20 @@ function Tip({
   );
 }
 
-function describe(index: number, { currency, times }: Costs, bands: readonly Band[], totals: readonly Units[]): string {
-  const parts = bands.map((band) => `${band.name} ${money(at(band.amounts, index), currency)}`);
-  return `${spoken(at(times, index))}: ${money(at(totals, index), currency)}. ${parts.join(", ")}`;
+function describe(index: number, { series, drawing, currency }: Reading): string {
+  const parts = series.bands.map((band) => `${band.name} ${money(at(band.amounts, index), currency)}`);
+  return `${named(series, drawing, index)}: ${money(at(series.totals, index), currency)}. ${parts.join(", ")}`;
 }
 
-function AsTable({ costs, bands, totals }: Reading) {
-  const { currency, times } = costs;
+function AsTable({ series, drawing, currency }: Reading) {
+  const { places, totals, bands } = series;
+  const whole = (amounts: readonly Units[]) => (drawing.running ? at(amounts, amounts.length - 1) : sum(amounts));
   return (
-    <Scroller style={{ maxHeight: "22rem" }} label="Costs of each day">
+    <Scroller style={{ maxHeight: "22rem" }} label={`Costs of each ${drawing.step}`}>
       <table className="table">
         <thead>
           <tr>
-            <th scope="col">Day</th>
+            <th scope="col">{drawing.step === "day" ? "Day" : "Days"}</th>
             <th scope="col" className="end">
               Total
             </th>
@@ -247,10 +353,10 @@ function AsTable({ costs, bands, totals }: Reading) {
           </tr>
         </thead>
         <tbody>
-          {times.map((time, index) => (
-            <tr key={time}>
+          {places.map(({ start }, index) => (
+            <tr key={start}>
               <th scope="row" className="num">
-                {spoken(time)}
+                {named(series, drawing, index)}
               </th>
               <td className="end">
                 <Amount amount={at(totals, index)} currency={currency} />
@@ -265,11 +371,11 @@ function AsTable({ costs, bands, totals }: Reading) {
           <tr>
             <th scope="row">Total</th>
             <td className="end">
-              <Amount amount={sum(totals)} currency={currency} />
+              <Amount amount={whole(totals)} currency={currency} />
             </td>
             {bands.map((band) => (
               <td key={band.key} className="end">
-                <Amount amount={sum(band.amounts)} currency={currency} />
+                <Amount amount={whole(band.amounts)} currency={currency} />
               </td>
             ))}
           </tr>

@@ -1,37 +1,34 @@
 import { type PointerEvent, useId, useMemo, useState } from "react";
-import { brief } from "../format/days";
-import { short } from "../format/money";
-import { at as timeAt, type Units } from "../money/money";
-import { type Band, geometry, HEIGHT, PAD } from "./areas";
+import { brief, type Day } from "../format/days";
+import { percent, short } from "../format/money";
+import { at } from "../money/money";
+import { geometry, HEIGHT, PAD, type Plot } from "./areas";
 import { useWidth } from "./width";
 
 interface Props {
-  times: readonly string[];
-  /** From the bottom to the top. */
-  bands: readonly Band[];
-  before: readonly (Units | null)[] | null;
-  /** What may be spent at each time, if that is known. */
-  limit: readonly (Units | null)[] | null;
-  /** The times on which something stands out. */
-  marked: (time: string) => boolean;
+  /** The first day of each place. */
+  times: readonly Day[];
+  plot: Plot;
+  /** The places at which something stands out. */
+  marked: (index: number) => boolean;
   currency: string;
   /** The band that is pointed at elsewhere. */
   lit: string | null;
-  /** What a reader hears of one time. */
+  /** What a reader hears of one place. */
   describe: (index: number) => string;
   tip: (index: number) => React.ReactNode;
-  onZoom: (first: string, last: string) => void;
+  onZoom: (first: number, last: number) => void;
 }
 
-/** Stacked areas over time, with the total of the period before as a dotted line and a budget as a dashed one. Straight
- * between what is known. */
-export function Stacked({ times, bands, before, limit, marked, currency, lit, describe, tip, onZoom }: Props) {
+/** Costs over time, with the total of the period before as a dotted line, a budget as a dashed one, and what is expected
+ * as a cone. Straight between what is known. */
+export function TimeChart({ times, plot, marked, currency, lit, describe, tip, onZoom }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(160, 640);
   // Days, not places: while other days come, what was pointed at may be at another place, or gone.
   const [pointed, setPointed] = useState<string | null>(null);
   const [dragged, setDragged] = useState<string | null>(null);
-  const [at, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
-  const shape = useMemo(() => geometry(times, bands, before, width, limit), [times, bands, before, width, limit]);
+  const [here, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
+  const shape = useMemo(() => geometry(plot, width), [plot, width]);
   const label = useId();
   const last = times.length - 1;
   if (last < 0) return null;
@@ -39,16 +36,15 @@ export function Stacked({ times, bands, before, limit, marked, currency, lit, de
   const under = (event: PointerEvent<HTMLElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
     const part = (event.clientX - box.left - PAD.left) / (box.width - PAD.left - PAD.right);
-    const steps = shape.bars ? Math.floor(part * times.length) : Math.round(part * last);
-    return timeAt(times, Math.max(0, Math.min(last, steps)));
+    return at(times, shape.under(part));
   };
   const lift = (event: PointerEvent<HTMLElement>) => {
     if (drag === null) return;
     const end = times.indexOf(under(event));
     setDragged(null);
-    onZoom(timeAt(times, Math.min(drag, end)), timeAt(times, Math.max(drag, end)));
+    onZoom(Math.min(drag, end), Math.max(drag, end));
   };
-  const x = at === null ? 0 : shape.x(at);
+  const x = here === null ? 0 : shape.x(here);
 
   return (
     <div className={`chart ${lit ? "lit" : ""}`} ref={frame}>
@@ -67,33 +63,37 @@ export function Stacked({ times, bands, before, limit, marked, currency, lit, de
             <g key={tick} transform={`translate(0 ${shape.y(tick)})`}>
               <line className="grid" x1={PAD.left} x2={width - PAD.right} />
               <text x={PAD.left - 8} dy="0.32em" textAnchor="end">
-                {short(tick, currency)}
+                {shape.form === "shares" ? percent(tick / 100, 0) : short(tick, currency)}
               </text>
             </g>
           ))}
-          {shape.paths.map((path, n) => (
-            <path
-              key={bands[n]?.key}
-              className={`area ${bands[n]?.colour} ${lit === bands[n]?.key ? "on" : ""}`}
-              d={path}
-            />
-          ))}
+          {shape.ahead && <path className="likely" d={shape.ahead.range} />}
+          {shape.paths.map((path, n) => {
+            const band = at(plot.bands, n);
+            const kind = shape.form === "lines" ? "stroke" : "area";
+            return (
+              <path key={band.key} className={`${kind} ${band.colour} ${lit === band.key ? "on" : ""}`} d={path} />
+            );
+          })}
+          {shape.ahead && <path className="expected" d={shape.ahead.expected} />}
           {shape.before && <path className="before" d={shape.before} />}
           {shape.limit && <path className="limit" d={shape.limit} />}
           {times.map((time, n) =>
-            marked(time) ? <path key={time} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
+            marked(n) ? <path key={time} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
           )}
           {shape.labels.map((n) => (
             <text
               key={n}
               x={shape.x(n)}
               y={HEIGHT - 4}
-              textAnchor={n === 0 && !shape.bars ? "start" : n === last && !shape.bars ? "end" : "middle"}
+              textAnchor={
+                n === 0 && !shape.bars ? "start" : n === last && !shape.bars && !shape.ahead ? "end" : "middle"
+              }
             >
-              {brief(timeAt(times, n))}
+              {brief(at(times, n))}
             </text>
           ))}
-          {at !== null && drag !== null && (
+          {here !== null && drag !== null && (
             <rect
               className="brush"
               x={Math.min(shape.x(drag), x)}
@@ -102,7 +102,7 @@ export function Stacked({ times, bands, before, limit, marked, currency, lit, de
               height={HEIGHT - PAD.top - PAD.bottom}
             />
           )}
-          {at !== null && <line className="cursor" x1={x} x2={x} y1={PAD.top} y2={HEIGHT - PAD.bottom} />}
+          {here !== null && <line className="cursor" x1={x} x2={x} y1={PAD.top} y2={HEIGHT - PAD.bottom} />}
         </svg>
         <label className="sr" htmlFor={label}>
           Read the chart day by day
@@ -112,17 +112,17 @@ export function Stacked({ times, bands, before, limit, marked, currency, lit, de
           type="range"
           min={0}
           max={last}
-          value={at ?? last}
-          aria-valuetext={describe(at ?? last)}
-          onChange={(event) => setPointed(timeAt(times, Number(event.target.value)))}
-          onFocus={(event) => event.target.matches(":focus-visible") && setPointed(timeAt(times, at ?? last))}
+          value={here ?? last}
+          aria-valuetext={describe(here ?? last)}
+          onChange={(event) => setPointed(at(times, Number(event.target.value)))}
+          onFocus={(event) => event.target.matches(":focus-visible") && setPointed(at(times, here ?? last))}
           onBlur={() => setPointed(null)}
-          onKeyDown={(event) => event.key === "Enter" && pointed !== null && at !== null && onZoom(pointed, pointed)}
+          onKeyDown={(event) => event.key === "Enter" && here !== null && onZoom(here, here)}
         />
       </div>
-      {at !== null && (
+      {here !== null && (
         <div className="tip" style={x > width / 2 ? { right: width - x + 12 } : { left: x + 12 }}>
-          {tip(at)}
+          {tip(here)}
         </div>
       )}
     </div>

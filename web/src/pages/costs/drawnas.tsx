@@ -1,0 +1,82 @@
+import type { RefObject } from "react";
+import { useHere } from "../../app/router";
+import type { Band } from "../../charts/areas";
+import { range } from "../../format/days";
+import { Icon } from "../../ui/icons";
+import { Popover } from "../../ui/popover";
+import { type Drawing, drawn } from "../../url/drawing";
+import type { Dates } from "../../url/period";
+
+const STEPS = [
+  ["day", "Day by day"],
+  ["week", "Week by week"],
+  ["month", "Month by month"],
+] as const;
+const FORMS = [
+  ["areas", "Stacked areas"],
+  ["bars", "Stacked bars"],
+  ["lines", "Lines"],
+  ["shares", "Shares of 100%"],
+] as const;
+
+interface Props {
+  drawing: Drawing;
+  bands: readonly Band[];
+  days: Dates;
+  /** What the chart is in. */
+  frame: RefObject<HTMLElement | null>;
+}
+
+/** Choose how costs are drawn over time, or take the chart along as it is. */
+export function DrawnAs({ drawing, bands, days, frame }: Props) {
+  const { view, to } = useHere();
+  const copy = async () => {
+    const chart = frame.current?.querySelector("svg");
+    if (!chart) return;
+    const { copyPicture } = await import("../../charts/copying");
+    const legend = [...bands].reverse().map(({ name, colour }) => ({ name, colour }));
+    const title = `Costs, ${range(days.start, days.end)}`;
+    await copyPicture(chart, { title, legend }, `costs-${days.start}-${days.end}.png`);
+  };
+  return (
+    <Popover name="How costs are drawn" icon="costs" plain label={<span className="narrow-sr">Drawn as</span>}>
+      {(close) => {
+        const choice = (text: string, change: Partial<Drawing>, chosen: boolean) => (
+          <li key={text}>
+            <a
+              href={to(drawn(view, change))}
+              data-replace=""
+              aria-current={chosen ? "true" : undefined}
+              onClick={close}
+            >
+              {text}
+            </a>
+          </li>
+        );
+        return (
+          <>
+            <ul>
+              {STEPS.map(([step, text]) => choice(text, { step }, drawing.step === step))}
+              {choice("Each with all before it", { running: !drawing.running }, drawing.running)}
+            </ul>
+            <hr />
+            <ul>{FORMS.map(([form, text]) => choice(text, { form }, drawing.form === form))}</ul>
+            {frame.current && (
+              <>
+                <hr />
+                <ul>
+                  <li>
+                    <button type="button" onClick={() => copy().then(close)}>
+                      <Icon name="link" />
+                      Copy as picture
+                    </button>
+                  </li>
+                </ul>
+              </>
+            )}
+          </>
+        );
+      }}
+    </Popover>
+  );
+}

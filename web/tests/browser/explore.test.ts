@@ -1,0 +1,170 @@
+/** Costs over time, drawn in every way that can be chosen, with the same figures in each. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import type { Costs } from "../../src/api/shapes";
+import { sum, write } from "../../src/money/money.ts";
+import { acme, organisation } from "./fake.ts";
+import { pictures } from "./picture.ts";
+import { exact } from "./service.ts";
+import { close, findings, leave, over, overflow, settled } from "./world.ts";
+
+after(close);
+
+const chart = (page: Page) => page.getByRole("slider", { name: "Read the chart day by day" });
+const paths = (page: Page, kind: string) => page.locator(`.plot path.${kind}`);
+
+async function draw(page: Page, ...choices: string[]): Promise<void> {
+  for (const choice of choices) {
+    await page.getByRole("button", { name: "Drawn as" }).click();
+    await page.getByRole("dialog", { name: "How costs are drawn" }).getByRole("link", { name: choice }).click();
+    await settled(page);
+  }
+}
+
+test("weeks and months are the days added up, and what runs ends with the total, as chart and as table", async () => {
+  const of = organisation();
+  const found = await over(of);
+  const { page } = found;
+  await found.open("acme/costs?start_date=2026-10-20&end_date=2026-11-10");
+  const costs = (start: string, end: string) =>
+    exact(sum(of.rows.filter(({ date }) => start <= date && date <= end).map((each) => each.amount)));
+  await draw(page, "Week by week");
+  assert.equal(await paths(page, "area").count(), 4);
+  assert.match(await page.locator(".overtime").locator("..").innerText(), /4 weeks, by/);
+  await page.getByRole("link", { name: "Show as a table" }).click();
+  const table = page.getByRole("region", { name: "Costs of each week" });
+  const titles = await table
+    .locator("tbody tr td:first-of-type .num")
+    .evaluateAll((all) => all.map((each) => each.getAttribute("title")));
+  const whole = costs("2026-10-20", "2026-11-10");
+  assert.deepEqual(titles, [
+    costs("2026-10-20", "2026-10-25"),
+    costs("2026-10-26", "2026-11-01"),
+    costs("2026-11-02", "2026-11-08"),
+    costs("2026-11-09", "2026-11-10"),
+    whole,
+  ]);
+  assert.equal(await page.locator(".lead").getAttribute("title"), whole);
+  await draw(page, "Month by month", "Each with all before it");
+  const months = page.getByRole("region", { name: "Costs of each month" });
+  const running = await months
+    .locator("tbody tr td:first-of-type .num")
+    .evaluateAll((all) => all.map((each) => each.getAttribute("title")));
+  assert.deepEqual(running, [costs("2026-10-20", "2026-10-31"), whole, whole]);
+  await page.getByRole("link", { name: "Show the chart" }).click();
+  assert.match((await chart(page).getAttribute("aria-valuetext")) ?? "", /^20 Oct – 10 Nov 2026: /);
+  await leave(found);
+});
+
+test("a week that is chosen is the period", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  await found.open("acme/costs?start_date=2026-10-20&end_date=2026-11-10&chart=week.bars");
+  await chart(page).focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/start_date=2026-11-02&end_date=2026-11-08&chart=week\.bars/);
+  await leave(found);
+});
+
+test("areas, bars, lines and shares, by mouse, in light and dark, wide and narrow", async () => {
+  const found = await over(acme());
+  const { page } = found;
+  await found.open("acme/costs?by=identity_id&compare=none");
+  for (const [form, kind] of [
+    ["Stacked bars", "area"],
+    ["Lines", "stroke"],
+    ["Shares of 100%", "area"],
+    ["Stacked areas", "area"],
+  ] as const) {
+    await draw(page, form);
+    // Seven of nine, and the others.
+    assert.equal(await paths(page, kind).count(), 8, form);
+    assert.equal((await page.locator(".plot text").first().textContent()) === "0%", form.startsWith("Shares"));
+    await pictures(page, `drawn-${form.replaceAll(/\W/g, "")}`);
+  }
+  assert.doesNotMatch(page.url(), /chart=/);
+  await draw(page, "Lines");
+  await page.setViewportSize({ width: 360, height: 900 });
+  assert.equal(await overflow(page), 0);
+  assert.deepEqual(await findings(page, "all"), []);
+  await page.getByRole("button", { name: "Drawn as" }).click();
+  assert.deepEqual(await findings(page, "all"), []);
+  await leave(found);
+});
+
+test("running costs of a month lead to what is likely at its end", async () => {
+  const of = organisation();
+  const month = of.rows.filter(({ date }) => date >= "2026-11-01").map((each) => each.amount);
+  const forecast: Costs["forecast"] = {
+    ...{ until: "2026-11-30", actual_to: "2026-11-16", actual: write(sum(month)), method: "The mean of a week." },
+    ...{ expected: write(sum(month) * 2n), low: write(sum(month)), high: write(sum(month) * 3n) },
+  };
+  const found = await over(of, {
+    "/costs": async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...((await answer.json()) as Costs), forecast } });
+    },
+  });
+  const { page } = found;
+  await found.open("acme/costs?start_date=2026-11-01&end_date=2026-11-16");
+  assert.equal(await paths(page, "likely").count(), 0);
+  await draw(page, "Each with all before it");
+  assert.equal(await paths(page, "likely").count(), 1);
+  await page.getByText("likely until 30 Nov, 8 times in 10").waitFor();
+  // Behind the last day there is nothing to point at.
+  const box = await page.locator(".plot svg").boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + box.width - 5, box.y + 100);
+  assert.match(await page.locator(".tip").innerText(), /^1 Nov – 16 Nov 2026/);
+  await pictures(page, "drawn-ahead");
+  assert.deepEqual(await findings(page, "all"), []);
+  await leave(found);
+});
+
+test("more of the largest values are listed, and one of them is found", async () => {
+  const found = await over(organisation(30));
+  const { page } = found;
+  await found.open("acme/costs?by=identity_id&period=7d");
+  const list = page.locator(".overtime .ranked li");
+  assert.equal(await list.count(), 8);
+  await page.locator(".tops").getByRole("link", { name: "20" }).click();
+  await page.getByPlaceholder("Find among the largest 20").waitFor();
+  assert.equal(await list.count(), 21);
+  assert.equal(await paths(page, "area").count(), 8);
+  await page.getByPlaceholder("Find among the largest 20").fill("service 17");
+  assert.deepEqual(await list.locator(".name").allInnerTexts(), ["Service 17"]);
+  await page.getByPlaceholder("Find among the largest 20").fill("nobody of that name");
+  await page.getByText("None of these is called so.").waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await leave(found);
+});
+
+test("the chart is copied as a picture, or saved where the browser copies none", async () => {
+  const found = await over(acme(), {}, { permissions: ["clipboard-read", "clipboard-write"] });
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  const take = async () => {
+    await page.getByRole("button", { name: "Drawn as" }).click();
+    await page.getByRole("button", { name: "Copy as picture" }).click();
+  };
+  await take();
+  await page.getByRole("dialog", { name: "How costs are drawn" }).waitFor({ state: "hidden" });
+  const copied = await page.evaluate(async () => {
+    const [item] = await navigator.clipboard.read();
+    const image = await createImageBitmap(await (item as ClipboardItem).getType("image/png"));
+    return [image.width, image.height];
+  });
+  const width = await page.locator(".plot svg").evaluate((svg) => svg.getBoundingClientRect().width);
+  assert.equal(copied[0], Math.floor((width + 32) * 2));
+  await page.evaluate(() => {
+    navigator.clipboard.write = () => Promise.reject(new Error("not allowed"));
+  });
+  const [saved] = await Promise.all([page.waitForEvent("download"), take()]);
+  assert.equal(saved.suggestedFilename(), "costs-2026-11-10-2026-11-16.png");
+  assert.deepEqual([...readFileSync(await saved.path()).subarray(1, 4)], [...Buffer.from("PNG")]);
+  await leave(found);
+});
