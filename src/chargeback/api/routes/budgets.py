@@ -138,7 +138,7 @@ class BudgetsFile(StrictModel):
         "`2026-12` where they are needed. Commas, semicolons and tabs may separate the columns.",
         examples=["id,name,monthly,2026-12\npayments,Payments,1000,1500\n"],
     )
-    dry_run: bool = Field(default=False, description="Change nothing, and say what would be.")
+    dry_run: bool = Field(default=False, strict=True, description="Change nothing, and say what would be.")
     reason: Reason = None
 
 
