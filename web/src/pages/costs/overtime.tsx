@@ -168,8 +168,12 @@ function bandsOf(found: Breakdown, classes: readonly string[]): Band[] {
       amounts: amounts.map(read),
     }));
   if (found.other?.amounts) {
-    const name = `${found.other.count} ${found.other.count === 1 ? "other" : "others"}`;
-    bands.push({ key: OTHERS, name, colour: "k-others", amounts: found.other.amounts.map(read) });
+    bands.push({
+      key: OTHERS,
+      name: count(found.other.count, "other"),
+      colour: "k-others",
+      amounts: found.other.amounts.map(read),
+    });
   }
   return bands;
 }
