@@ -7,12 +7,12 @@ import { remember, remembered } from "./memory";
 const THEMES = ["system", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 const ICONS = { system: "system", light: "sun", dark: "moon" } as const;
-const THEME_NAMES: Record<Theme, string> = { system: "as the system", light: "light", dark: "dark" };
+const THEME_NAMES: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
 
 const FORMATS = ["numbers", "dates", "currency"] as const;
 /** What each format is called, and those of its choices that are no examples of themselves. */
 const NAMES: Record<keyof Formats, string> = { numbers: "Numbers", dates: "Days", currency: "Currency" };
-const EXAMPLES: Record<string, string> = { before: "before: $12", after: "after: 12 $" };
+const EXAMPLES: Record<string, string> = { before: "before the amount: $12", after: "after the amount: 12 $" };
 
 function current(): Theme {
   const found = remembered("theme");
@@ -92,7 +92,7 @@ function FormatsForm() {
         </label>
       ))}
       <button type="submit" className="button primary">
-        Write like this
+        Load the page with these
       </button>
     </form>
   );

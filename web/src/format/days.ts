@@ -1,4 +1,5 @@
-import { formats, grouped } from "./formats";
+// With their endings, as Node needs them: tests of the browser use this module without a bundler.
+import { formats, grouped } from "./formats.ts";
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const LONG = [

@@ -1,5 +1,5 @@
 import type { StatementFormat } from "../api/shapes";
-import { remember, remembered } from "../app/memory";
+import { remember, remembered } from "../app/memory.ts";
 
 /** How this page writes numbers, days, and the currency of an amount: the choices that a tenant has for its statements. */
 export type Formats = StatementFormat;

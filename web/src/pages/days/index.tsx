@@ -14,7 +14,7 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
-import { isCalculated, verdictOf, Waiting } from "../costs/days";
+import { isCalculated, twelve, verdictOf, Waiting } from "../costs/days";
 import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
 import { HealthCards } from "./health";
@@ -136,10 +136,6 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
       {opened && <DayDrawer day={opened} currency={currency} onClose={() => setOpened(null)} />}
     </Card>
   );
-}
-
-function twelve(amount: string): string {
-  return read(amount) === 0n ? "0.000000000000" : amount.replace("-", "\u2212");
 }
 
 function State({ day }: { day: Reconciled }) {
