@@ -1,4 +1,4 @@
-// With their endings, as Node needs them: tests of the browser use this module without a bundler.
+// Tests of the browser use this module without a bundler: Node needs the endings of what it imports.
 import { formats, grouped } from "./formats.ts";
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -17,6 +17,7 @@ function remembers<Name extends keyof Formats>(name: Name): Formats[Name] {
   return CHOICES[name].find((each) => each === found) ?? CHOICES[name][0];
 }
 
+/** What it remembers of all of them. */
 export function chosen(): Formats {
   return { numbers: remembers("numbers"), dates: remembers("dates"), currency: remembers("currency") };
 }
