@@ -44,6 +44,7 @@ export type Aggregate = Schemas["AggregateAnswer"];
 export type Bucket = Schemas["AggregateBucket"];
 
 export type Statement = Schemas["StatementAnswer"];
+export type StatementFormat = Schemas["StatementFormat"];
 export type Statements = Schemas["StatementsAnswer"];
 export type StatementRanking = Schemas["StatementRanking"];
 export type StatementTie = Schemas["StatementTieOut"];

@@ -9,6 +9,7 @@ import { Popover } from "../ui/popover";
 import { Warning } from "../ui/states";
 import { href, ROOT } from "../url/link";
 import { extra } from "../url/view";
+import { AppearanceButton } from "./appearance";
 import { Finder } from "./finder";
 import { Help } from "./help";
 import { useKeys } from "./keys";
@@ -16,7 +17,6 @@ import { MeButton } from "./me";
 import { placeOf, placesFor, titleOf } from "./pages";
 import { useHere } from "./router";
 import { RunBanner, useFreshFigures, useRun } from "./run";
-import { ThemeButton } from "./theme";
 
 /** The frame of every page of a tenant. */
 export function Shell({ children }: { children: ReactNode }) {
@@ -53,7 +53,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <b aria-hidden="true">?</b>
           <span className="sr">Help</span>
         </a>
-        <ThemeButton />
+        <AppearanceButton />
       </header>
       <Navigation />
       <main className="main" id="main" tabIndex={-1}>

@@ -2,6 +2,7 @@ import { type FormEvent, useEffect } from "react";
 import { missing, present } from "../api/answer";
 import { useMe, userOf } from "../api/me";
 import { useTenants } from "../api/questions";
+import { full } from "../format/days";
 import { Missing } from "../ui/states";
 import { HOME, href } from "../url/link";
 import { SignedIn } from "./me";
@@ -40,7 +41,7 @@ export function Start() {
               <a href={href(each.tenant_name, HOME)}>
                 {each.tenant_name}
                 <span className="end">
-                  {each.last_calculated_date ? `to ${each.last_calculated_date}` : "nothing calculated yet"}
+                  {each.last_calculated_date ? `to ${full(each.last_calculated_date)}` : "nothing calculated yet"}
                 </span>
               </a>
             </li>

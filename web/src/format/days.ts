@@ -1,3 +1,6 @@
+// Tests of the browser use this module without a bundler: Node needs the endings of what it imports.
+import { formats, grouped } from "./formats.ts";
+
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const LONG = [
   "January",
@@ -62,38 +65,52 @@ export function monthsOf(start: Day, end: Day): Day[] {
   return months;
 }
 
-/** `15 Nov` */
+const hasPoints = () => formats.dates === "14.11.2026";
+const isIso = () => formats.dates === "2026-11-14";
+
+/** Whether the year of a range is written at its end only. */
+function isSaidOnce(start: Day, end: Day): boolean {
+  return start.slice(0, 4) === end.slice(0, 4) && !isIso();
+}
+
+/** `15 Nov`, `15.11.` or `11-15` */
 export function brief(day: Day): string {
+  if (isIso()) return day.slice(5, 10);
+  if (hasPoints()) return `${day.slice(8, 10)}.${day.slice(5, 7)}.`;
   const date = utc(day);
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
 }
 
-/** `15 Nov 2026` */
+/** `15 Nov 2026`, `15.11.2026` or `2026-11-15` */
 export function full(day: Day): string {
-  return `${brief(day)} ${day.slice(0, 4)}`;
+  if (isIso()) return day.slice(0, 10);
+  return `${brief(day)}${hasPoints() ? "" : " "}${day.slice(0, 4)}`;
 }
 
-/** `Sun, 15 November 2026` */
+/** `Sun, 15 November 2026`, `Sun, 15.11.2026` or `Sun, 2026-11-15` */
 export function spoken(day: Day): string {
   const date = utc(day);
-  return `${WEEKDAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${LONG[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  const long = isIso() || hasPoints() ? full(day) : `${date.getUTCDate()} ${month(day)}`;
+  return `${WEEKDAYS[date.getUTCDay()]}, ${long}`;
 }
 
-/** `17 Oct – 15 Nov 2026` */
+/** `17 Oct – 15 Nov 2026`, `17.10. – 15.11.2026` or `2026-10-17 – 2026-11-15` */
 export function range(start: Day, end: Day): string {
   if (start === end) return full(start);
-  return `${start.slice(0, 4) === end.slice(0, 4) ? brief(start) : full(start)} – ${full(end)}`;
+  return `${isSaidOnce(start, end) ? brief(start) : full(start)} – ${full(end)}`;
 }
 
-/** `November 2026`, of a day or of the id of a month, `2026-11` */
+/** `November 2026`, of a day or of the id of a month, `2026-11`. A month alone is a word, as in the service's documents,
+ * unless days are written by ISO 8601, which writes months, too. */
 export function month(day: Day): string {
+  if (isIso()) return day.slice(0, 7);
   return `${LONG[utc(firstOfMonth(day)).getUTCMonth()]} ${day.slice(0, 4)}`;
 }
 
-/** `October – November 2026` */
+/** `October – November 2026` or `2026-10 – 2026-11` */
 export function monthRange(start: Day, end: Day): string {
   if (start.slice(0, 7) === end.slice(0, 7)) return month(start);
-  const first = start.slice(0, 4) === end.slice(0, 4) ? (month(start).split(" ")[0] ?? "") : month(start);
+  const first = isSaidOnce(start, end) ? (month(start).split(" ")[0] ?? "") : month(start);
   return `${first} – ${month(end)}`;
 }
 
@@ -111,5 +128,5 @@ export function instant(text: string): string {
 
 /** `30 days`, `1 day` */
 export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en-US")} ${number === 1 ? one : many}`;
+  return `${grouped(number)} ${number === 1 ? one : many}`;
 }

@@ -1,16 +1,18 @@
 import { ratio, read, type Units, write } from "../money/money";
+import { formats, grouped, MINUS, signs, ungrouped } from "./formats";
 
-const MINUS = "\u2212";
+/** A space at which no line breaks. */
+const SPACE = "\u00a0";
 type Style = Intl.NumberFormatOptions;
 
-const formats = new Map<string, Intl.NumberFormat>();
+const known = new Map<string, Intl.NumberFormat>();
 
 function format(currency: string, key: string, style: Style): Intl.NumberFormat {
   const name = `${currency} ${key}`;
-  let found = formats.get(name);
+  let found = known.get(name);
   if (!found) {
     found = new Intl.NumberFormat("en-US", { style: "currency", currency, ...style });
-    formats.set(name, found);
+    known.set(name, found);
   }
   return found;
 }
@@ -29,12 +31,19 @@ export function minorPlaces(currency: string): number {
   return found ? Number(found[0]) : 2;
 }
 
-/** `Intl` takes a decimal string as it is, without a detour over floating point. */
-function shown(format: Intl.NumberFormat, text: string): string {
-  return format.format(text as `${number}`).replace("-", MINUS);
+/** An amount with its currency, as the chosen formats have them. `Intl` takes a decimal string as it is, without a detour
+ * over floating point. */
+function shown(format: Intl.NumberFormat, amount: string | number): string {
+  const { thousands: group, point: decimal } = signs();
+  const own: Record<string, string> = { group, decimal, minusSign: MINUS };
+  const parts = format.formatToParts(amount as `${number}`);
+  const join = (some: typeof parts) => some.map(({ type, value }) => own[type] ?? value).join("");
+  if (formats.currency === "before") return join(parts);
+  const symbol = parts.filter(({ type }) => type === "currency");
+  return join(parts.filter(({ type }) => type !== "currency" && type !== "literal")) + SPACE + join(symbol);
 }
 
-/** `$2,762.31`, `¥2,762`: rounded to the minor unit. */
+/** `$2,762.31`, `¥2,762`, or `2.762,31 $`: rounded to the minor unit. */
 export function money(amount: Units | string, currency: string): string {
   const places = minorPlaces(currency);
   const style = { minimumFractionDigits: places, maximumFractionDigits: places };
@@ -49,26 +58,19 @@ export function about(amount: Units, currency: string): string {
 /** `$61.9K`: for axes. */
 export function short(amount: Units | number, currency: string): string {
   const style: Style = { notation: "compact", maximumSignificantDigits: 3 };
-  return format(currency, "short", style)
-    .format(typeof amount === "number" ? amount : (write(amount) as `${number}`))
-    .replace("-", MINUS);
+  return shown(format(currency, "short", style), typeof amount === "number" ? amount : write(amount));
 }
 
-/** `USD 2762.306796452111`: what a rounded figure stands for, to the last digit. */
+/** `USD 2762.306796452111`, or `2762,306796452111 USD`: what a rounded figure stands for, to the last digit, with nothing
+ * between its thousands. */
 export function exact(amount: Units | string, currency: string): string {
-  const text = typeof amount === "string" ? write(read(amount)) : write(amount);
-  return `${currency} ${text.replace("-", MINUS)}`;
+  const text = ungrouped(typeof amount === "string" ? write(read(amount)) : write(amount));
+  return formats.currency === "before" ? `${currency} ${text}` : `${text} ${currency}`;
 }
 
 /** `+$449.50`, `−$86.63` */
 export function signed(amount: Units, currency: string): string {
   return (amount > 0n ? "+" : "") + money(amount, currency);
-}
-
-/** A number with its thousands apart, and every digit that it has: `64,448.933485032`. */
-export function grouped(number: string | number): string {
-  const [whole = "", fraction] = String(number).split(".");
-  return whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",").replace("-", MINUS) + (fraction ? `.${fraction}` : "");
 }
 
 /** The digits up to the minor unit, and those behind it: `1,234.56` and `7`; of yen, `1,234` and `.567`. */
@@ -77,14 +79,15 @@ export function split(amount: string, currency: string): [string, string] {
   const [whole = "0", fraction = ""] = write(read(amount)).split(".");
   const digits = fraction.replace(/0+$/, "").padEnd(places, "0");
   const more = digits.slice(places);
-  if (places === 0) return [grouped(whole), more && `.${more}`];
-  return [`${grouped(whole)}.${digits.slice(0, places)}`, more];
+  const { point } = signs();
+  if (places === 0) return [grouped(whole), more && point + more];
+  return [grouped(whole) + point + digits.slice(0, places), more];
 }
 
 export function percent(share: number | null, digits = 1): string {
   if (share === null) return "–";
   const text = (share * 100).toFixed(digits);
-  return `${Number(text) === 0 ? text.replace("-", "") : text.replace("-", MINUS)}%`;
+  return `${ungrouped(Number(text) === 0 ? text.replace("-", "") : text)}%`;
 }
 
 export interface Change {

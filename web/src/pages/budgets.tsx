@@ -21,7 +21,7 @@ import { Table } from "../ui/table";
 import { HOME } from "../url/link";
 import { filterKey, type View } from "../url/view";
 import { BudgetFile } from "./budgetfile";
-import { Contracts } from "./contracts";
+import { Contracts, short } from "./contracts";
 
 const MONTH = /^\d{4}-\d{2}$/;
 
@@ -232,11 +232,6 @@ export function idOf(name: string): string {
     .normalize("NFKD")
     .replace(/[^a-z0-9]+/g, "-");
   return plain.replace(/^-+|-+$/g, "").slice(0, 64);
-}
-
-/** `80` of `80.00` */
-export function short(percent: string): string {
-  return percent.replace(/\.0+$|(\.\d*?)0+$/, "$1");
 }
 
 /** The percentages of a text such as `80, 100`. */

@@ -3,6 +3,7 @@ import { useOf } from "../api/questions";
 import type { Commitment, Contract } from "../api/shapes";
 import { useHere } from "../app/router";
 import { full, range } from "../format/days";
+import { grouped } from "../format/formats";
 import { label } from "../format/names";
 import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";
@@ -93,9 +94,7 @@ function placesOf({ applies_to: places }: Commitment): string {
   return conditions.join("; ");
 }
 
-/** A quantity without zeros at its end: `5,000` of `5000.00`. */
-export function short(quantity: string): string {
-  const [whole = "", places = ""] = quantity.split(".");
-  const rest = places.replace(/0+$/, "");
-  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${rest && `.${rest}`}`;
+/** A number without zeros at its end: `5,000` of `5000.00`. */
+export function short(number: string): string {
+  return grouped(number.replace(/\.0+$|(\.\d*?)0+$/, "$1"));
 }

@@ -8,6 +8,7 @@ import type { Costs, Coverage } from "../api/shapes";
 import { useHere } from "../app/router";
 import { RankedList } from "../charts/ranked";
 import { count } from "../format/days";
+import { grouped } from "../format/formats";
 import { GLOSSARY } from "../format/glossary";
 import { advice, dimension, label, NOBODY, reason } from "../format/names";
 import { refused } from "../format/rights";
@@ -233,8 +234,8 @@ function Reasons({ costs, whole, canTag, children }: ReasonsProps) {
                 </a>
               </th>
               <td className="quiet">{advice(each.reason) ?? "See the rows."}</td>
-              <td className="end num">{each.resources.toLocaleString("en-US")}</td>
-              <td className="end num">{each.rows.toLocaleString("en-US")}</td>
+              <td className="end num">{grouped(each.resources)}</td>
+              <td className="end num">{grouped(each.rows)}</td>
               <td className="end">
                 <Amount amount={each.amount} currency={currency} />
               </td>

@@ -1,15 +1,18 @@
 import { Fragment } from "react";
+import { signs } from "../format/formats";
 
-/** A long number, which may go on in the next line behind each of its commas. */
+/** A long number, which may go on in the next line behind each of its thousands. */
 export function Digits({ text }: { text: string }) {
-  const [first, ...groups] = text.split(",");
+  const { thousands } = signs();
+  const [first, ...groups] = text.split(thousands);
   return (
     <span className="num">
       {first}
       {groups.map((group, n) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the groups of a number have nothing but their places
         <Fragment key={n}>
-          ,<wbr />
+          {thousands}
+          <wbr />
           {group}
         </Fragment>
       ))}

@@ -419,8 +419,8 @@ test("a copied link has dates instead of “the last days”", async () => {
 
 test("the chosen theme stays, without a flash", async () => {
   const { page, open, close: leave } = await visit("acme/views");
-  await page.getByRole("button", { name: "Theme: system" }).click();
-  await page.getByRole("button", { name: "Theme: light" }).click();
+  await page.getByRole("button", { name: "Appearance, theme: system" }).click();
+  await page.getByRole("button", { name: "Dark", exact: true }).click();
   await open("acme/views");
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   await leave();

@@ -1,34 +1,11 @@
 /** Every page, as it is looked at: both themes, all widths, axe, and nobody else asked. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { PAGES } from "./addresses.ts";
 import { acme } from "./fake.ts";
 import { ARTIFACTS, picture, still } from "./picture.ts";
 import { close, findings, leave, over, overflow, reader, type World } from "./world.ts";
 
-const PAGES: Record<string, string> = {
-  costs: "acme/costs?period=7d",
-  anomalies: "acme/anomalies?period=7d",
-  table: "acme/costs?period=7d&table=1.changed.days&by=product_type",
-  item: "acme/item?period=7d&identity_id=sa-2",
-  bill: "acme/bill?period=7d",
-  statements: "acme/statement?period=2026-11&by=category:cost_center",
-  statement: "acme/statement?period=2026-11&by=category:cost_center&value=payments",
-  rows: "acme/rows?period=7d",
-  lines: "acme/rows?period=7d&tab=lines&identity_id=sa-2",
-  parts: "acme/rows?period=7d&tab=topics",
-  topics: "acme/topics?period=7d",
-  units: "acme/units?period=7d",
-  findings: "acme/findings",
-  map: "acme/map?period=7d",
-  unowned: "acme/unowned?period=7d",
-  days: "acme/days?period=7d",
-  moments: "acme/moments?period=7d&from=2026-11-17T02:10:11Z",
-  categories: "acme/categories/cost_center?period=7d",
-  tags: "acme/tags?period=7d",
-  policies: "acme/policies?period=7d",
-  budgets: "acme/budgets",
-  views: "acme/views",
-};
 /** How each page is looked at, one after the other; colours move nothing, so that each theme is measured at one width. */
 const LOOKS = [
   ["light", 1440],

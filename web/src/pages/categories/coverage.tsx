@@ -3,6 +3,7 @@ import { useCoverage } from "../../api/categories";
 import type { Category, Coverage } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count, instant, inTime } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { dimension, label, UNASSIGNED } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
@@ -58,7 +59,7 @@ function Covered({ found }: { found: Coverage }) {
   if (found.percent === null) return <p className="note">There are no costs in this view.</p>;
   return (
     <div className="covered">
-      <p className="whole">{found.percent}%</p>
+      <p className="whole">{grouped(found.percent)}%</p>
       <p className="note">of the cost is assigned</p>
       <span className="gauge" aria-hidden="true">
         <i style={{ width: `${Math.max(0, Math.min(100, Number(found.percent)))}%` }} />

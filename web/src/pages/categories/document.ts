@@ -1,5 +1,6 @@
 /** The document of a cost category, as the API has it, and its rules as a form has them. */
 import { add, type Day } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { UNASSIGNED } from "../../format/names";
 import { at, read, sum, type Units } from "../../money/money";
 
@@ -202,14 +203,14 @@ function patternWords(pattern: Pattern): string {
       : at(Object.entries<Texts>(pattern), 0);
   const all = typeof texts === "string" ? [texts] : texts;
   const rest = all.length - MOST;
-  return `${HOW_WORDS[how] ?? how} ${all.slice(0, MOST).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+  return `${HOW_WORDS[how] ?? how} ${all.slice(0, MOST).join(", ")}${rest > 0 ? ` and ${grouped(rest)} more` : ""}`;
 }
 
 /** What a rule gives, in words. */
 export function assignWords(rule: Rule, name: (value: string) => string): string {
   if (rule.split)
     return Object.entries(rule.split)
-      .map(([value, percent]) => `${percent}% ${name(value)}`)
+      .map(([value, percent]) => `${grouped(percent)}% ${name(value)}`)
       .join(", ");
   if (typeof rule.assign === "object") return `what the tag ${rule.assign.from_tag} says`;
   return name(rule.assign ?? "");

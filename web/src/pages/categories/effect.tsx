@@ -1,5 +1,6 @@
 import type { DryRun } from "../../api/shapes";
 import { count } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { label } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, BeforeAndAfter } from "../../ui/card";
@@ -68,7 +69,7 @@ export function EffectOf({ effect, document }: { effect: DryRun; document: Categ
   );
 }
 
-const percentOf = (text: string | null) => (text === null ? "–" : `${text}%`);
+const percentOf = (text: string | null) => (text === null ? "–" : `${grouped(text)}%`);
 
 /** Rules that do nothing, rules that disagree, and values that the register does not have. */
 function Idle({ effect }: { effect: DryRun }) {

@@ -1,6 +1,7 @@
 import { useHistory } from "../../api/categories";
 import { useHere } from "../../app/router";
 import { count, instant } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -28,8 +29,8 @@ export function History({ categoryKey }: { categoryKey: string }) {
                   <td className="num">{instant(each.at)}</td>
                   <td>{each.who}</td>
                   <td>{each.reason ?? <span className="quiet">–</span>}</td>
-                  <td className="end num">{each.rules.toLocaleString("en-US")}</td>
-                  <td className="end num">{each.values.toLocaleString("en-US")}</td>
+                  <td className="end num">{grouped(each.rules)}</td>
+                  <td className="end num">{grouped(each.values)}</td>
                 </tr>
               ))}
             </Table>

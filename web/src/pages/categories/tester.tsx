@@ -2,6 +2,7 @@ import { type FormEvent, useState } from "react";
 import { useAssigned } from "../../api/categories";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
@@ -69,7 +70,7 @@ function Assigned({ categoryKey, subject, document }: Props) {
               <dt>Value on {full(found.date)}</dt>
               <dd>
                 {found.value === null
-                  ? found.parts.map((each) => `${name(each.value)} × ${each.category_share}`).join(", ")
+                  ? found.parts.map((each) => `${name(each.value)} × ${grouped(each.category_share)}`).join(", ")
                   : name(found.value)}
               </dd>
             </div>

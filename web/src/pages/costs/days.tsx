@@ -5,6 +5,7 @@ import type { Costs, DayFacts, DayState } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { Calendar, type CalendarDay, STATES } from "../../charts/calendar";
 import { add, count, instant, range, spoken } from "../../format/days";
+import { ungrouped } from "../../format/formats";
 import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
@@ -134,12 +135,16 @@ function DaysTable({ days, currency }: { days: readonly CalendarDay[]; currency:
   );
 }
 
+/** A difference with all its decimals; none at all as twelve zeros, which say how exact it is. */
+export function twelve(difference: string): string {
+  return ungrouped(read(difference) === 0n ? "0.000000000000" : difference);
+}
+
 function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: string }) {
   const here = useHere();
   const run = present(usePipeline(here.tenant ?? ""));
   const all = count(facts.length, "day");
   const difference = sum(facts.filter(isCalculated).map((each) => read(each.difference)));
-  const whole = difference === 0n ? "0.000000000000" : write(difference);
   return (
     <dl className="facts-list">
       <Fact name="Billed">
@@ -153,7 +158,7 @@ function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: stri
       </Fact>
       <Fact name="Difference">
         <span className={difference === 0n ? "good" : "bad"} title={exact(difference, currency)}>
-          {whole}
+          {twelve(write(difference))}
         </span>
       </Fact>
       <Fact name="Last run">{run ? (run.last_run ? instant(run.last_run) : "none yet") : "not known"}</Fact>

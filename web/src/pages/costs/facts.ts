@@ -104,5 +104,5 @@ export function remainder(
   const amount = sum(parts.map((each) => read(each.amount)));
   const earlier = parts.map((each) => maybe(each.previous)).filter((each) => each !== null);
   const previous = earlier.length < parts.length ? null : sum(earlier);
-  return { name: `${number.toLocaleString("en-US")} ${number === 1 ? "other" : "others"}`, amount, previous };
+  return { name: count(number, "other"), amount, previous };
 }

@@ -4,7 +4,8 @@ import type { Reconciled } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { STATES } from "../../charts/calendar";
 import { count, range, spoken } from "../../format/days";
-import { exact, grouped } from "../../format/money";
+import { grouped } from "../../format/formats";
+import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { billingFile } from "../../ui/csv";
@@ -13,7 +14,7 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
-import { isCalculated, verdictOf, Waiting } from "../costs/days";
+import { isCalculated, twelve, verdictOf, Waiting } from "../costs/days";
 import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
 import { HealthCards } from "./health";
@@ -135,10 +136,6 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
       {opened && <DayDrawer day={opened} currency={currency} onClose={() => setOpened(null)} />}
     </Card>
   );
-}
-
-function twelve(amount: string): string {
-  return read(amount) === 0n ? "0.000000000000" : amount.replace("-", "\u2212");
 }
 
 function State({ day }: { day: Reconciled }) {

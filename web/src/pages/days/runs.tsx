@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useOf, useRuns } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { instant } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
@@ -37,9 +38,9 @@ export function Runs() {
                     {each.completed_at ? instant(each.completed_at) : "is on"}
                   </th>
                   <td>{each.status}</td>
-                  <td className="end num">{each.dates_gathered}</td>
-                  <td className="end num">{each.dates_calculated}</td>
-                  <td className="end num">{each.chargeback_rows_written.toLocaleString("en-US")}</td>
+                  <td className="end num">{grouped(each.dates_gathered)}</td>
+                  <td className="end num">{grouped(each.dates_calculated)}</td>
+                  <td className="end num">{grouped(each.chargeback_rows_written)}</td>
                   <td className={`wordy ${each.errors.length ? "bad" : "quiet"}`}>
                     {each.errors.length ? each.errors.join("; ") : "none"}
                   </td>

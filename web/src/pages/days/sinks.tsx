@@ -5,6 +5,7 @@ import { useOf } from "../../api/questions";
 import type { Sink } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Refusal } from "../../ui/refusal";
 import { Answered } from "../../ui/states";
@@ -39,9 +40,9 @@ export function Sinks() {
                     {each.name} <span className="quiet small">{each.type}</span>
                   </th>
                   <td className="wordy">{each.kinds?.join(", ") ?? "everything"}</td>
-                  <td className="end num">{each.delivered}</td>
-                  <td className="end num">{each.pending}</td>
-                  <td className="end num">{each.dead}</td>
+                  <td className="end num">{grouped(each.delivered)}</td>
+                  <td className="end num">{grouped(each.pending)}</td>
+                  <td className="end num">{grouped(each.dead)}</td>
                   <td className="wordy">{each.last_error ?? ""}</td>
                   {may("admin") && (
                     <td>

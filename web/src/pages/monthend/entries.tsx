@@ -4,6 +4,7 @@ import { address, send } from "../../api/client";
 import { useOf } from "../../api/questions";
 import type { Adjustment, ClosingPreview, Invoice } from "../../api/shapes";
 import { full } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { dimension } from "../../format/names";
 import { Amount, Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
@@ -81,7 +82,7 @@ export function Adjustments({ tenant, period, by, may }: AdjustmentsProps) {
                     {each.reference && <span className="quiet small"> {each.reference}</span>}
                   </td>
                   <td>{each.created_by}</td>
-                  <td className="end num">{each.amount}</td>
+                  <td className="end num">{grouped(each.amount)}</td>
                   {may && (
                     <td>
                       <RemoveButton

@@ -7,6 +7,7 @@ import { question } from "../../api/questions";
 import type { Blocker, ClosingPreview, Month, PostedGrouping } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count, full, instant, month as monthName } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { money } from "../../format/money";
 import { dimension, label, NOBODY } from "../../format/names";
 import { refused } from "../../format/rights";
@@ -223,7 +224,7 @@ function Way({
           .slice(0, MOST)
           .map((each) => each.detail)
           .join(" ")}
-        {all.length > MOST && ` And ${all.length - MOST} more.`}
+        {all.length > MOST && ` And ${grouped(all.length - MOST)} more.`}
       </div>
       <div className="quiet small">{one?.remedy}</div>
       <p className="tools">

@@ -1,5 +1,6 @@
 import { useOf } from "../../api/questions";
 import { count, range } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Answered } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -21,7 +22,7 @@ export function Shadows({ tenant }: { tenant: string }) {
                   <th scope="row">{each.name}</th>
                   <td>{range(each.start_date, each.end_date)}</td>
                   <td className="end num">{count(each.days, "day")}</td>
-                  <td className="end num">{each.moved_share} %</td>
+                  <td className="end num">{grouped(each.moved_share)} %</td>
                   <td>{each.verdict}</td>
                 </tr>
               ))}

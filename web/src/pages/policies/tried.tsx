@@ -6,6 +6,7 @@ import { asProblem } from "../../api/problems";
 import { question, useTenant } from "../../api/questions";
 import type { Simulation, SimulationBody } from "../../api/shapes";
 import { count, type Day, range } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { dimension, label } from "../../format/names";
 import { Amount, BeforeAndAfter, Card, Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
@@ -119,7 +120,7 @@ function Moved({ found, file }: { found: Found; file: { href: string; name: stri
             <Exact amount={found.moved} currency={currency} />
           </Fact>
           <Fact name="Part of the bill">
-            <span className="num">{found.moved_share} %</span>
+            <span className="num">{grouped(found.moved_share)} %</span>
           </Fact>
           <Fact name="Charged to nobody now">
             <Exact amount={found.unallocated.before} currency={currency} />
@@ -206,7 +207,7 @@ function Groups({ title, items, found }: { title: string; items: readonly Item[]
               );
             })}
             <BeforeAndAfter before={each.before} after={each.after} delta={each.delta} currency={currency} />
-            <td className="end num">{each.percent === null ? "new" : `${each.percent} %`}</td>
+            <td className="end num">{each.percent === null ? "new" : `${grouped(each.percent)} %`}</td>
           </tr>
         ))}
       </Table>

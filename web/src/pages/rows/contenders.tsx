@@ -1,7 +1,8 @@
 import { useId, useState } from "react";
 import type { Explained } from "../../api/shapes";
 import { count } from "../../format/days";
-import { grouped, percent } from "../../format/money";
+import { grouped } from "../../format/formats";
+import { percent } from "../../format/money";
 import { Digits } from "../../ui/digits";
 import { Table } from "../../ui/table";
 import { type Contender, contendersOf } from "./steps";

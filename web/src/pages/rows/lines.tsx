@@ -2,7 +2,7 @@ import { get } from "../../api/client";
 import type { BillLine } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";
-import { grouped } from "../../format/money";
+import { grouped } from "../../format/formats";
 import { code, label } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { Page } from "../../api/shapes";
 import { count } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { NothingHere } from "../../ui/nothing";
 import { Answered, Bone } from "../../ui/states";
 import { type Column, MOST_ROWS, usePages, VirtualTable } from "../../ui/virtual";
@@ -42,7 +43,7 @@ export function LongList<T>({ one, note, list, fetch, columns, action, onOpen }:
             </header>
             {total > MOST_ROWS && (
               <p className="note cap">
-                The first {MOST_ROWS.toLocaleString("en-US")} are shown. Narrow the view, or take all of them as CSV.
+                The first {grouped(MOST_ROWS)} are shown. Narrow the view, or take all of them as CSV.
               </p>
             )}
             <VirtualTable

@@ -3,6 +3,7 @@ import { useCategories, useRegisters } from "../../api/categories";
 import { useOf } from "../../api/questions";
 import type { Explained, Row, TopicRow } from "../../api/shapes";
 import { useHere } from "../../app/router";
+import { grouped } from "../../format/formats";
 import { dimension, label } from "../../format/names";
 import { Exact } from "../../ui/card";
 import { Table } from "../../ui/table";
@@ -61,7 +62,7 @@ function Parts({ categories, currency }: { categories: NonNullable<Row["categori
                     {name}
                   </a>
                 </td>
-                <td className="end num">{part.category_share}</td>
+                <td className="end num">{grouped(part.category_share)}</td>
                 <td className="end">
                   <Exact amount={part.amount} currency={currency} />
                 </td>

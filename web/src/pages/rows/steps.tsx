@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { Explained } from "../../api/shapes";
 import { full } from "../../format/days";
-import { exact, grouped, percent } from "../../format/money";
+import { grouped } from "../../format/formats";
+import { exact, percent } from "../../format/money";
 import { code, label, method, nameOfPayer } from "../../format/names";
 import { Digits } from "../../ui/digits";
 import { PolicyText } from "./policy";
@@ -35,7 +36,7 @@ function bill({ line, date }: Explained): Step {
       </>
     ),
     note: [
-      measured && `${grouped(line.quantity ?? "")} ${line.unit ?? "units"} at ${line.unit_price}`,
+      measured && `${grouped(line.quantity ?? "")} ${line.unit ?? "units"} at ${grouped(line.unit_price ?? "")}`,
       line.product_type,
       line.resource_id,
       `line ${line.line_id}`,

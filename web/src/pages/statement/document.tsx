@@ -4,8 +4,9 @@ import { useAccess } from "../../api/me";
 import { statementOf } from "../../api/questions";
 import type { Statement, StatementRanking } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { full, instant, month } from "../../format/days";
-import { grouped, money, signed } from "../../format/money";
+import { count, full, instant, month } from "../../format/days";
+import { formats, grouped } from "../../format/formats";
+import { money, signed } from "../../format/money";
 import { code, dimension } from "../../format/names";
 import { read } from "../../money/money";
 import { Card, Exact } from "../../ui/card";
@@ -242,7 +243,9 @@ function UnitCosts({ of, currency }: { of: Statement["unit_costs"]; currency: st
       <dl className="facts-list">
         {of.map((each) => (
           <Fact key={each.per} name={`For each ${UNITS[each.per]}`}>
-            <Exact amount={each.unit_cost} currency={currency} /> {currency}
+            {formats.currency === "before" && `${currency} `}
+            <Exact amount={each.unit_cost} currency={currency} />
+            {formats.currency === "after" && ` ${currency}`}
             <span className="quiet small">
               {" "}
               = {money(each.amount, currency)} ÷ {grouped(each.usage)} {each.unit}, of the days on which it was measured
@@ -273,7 +276,7 @@ function Largest({ title, of, currency }: { title: string; of: StatementRanking;
         ))}
         {of.other && (
           <tr>
-            <th scope="row">{of.other.count === 1 ? "1 other" : `${of.other.count} others`}</th>
+            <th scope="row">{count(of.other.count, "other")}</th>
             <td className="end">
               <Cents of={of.other} currency={currency} />
             </td>

@@ -6,6 +6,7 @@ import { statementOf } from "../../api/questions";
 import type { Statement, StatementRow } from "../../api/shapes";
 import { remember } from "../../app/memory";
 import { full, instant } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { AuthorField } from "../../ui/author";
 import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
@@ -43,7 +44,7 @@ export function verdictsOf(items: readonly Pick<StatementRow, "verdict">[]): str
   ] as const;
   return all
     .filter(([found]) => found > 0)
-    .map(([found, words]) => `${found} ${words}`)
+    .map(([found, words]) => `${grouped(found)} ${words}`)
     .join(", ");
 }
 

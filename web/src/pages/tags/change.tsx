@@ -6,6 +6,7 @@ import { asProblem } from "../../api/problems";
 import type { Effect, Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count, full, inTime } from "../../format/days";
+import { grouped } from "../../format/formats";
 import { ReachesClosed } from "../../ui/closed";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -132,12 +133,12 @@ function changes({ created_count = 0, updated_count = 0, deleted_count = 0 }: Ef
 
 /** `2 created, 1 changed, 0 left as they were.` */
 export function inWords(effect: Omit<Effect, "entities">, tense: "did" | "would"): string {
-  const { created_count, updated_count, skipped_count, deleted_count, missing_count } = effect;
+  const { created_count = 0, updated_count = 0, skipped_count = 0, deleted_count, missing_count = 0 } = effect;
   const will = tense === "would" ? "would be " : "";
   const parts =
     deleted_count === undefined
-      ? `${created_count} ${will}created, ${updated_count} changed, ${skipped_count} left as they ${will ? "are" : "were"}`
-      : `${deleted_count} ${will}removed, ${missing_count} not there`;
+      ? `${grouped(created_count)} ${will}created, ${grouped(updated_count)} changed, ${grouped(skipped_count)} left as they ${will ? "are" : "were"}`
+      : `${grouped(deleted_count)} ${will}removed, ${grouped(missing_count)} not there`;
   return `${parts}.`;
 }
 
