@@ -49,10 +49,11 @@ Every error says what went wrong in one sentence, and where: tenant, date, sourc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 
 class ChargebackError(Exception):
@@ -156,6 +157,21 @@ class SourceRejected(SourceError):
     def __init__(self, message: str, *, status: int | None = None, source: str | None = None) -> None:
         super().__init__(message, source=source)
         self.status = status
+
+
+#: What messages of :class:`SourceRejected` have in common: a status of a client error that is not retried, or the words
+#: of Kafka's admin client.
+_REFUSAL: Final = re.compile(r"\bHTTP (?!408|425|429)[34]\d\d\b|\bthe cluster rejects the request\b")
+
+
+def says_refusal(message: str) -> bool:
+    """Return whether a recorded message is that of a source that refuses until something is changed. Of errors that
+    are stored, the message is all that is left.
+
+    >>> says_refusal("metrics unavailable: HTTP 401: bad key"), says_refusal("HTTP 503"), says_refusal("HTTP 429")
+    (True, False, False)
+    """
+    return _REFUSAL.search(message) is not None
 
 
 class SourceTooLarge(SourceError):
