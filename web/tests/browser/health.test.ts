@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { type Organisation, organisation } from "./fake.ts";
+import { pictures } from "./picture.ts";
 import { become, close, findings, leave, over, overflow, problem, reader } from "./world.ts";
 
 after(close);
@@ -51,6 +52,8 @@ test("first run: a refused key is said on every page, with the answer of the sou
     assert.equal(await overflow(page), 0, `${width} px`);
     assert.deepEqual(await findings(page, "all"), []);
   }
+  await found.open("acme/days");
+  await pictures(page, "first-run-refused");
   await leave(found);
 });
 
@@ -82,6 +85,7 @@ test("first run: the list follows the run by itself, and gives its place to the 
     "First costs waiting",
   ]);
   assert.deepEqual(await findings(page, "all"), []);
+  await pictures(page, "first-run");
   become(fresh({ ...runs("calculating", 3), sources: { bill: { days: 35 }, inventory: { days: 35 } } }));
   await page.clock.runFor(6_000);
   await page.getByText("3 of 35 days", { exact: true }).waitFor();
@@ -127,6 +131,7 @@ test("all pending days are recalculated by one run, after one question, and the 
   await page.getByText("2 days, 3 Nov – 17 Nov 2026", { exact: true }).waitFor();
   const apart = page.locator(".problems > li").filter({ hasText: "18 Nov 2026" });
   assert.match(await apart.innerText(), /Recalculating does not help\. Correct its key\./);
+  await pictures(page, "pending");
   await page.getByRole("button", { name: "Recalculate all pending …" }).click();
   const dialog = page.getByRole("dialog", { name: "Recalculate all pending" });
   await dialog.getByText("1 more day is not counted").waitFor();
@@ -135,6 +140,7 @@ test("all pending days are recalculated by one run, after one question, and the 
     assert.equal(await overflow(page), 0, `${width} px`);
     assert.deepEqual(await findings(page, "all"), []);
   }
+  await pictures(page, "pending-recalculated");
   assert.deepEqual(sent, []);
   await dialog.getByRole("button", { name: "Recalculate 2 days" }).click();
   await dialog.getByText("The run is on: calculating, 0 of 35 days.").waitFor();

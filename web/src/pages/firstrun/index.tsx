@@ -87,7 +87,7 @@ function whenLast({ last_run, is_running }: PipelineStatus): string {
 
 const ICONS: Record<StepState, [name: IconName, tone: string]> = {
   done: ["check", "good"],
-  running: ["next", "accent"],
+  running: ["next", ""],
   waiting: ["minus", "quiet"],
   failed: ["warning", "bad"],
 };
@@ -100,7 +100,7 @@ function Steps({ steps, last }: { steps: readonly Step[]; last: string }) {
         {steps.map(({ name, state, says, remedy }) => {
           const [icon, tone] = ICONS[state];
           return (
-            <li key={name} data-state={state}>
+            <li key={name}>
               <Icon name={icon} className={tone} />
               <div>
                 <h3>
