@@ -159,19 +159,25 @@ class SourceRejected(SourceError):
         self.status = status
 
 
-#: What messages of :class:`SourceRejected` have in common: a status of a client error that is not retried, or the words
-#: of Kafka's admin client.
-_REFUSAL: Final = re.compile(r"\bHTTP (?!408|425|429)[34]\d\d\b|\bthe cluster rejects the request\b")
+#: The words of Kafka's admin client, which has no status.
+REJECTS: Final = "the cluster rejects the request"
+_STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
+_MAY_PASS: Final = frozenset({"408", "425", "429"})
 
 
 def says_refusal(message: str) -> bool:
     """Return whether a recorded message is that of a source that refuses until something is changed. Of errors that
     are stored, the message is all that is left.
 
-    >>> says_refusal("metrics unavailable: HTTP 401: bad key"), says_refusal("HTTP 503"), says_refusal("HTTP 429")
-    (True, False, False)
+    >>> says_refusal("metrics unavailable: HTTP 401: bad key"), says_refusal("HTTP 429")
+    (True, False)
+    >>> says_refusal("HTTP 503: the server behind it says HTTP 403")
+    False
     """
-    return _REFUSAL.search(message) is not None
+    if REJECTS in message:
+        return True
+    status = _STATUS.search(message)
+    return status is not None and status[1][0] in "34" and status[1] not in _MAY_PASS
 
 
 class SourceTooLarge(SourceError):

@@ -36,8 +36,8 @@ export function RecalculateAll({ pending }: { pending: Pending | null }) {
   );
 }
 
-/** Asks once. The run is told the dates and nothing else: it calculates what waits within them, and leaves the days
- * between as they are. */
+/** Asks once. The run is told the dates and nothing else: it calculates what waits within them, and leaves the complete
+ * days between as they are. */
 function Question({
   tenant,
   pending: { days, dates, others },
@@ -58,8 +58,8 @@ function Question({
             <b>
               {count(days, "day")} {days === 1 ? "waits" : "wait"}: {range(dates.start, dates.end)}.
             </b>{" "}
-            One run fetches what is missing and calculates {days === 1 ? "it" : "them"}. Days between that are
-            calculated already stay as they are.
+            One run fetches what is missing and calculates {days === 1 ? "it" : "them"}. Days between that are complete
+            stay as they are.
           </p>
           {others > 0 && (
             <p className="note">
