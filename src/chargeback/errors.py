@@ -49,10 +49,11 @@ Every error says what went wrong in one sentence, and where: tenant, date, sourc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 
 class ChargebackError(Exception):
@@ -156,6 +157,27 @@ class SourceRejected(SourceError):
     def __init__(self, message: str, *, status: int | None = None, source: str | None = None) -> None:
         super().__init__(message, source=source)
         self.status = status
+
+
+#: The words of Kafka's admin client, which has no status.
+REJECTS: Final = "the cluster rejects the request"
+_STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
+_MAY_PASS: Final = frozenset({"408", "425", "429"})
+
+
+def says_refusal(message: str) -> bool:
+    """Return whether a recorded message is that of a source that refuses until something is changed. Of errors that
+    are stored, the message is all that is left.
+
+    >>> says_refusal("metrics unavailable: HTTP 401: bad key"), says_refusal("HTTP 429")
+    (True, False)
+    >>> says_refusal("HTTP 503: the server behind it says HTTP 403")
+    False
+    """
+    if REJECTS in message:
+        return True
+    status = _STATUS.search(message)
+    return status is not None and status[1][0] in "34" and status[1] not in _MAY_PASS
 
 
 class SourceTooLarge(SourceError):

@@ -64,7 +64,18 @@ def artifacts() -> str:
 @pytest.mark.parametrize(
     "file",
     [
-        *("access", "anomalies", "answers", "categories", "explore", "formats", "journeys", "pages", "states"),
+        *(
+            "access",
+            "anomalies",
+            "answers",
+            "categories",
+            "explore",
+            "formats",
+            "health",
+            "journeys",
+            "pages",
+            "states",
+        ),
         EVERYDAY,
         EVERY_STATE,
     ],

@@ -15,10 +15,11 @@ from chargeback.model.money import total
 from chargeback.model.run_request import RunRequest
 from chargeback.pipeline.run_messages import Progress, RunOutcome, Stage, StopReason, StopSignal
 from chargeback.recompute.verify import verify
+from chargeback.reports.health import HealthAnswer, health
 from chargeback.store.control import schema
 from chargeback.store.control.events import read_events
 from chargeback.store.control.inventory import read_inventory
-from chargeback.store.control.runs import suspended_because
+from chargeback.store.control.runs import pipeline_state, suspended_because
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, USAGE_TABLE, read_day
 from tests.support.clock import TODAY
 from tests.support.deployments import DAYS, Deployment
@@ -195,6 +196,31 @@ def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deploymen
     assert deployment.run().dates_calculated == 0
 
 
+def test_health_knows_a_refusal_and_what_ends_it(deployment: Deployment) -> None:
+    """What a run records of a source that refuses says so: of the bill before a day is there, of metrics day by day."""
+
+    def seen() -> HealthAnswer:
+        with deployment.store.control.read() as connection:
+            pipeline = pipeline_state(connection)
+        return health(deployment.states(), pipeline, lookback_days=DAYS, has_topics=False, topic_error=None)
+
+    deployment.server.faults.add("/billing/v1/costs", Fault(status=401, times=None))
+    deployment.run()
+    bill, inventory, _ = seen().sources
+    assert (bill.days, bill.is_refused, inventory.error) == (0, True, None)
+    assert "HTTP 401" in str(bill.error)
+    assert [(each.kind, each.ended_by) for each in seen().problems] == [("run_failed", "source")]
+    deployment.have_metrics()
+    deployment.lose_metrics()
+    deployment.run()
+    bill, inventory, metrics = seen().sources
+    assert (bill.days, bill.error, inventory.days) == (len(WINDOW), None, len(WINDOW))
+    assert (metrics.days, metrics.is_refused) == (0, True)
+    assert "HTTP 403" in str(metrics.error)
+    waiting = seen().problems[0]
+    assert (waiting.kind, waiting.ended_by, waiting.days) == ("days_waiting", "source", len(WINDOW))
+
+
 def test_kept_evidence_outlives_the_metrics(calculated: Deployment) -> None:
     """When a bill changes after the metrics have forgotten the day, it is split as it was measured."""
     usage = read_day(calculated.store.facts, USAGE_TABLE, DAY)
@@ -227,9 +253,10 @@ def test_a_poorer_answer_does_not_replace_evidence(calculated: Deployment, caplo
 
 @pytest.mark.extensive
 def test_a_request_narrows_what_is_calculated(deployment: Deployment) -> None:
-    """Only days of the requested range are calculated; the others stay due."""
+    """Only days of the requested range are calculated, the others stay due; those within it that are calculated already
+    are not calculated again."""
     assert deployment.run(RunRequest(start=WINDOW[2], end=WINDOW[3])).dates_calculated == 2
-    assert deployment.run().dates_calculated == len(WINDOW) - 2
+    assert deployment.run(RunRequest(start=WINDOW[0], end=WINDOW[-1])).dates_calculated == len(WINDOW) - 2
 
 
 def test_a_run_ends_between_days_when_it_is_stopped(deployment: Deployment) -> None:

@@ -77,6 +77,10 @@ def test_the_worst_comes_first() -> None:
         ("topics_misconfigured", "warning", None, 0),
     ]
     assert found.state == "bad"
+    assert [each.ended_by for each in found.problems] == [
+        *("restart", "run", "run", "run", "run"),
+        *("run", "source", "restart"),
+    ]
     causes = [each.causes for each in found.problems[1:4]]
     assert causes == [
         ["The inventory of the day is not complete yet."],
@@ -98,3 +102,36 @@ def test_a_first_run_that_was_refused() -> None:
     bill = found.sources[0]
     assert (bill.source, bill.days, bill.error) == ("bill", 0, "the key was refused (401)")
     assert (found.days_calculated, found.lookback_days) == (0, 35)
+
+
+def test_a_source_that_refuses_before_any_day_is_there() -> None:
+    """The last run says why neither bill nor inventory could be fetched, and that it has to be corrected."""
+    refused = "HTTP 403: no billing role (source costs)"
+    listing = "cluster could not be listed; new bills are not calculated: HTTP 401"
+    found = _health([], errors=[f"gathering failed: {refused}", listing], outcome="failed")
+    bill, inventory, metrics = found.sources
+    assert (bill.error, bill.is_refused, inventory.error, inventory.is_refused) == (refused, True, listing, True)
+    assert bill.remedy is not None
+    assert "Correct its key" in bill.remedy
+    assert (metrics.error, metrics.is_refused, metrics.remedy) == (None, False, None)
+    assert [(each.kind, each.ended_by) for each in found.problems] == [("run_failed", "source")]
+
+
+def test_what_a_run_can_end() -> None:
+    """A run ends what has its bill and is not refused; it does not help where the source refuses, or has no bill."""
+    waits = DatasetDay(DatasetState.DUE)
+    states = [
+        *_days(1, chargebacks=waits, error="metrics unavailable: HTTP 401: bad key"),
+        *_days(1, 1, chargebacks=waits, error="metrics unavailable: HTTP 503"),
+        *_days(1, 2, chargebacks=waits),
+        *_days(1, 3, chargebacks=waits, resources_gathered=False),
+        *_days(1, 4, chargebacks=waits, billing_gathered=False, error="a line has no amount"),
+    ]
+    found = _health(states)
+    ends = [(each.start_date and each.start_date.day, each.ended_by) for each in found.problems]
+    assert ends == [(5, "source"), (4, "run"), (3, "run"), (2, "run"), (1, "source")]
+    metrics = found.sources[2]
+    assert (metrics.days, metrics.error, metrics.is_refused) == (0, "HTTP 503", False)
+    # Days do not tell why their inventory is missing: if the last run was refused it, the next one is, too.
+    refused = _health(states[3:4], errors=["user could not be listed; new bills are not calculated: HTTP 401"])
+    assert (refused.problems[0].kind, refused.problems[0].ended_by) == ("days_waiting", "source")

@@ -27,7 +27,7 @@ from chargeback.pipeline.stage import DayStage, Derivation, DueDay, NewDay, Star
 from chargeback.recompute.days import DayRecomputer
 from chargeback.store.control import days as day_states
 from chargeback.store.control import inventory as inventory_store
-from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, DayDataset, DayState, listing
+from chargeback.store.control.days import EVIDENCE_VERSION, METRICS, NOT_MEASURED, DayDataset, DayState, listing
 from chargeback.store.control.policies import record_policies
 from chargeback.store.facts.dimensions import DimensionRegister
 from chargeback.store.facts.tables import (
@@ -175,7 +175,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
         """Count the failure of the day; after the last attempt, it is calculated without metrics and marked."""
         attempts = due.state.failed_attempts + 1
         if attempts < self._run.tenant.settings.allocation_retry_limit:
-            self._run.record_day_errors(f"metrics unavailable: {usage.error}", due.day, failed_attempts=attempts)
+            self._run.record_day_errors(f"{NOT_MEASURED}{usage.error}", due.day, failed_attempts=attempts)
             return True
         self._run.record_error(f"calculated without metrics after {attempts} failed attempts: {usage.error}", due.day)
         return False

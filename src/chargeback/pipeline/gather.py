@@ -52,7 +52,7 @@ def gather(run: RunContext, gatherer: Gatherer, others: Others = MappingProxyTyp
         listed = _gather_inventory(run, gatherer)
         _gather_billing(run, TenantBills(run, gatherer, others), listed.complete)
     except SourceError as error:
-        run.record_error(f"gathering failed: {error}")
+        run.record_error(f"{runs.GATHERING_FAILED}{error}")
         run.record.gathering_error = str(error)
         return
     if missing := sorted(listed.required & listed.failures.keys()):
@@ -69,10 +69,10 @@ def _gather_inventory(run: RunContext, gatherer: Gatherer) -> ListedInventory:
     run.check()
     run.record.unlisted = dict(listed.failures)
     fails = bool(listed.required & listed.failures.keys())
-    consequence = "new bills are not calculated" if fails else "the last known inventory is used"
+    consequence = runs.NOT_LISTED if fails else "could not be listed; the last known inventory is used: "
     for reason in sorted(set(listed.failures.values())):
         names = sorted(name for name, why in listed.failures.items() if why == reason)
-        run.record_error(f"{', '.join(names)} could not be listed; {consequence}: {reason}")
+        run.record_error(f"{', '.join(names)} {consequence}{reason}")
     with run.lease.write() as connection:
         threshold = run.tenant.settings.zero_gather_deletion_threshold
         inventory_store.merge_listing(connection, listed, run.now(), empty_listings_to_delete=threshold)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chargeback import how_to_install
 from chargeback.errors import (
+    REJECTS,
     ConfigProblem,
     ConfigurationError,
     SourceRejected,
@@ -161,9 +162,7 @@ class KafkaAdmin:
             return None
 
     def _rejected(self, error: Any) -> SourceRejected:
-        return SourceRejected(
-            f"{self._connection.bootstrap_servers}: the cluster rejects the request: {error.str()}", source=_SOURCE
-        )
+        return SourceRejected(f"{self._connection.bootstrap_servers}: {REJECTS}: {error.str()}", source=_SOURCE)
 
 
 def _described(metadata: Any) -> DescribedCluster:

@@ -8325,6 +8325,12 @@ export interface components {
              */
             remedy: string;
             /**
+             * Ended By
+             * @description `run`: a run, which can be started now; `source`: a source that answers otherwise than before, until then no run helps; `restart`: the service, when it is started again.
+             * @enum {string}
+             */
+            ended_by: "run" | "source" | "restart";
+            /**
              * Start Date
              * @description The first day that it is about; null if it is about none.
              */
@@ -11911,9 +11917,19 @@ export interface components {
             last_at: string | null;
             /**
              * Error
-             * @description Why the latest day that lacks it has no answer; null if none lacks it.
+             * @description Why the last run could not fetch it at all, or why the latest day that lacks it has no answer; null if neither is so.
              */
             error: string | null;
+            /**
+             * Is Refused
+             * @description Whether the error is a refusal, such as 401: no run helps until it is corrected.
+             */
+            is_refused: boolean;
+            /**
+             * Remedy
+             * @description What to do about the error; null without one.
+             */
+            remedy: string | null;
         };
         /**
          * StatedAmount

@@ -80,6 +80,7 @@ export type Simulation = Schemas["SimulationState"];
 
 export type Health = Schemas["HealthAnswer"];
 export type HealthProblem = Schemas["HealthProblem"];
+export type SourceHealth = Schemas["SourceHealth"];
 
 export type Reconciliation = Schemas["ReconciliationAnswer"];
 export type Reconciled = Schemas["ReconciledDayItem"];
@@ -87,6 +88,7 @@ export type Revision = Schemas["RevisionItem"];
 export type Difference = Schemas["Difference"];
 export type Run = Schemas["RunItem"];
 export type RunBody = Schemas["RunBody"];
+export type PipelineStatus = Schemas["PipelineStatus"];
 export type RunProgress = Schemas["RunProgress"];
 export type RunList = Schemas["RunList"];
 
@@ -97,6 +99,7 @@ export type DryRun = Schemas["DryRunAnswer"];
 export type CategoryPart = Schemas["CategoryPart"];
 
 export type Identity = Schemas["IdentityItem"];
+export type InventorySummary = Schemas["InventorySummary"];
 export type Resource = Schemas["ResourceItem"];
 export type Found = Schemas["FoundItem"];
 

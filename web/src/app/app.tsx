@@ -11,7 +11,6 @@ import { Boundary } from "./errors";
 import { SignedIn } from "./me";
 import { hasFigures, isWhole } from "./pages";
 import { Router, useHere } from "./router";
-import { NothingCalculated } from "./run";
 import { Shell } from "./shell";
 import { Start } from "./start";
 
@@ -35,6 +34,8 @@ const LAZY: Record<string, ComponentType> = {
   policies: lazy(() => import("../pages/policies").then((all) => ({ default: all.PoliciesPage }))),
   views: lazy(() => import("../pages/views").then((all) => ({ default: all.ViewsPage }))),
 };
+
+const FirstRun = lazy(() => import("../pages/firstrun").then((all) => ({ default: all.FirstRun })));
 
 const queries = createQueries();
 
@@ -74,9 +75,9 @@ function TenantPage() {
     if (!isKnown) return <Waiting />;
     if (!seesAll) return <OfTheWhole />;
   }
-  if (hasFigures(page) && present(found)?.last_date === null) return <NothingCalculated tenant={tenant ?? ""} />;
-  if (page === HOME) return <CostsPage />;
-  const Found = LAZY[page];
+  const hasNone = hasFigures(page) && present(found)?.last_date === null;
+  if (page === HOME && !hasNone) return <CostsPage />;
+  const Found = hasNone ? FirstRun : LAZY[page];
   if (!Found) return <Nowhere />;
   return (
     <Suspense fallback={<Waiting />}>

@@ -3,13 +3,10 @@ import { useEffect, useRef } from "react";
 import { present } from "../api/answer";
 import { send } from "../api/client";
 import { useAccess } from "../api/me";
-import { useHealth, usePipeline } from "../api/questions";
+import { usePipeline } from "../api/questions";
 import type { RunProgress } from "../api/shapes";
-import { count, instant, spoken } from "../format/days";
-import { Sources } from "../pages/days/health";
+import { count, spoken } from "../format/days";
 import { Refusal } from "../ui/refusal";
-import { Empty } from "../ui/states";
-import { useHere } from "./router";
 
 export interface Run {
   isOn: boolean;
@@ -44,34 +41,6 @@ export function useFreshFigures(tenant: string): void {
     if (wasOn.current && !isOn) void client.invalidateQueries();
     wasOn.current = isOn;
   }, [isOn, client]);
-}
-
-/** In place of figures of a tenant of which no day is calculated: an empty page would say that nothing costs anything. */
-export function NothingCalculated({ tenant }: { tenant: string }) {
-  const here = useHere();
-  const status = present(usePipeline(tenant));
-  const errors = status?.last_result?.errors;
-  const { isKnown, seesAll } = useAccess(tenant);
-  const health = present(useHealth(tenant, isKnown && seesAll));
-  return (
-    <Empty title="No day is calculated yet">
-      <p>The first figures are there when a day’s bill and its usage have been read, and the day is calculated.</p>
-      {status && <p>{status.last_run ? `The last run ended ${instant(status.last_run)}.` : "No run has ended yet."}</p>}
-      {errors && errors.length > 0 && (
-        <ul className="errors" aria-label="Errors of the last run">
-          {errors.map((each) => (
-            <li key={each} className="bad">
-              {each}
-            </li>
-          ))}
-        </ul>
-      )}
-      <a className="button" href={here.to({ ...here.view, filters: [], extra: {} }, "days")}>
-        Days and runs
-      </a>
-      {health && <Sources health={health} />}
-    </Empty>
-  );
 }
 
 /** Above every page: a run that is on, or a tenant that is suspended. */

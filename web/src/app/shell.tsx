@@ -3,7 +3,7 @@ import { present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useHealth, useTenant, useTenants } from "../api/questions";
 import { full } from "../format/days";
-import { nameOf } from "../pages/days/health";
+import { nameOf } from "../format/health";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
 import { Warning } from "../ui/states";

@@ -114,28 +114,6 @@ test("days that wait are the first thing to be seen, also behind the last calcul
   await leave(found);
 });
 
-test("before the first day is calculated there are no figures and no praise, but what the last run failed at", async () => {
-  const errors = ["The key of the metrics was refused (401)."];
-  const found = await over({ ...organisation(0), last: null, errors });
-  for (const name of ["costs", "unowned", "findings", "bill", "topics", "map", "rows"]) {
-    await found.open(`acme/${name}`);
-    await found.page.getByRole("heading", { name: "No day is calculated yet" }).waitFor();
-    await found.page.getByText("The key of the metrics was refused (401).").first().waitFor();
-    const sources = found.page.getByRole("region", { name: "Table of sources" }).getByRole("row");
-    await sources.nth(4).waitFor();
-    assert.deepEqual(await sources.allInnerTexts(), [
-      "What\tDays\tWhat is missing",
-      "Bill\t60\tnothing",
-      "Inventory\t60\tnothing",
-      "Usage\t0\tThe key of the metrics was refused (401).",
-      "Costs\t0\tthe first day needs all of these",
-    ]);
-    assert.doesNotMatch(await found.page.locator("main").innerText(), /\$|Everything has|Nothing unused/, name);
-  }
-  assert.deepEqual(await findings(found.page, "all"), []);
-  await leave(found);
-});
-
 test("long names, and names from right to left, stay where there is room for them", async () => {
   const of = organisation();
   const long = "a-name-that-never-ends-".repeat(20);
@@ -387,31 +365,5 @@ test("seven places, each with a title and a sentence, and a word that is asked a
   await page.keyboard.press("?");
   await help.getByText("The period before, and after").waitFor();
   await help.getByRole("link", { name: "its documentation" }).waitFor();
-  await leave(found);
-});
-
-test("health: the worst first, with its days, what to do, and how far each source is; the head leads there", async () => {
-  const errors = ["2026-11-18: the metrics were refused (401)"];
-  const pending = { "2026-11-17": "644.00", "2026-11-18": "500.00" };
-  const found = await over({ ...organisation(), pending, errors });
-  const { page } = found;
-  await found.open("acme/costs?period=7d");
-  await page.getByRole("banner").getByRole("link", { name: "2 days not calculated yet" }).click();
-  const problems = page.locator(".problems > li");
-  await problems.first().waitFor();
-  assert.deepEqual(
-    (await problems.allInnerTexts()).map((each) => each.replace(/\s+/g, " ")),
-    [
-      `2 days not calculated yet 17 Nov – 18 Nov 2026 ${errors[0]} Run it again.`,
-      `The last run had errors ${errors[0]} Run it again.`,
-    ],
-  );
-  for (const width of [1440, 768, 360]) {
-    await page.setViewportSize({ width, height: 900 });
-    assert.equal(await overflow(page), 0, `${width} px`);
-    assert.deepEqual(await findings(page, "all"), []);
-  }
-  await problems.first().getByRole("link").click();
-  await page.waitForURL(/days\?start_date=2026-11-17&end_date=2026-11-18/);
   await leave(found);
 });

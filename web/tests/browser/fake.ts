@@ -9,6 +9,7 @@ import type {
   HealthProblem,
   Me,
   Reconciled,
+  RunProgress,
   SavedView,
   Topics,
 } from "../../src/api/shapes";
@@ -46,8 +47,11 @@ export interface Organisation {
   last: string | null;
   rows: readonly Row[];
   names: Readonly<Record<string, string>>;
-  /** Days that are billed and not calculated, and what is billed. */
+  /** Days that are billed and not calculated, and what is billed; those that are refused wait for their source. */
   pending: Readonly<Record<string, string>>;
+  refused: readonly string[];
+  /** For how many days each source has answered, of a first run that is not over, and its refusal. */
+  sources: Partial<Record<Health["sources"][number]["source"], { days: number; error?: string }>>;
   /** What the last run failed at. */
   errors: readonly string[];
   findings: readonly Finding[];
@@ -56,6 +60,9 @@ export interface Organisation {
   categories: CategoryDocument | null;
   /** Whether a run is on, and why there are none. */
   isRunning: boolean;
+  progress: RunProgress | null;
+  /** When the last run ended. */
+  lastRun: string;
   suspended: string | null;
   /** Who asks. */
   me: Me;
@@ -103,7 +110,10 @@ export function organisation(
   ]);
   const names = { ...Object.fromEntries(named), "env-1": "prod" };
   for (const [n, name] of RESOURCES.entries()) names[`lkc-${n}`] = name;
-  const nothing = { pending: {}, errors: [], findings: [], views: [], categories: null, suspended: null };
+  const nothing = {
+    ...{ pending: {}, refused: [], sources: {}, errors: [], findings: [], views: [], categories: null },
+    ...{ progress: null, lastRun: "2026-11-20T05:00:00Z", suspended: null },
+  };
   return { last: LAST, rows, names, ...nothing, isRunning: false, me: ANYBODY } satisfies Organisation as Organisation;
 }
 
@@ -188,28 +198,34 @@ function explained(of: Organisation, query: URLSearchParams) {
   };
 }
 
-/** What is wrong: the days that wait, together, and what the last run failed at. */
-function healthOf({ last, pending, errors }: Organisation): Health {
-  const wait = Object.keys(pending).sort();
-  const nowhere = { start_date: null, end_date: null, days: 0 };
-  const between = { start_date: wait[0] ?? null, end_date: wait.at(-1) ?? null, days: wait.length };
+/** What is wrong: the days that wait, those for a source apart, and what the last run failed at. */
+function healthOf({ last, pending, refused, sources: answered, errors }: Organisation): Health {
   const problem = (
     kind: HealthProblem["kind"],
     severity: HealthProblem["severity"],
-    where: typeof between | typeof nowhere,
-  ): HealthProblem => ({ kind, severity, causes: [...errors], remedy: "Run it again.", ...where });
+    ended_by: HealthProblem["ended_by"],
+    days: readonly string[] = [],
+  ): HealthProblem => ({
+    ...{ kind, severity, ended_by, causes: [...errors], remedy: ended_by === "run" ? "Run it again." : CORRECT },
+    ...{ start_date: days[0] ?? null, end_date: days.at(-1) ?? null, days: days.length },
+  });
+  const waiting = Object.groupBy(Object.keys(pending).sort(), (each) => (refused.includes(each) ? "source" : "run"));
   const problems: HealthProblem[] = [
-    ...(wait.length ? [problem("days_waiting", "bad", between)] : []),
-    ...(errors.length ? [problem("run_failed", "warning", nowhere)] : []),
+    ...(waiting.run ? [problem("days_waiting", "bad", "run", waiting.run)] : []),
+    ...(waiting.source ? [problem("days_waiting", "bad", "source", waiting.source)] : []),
+    ...(errors.length ? [problem("run_failed", "warning", "run")] : []),
   ];
-  const days = last ? 60 : 0;
+  const all = last ? 60 : 0;
   const sources = (["bill", "inventory", "metrics"] as const).map((source) => {
-    const isRefused = source === "metrics" && errors.length > 0;
-    return { source, days: isRefused ? 0 : 60, last_at: null, error: isRefused ? (errors[0] ?? null) : null };
+    const { days, error = null } = answered[source] ?? { days: all };
+    const is_refused = error !== null;
+    return { source, days, last_at: null, error, is_refused, remedy: is_refused ? CORRECT : null };
   });
   const state = problems[0]?.severity ?? "ok";
-  return { state, problems, sources, days_calculated: days, lookback_days: 60 };
+  return { state, problems, sources, days_calculated: all, lookback_days: all || 35 };
 }
+
+const CORRECT = "Correct its key.";
 
 /** What the service answers at a path below a tenant; undefined where it has nothing. `change` is what is to be. */
 export function answer(of: Organisation, path: string, query: URLSearchParams, change?: Asking["body"]): unknown {
@@ -291,7 +307,6 @@ export function answer(of: Organisation, path: string, query: URLSearchParams, c
     } as Costs;
   };
   const run = { dates_gathered: 1, dates_calculated: 0, chargeback_rows_written: 0, errors: of.errors };
-  const completed_at = "2026-11-20T05:00:00Z";
   const features = { can_tag: true, can_run: true, topics: true };
   const tag_keys = of.last ? [{ key: "team", coverage: "0.8", values: 3 }] : [];
   const search = query.get("search") ?? query.get("q") ?? "";
@@ -328,14 +343,21 @@ export function answer(of: Organisation, path: string, query: URLSearchParams, c
       ...{
         tenant_name: "acme",
         is_running: of.isRunning,
-        progress: null,
+        progress: of.progress,
         permanent_failure: of.suspended,
-        last_run: completed_at,
+        last_run: of.lastRun,
       },
-      last_result: { ...run, completed_at },
+      last_result: { ...run, completed_at: of.lastRun },
     }),
-    "/runs": () => ({ items: [{ ...run, run_id: "1", status: "completed_with_errors", completed_at }] }),
+    "/runs": () => ({ items: [{ ...run, run_id: "1", status: "completed_with_errors", completed_at: of.lastRun }] }),
     "/health": () => healthOf(of),
+    "/inventory/summary": () => ({
+      resource_counts: { kafka_cluster: { total: new Set(of.rows.map((row) => row.resource_id)).size } },
+      identity_counts: {
+        service_account: { total: new Set(of.rows.map((row) => row.identity_id)).size },
+        system: { total: 1 },
+      },
+    }),
     "/views": () => ({ items: of.views }),
     "/costs": costs,
     "/chargebacks": () =>

@@ -75,6 +75,11 @@ export async function over(
   return found;
 }
 
+/** From now on, the fake service is that of another organisation: what changes while a page is open. */
+export function become(of: Organisation): void {
+  fake?.serve(of);
+}
+
 /** A fresh window over the service itself; `base` is where its page is. With options, even none, it is a browser of its
  * own: for tests that set its clock, cut its network, or open several windows. */
 export async function real(options?: BrowserContextOptions, base = BASE): Promise<World> {

@@ -22,6 +22,8 @@ METRICS: Final = "metrics"
 TOPIC_METRICS: Final = "topic metrics"
 BILL: Final = "bill"
 _LISTING: Final = "listing of "
+#: How the error of a day begins that waits for its metrics.
+NOT_MEASURED: Final = "metrics unavailable: "
 #: By which rules evidence is taken now; that of an earlier version is measured once more.
 EVIDENCE_VERSION: Final = 1
 

@@ -17,6 +17,9 @@ from chargeback.store.control.days import DayDataset, count_days, count_queued
 from chargeback.store.control.lease import is_held
 from chargeback.store.control.schema import run_logs, runs, tenant
 
+#: How the errors of a run begin or go on that say why it could not fetch the bill, or a required part of the inventory.
+GATHERING_FAILED: Final = "gathering failed: "
+NOT_LISTED: Final = "could not be listed; new bills are not calculated: "
 _KEEP = timedelta(days=90)
 _COMPLETED = ("completed", "completed_with_errors")
 #: The columns of a run. Counts of a run that have no column are not recorded.

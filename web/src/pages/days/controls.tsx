@@ -1,25 +1,14 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { present } from "../../api/answer";
-import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { useTenant } from "../../api/questions";
-import type { RunBody } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { useRun } from "../../app/run";
 import { refused } from "../../format/rights";
 import type { Dates } from "../../url/period";
+import { useStartRun } from "./followed";
 import { Recalculate } from "./recalculate";
-
-/** Start a run; what it does then is told above every page. */
-export function useStartRun(tenant: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: Partial<RunBody>) => send("post", tenant, "/pipeline/run", { body }),
-    onSettled: () => void client.invalidateQueries(),
-  });
-}
 
 /** Run now, or recalculate days; told why not, where the service cannot. */
 export function RunControls({ shown }: { shown: Dates | null }) {

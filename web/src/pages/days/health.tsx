@@ -2,23 +2,14 @@ import { useHealth } from "../../api/questions";
 import type { Health, HealthProblem } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { count, instant, range } from "../../format/days";
+import { nameOf } from "../../format/health";
 import { Card } from "../../ui/card";
 import { Icon } from "../../ui/icons";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { during } from "../../url/view";
-
-/** What is wrong, in the words of its kind. */
-export function nameOf({ kind, days }: Pick<HealthProblem, "kind" | "days">): string {
-  const names: Record<HealthProblem["kind"], string> = {
-    suspended: "Suspended",
-    days_waiting: `${count(days, "day")} not calculated yet`,
-    run_failed: "The last run had errors",
-    days_incomplete: `${count(days, "day")} calculated without something`,
-    topics_misconfigured: "Topics are configured wrongly",
-  };
-  return names[kind];
-}
+import { pendingOf } from "./pending";
+import { RecalculateAll } from "./recalculateall";
 
 const SOURCES: Record<Health["sources"][number]["source"], string> = {
   bill: "Bill",
@@ -39,6 +30,7 @@ export function HealthCards() {
             title={found.problems.length ? "What to look at" : "Nothing is wrong"}
             note={found.problems.length ? "the worst first" : "every source has answered for every day"}
           >
+            <RecalculateAll pending={pendingOf(found.problems)} />
             {found.problems.length > 0 && (
               <ul className="problems">
                 {found.problems.map((each) => (
@@ -56,7 +48,7 @@ export function HealthCards() {
 
 function Problem({ problem }: { problem: HealthProblem }) {
   const here = useHere();
-  const { severity, causes, remedy, start_date: start, end_date: end } = problem;
+  const { kind, severity, causes, remedy, ended_by, start_date: start, end_date: end } = problem;
   return (
     <li>
       <Icon name="warning" className={severity === "bad" ? "bad" : "warn"} />
@@ -74,14 +66,17 @@ function Problem({ problem }: { problem: HealthProblem }) {
             {each}
           </p>
         ))}
-        <p className="note">{remedy}</p>
+        <p className="note">
+          {kind === "days_waiting" && ended_by === "source" && "Recalculating does not help. "}
+          {remedy}
+        </p>
       </div>
     </li>
   );
 }
 
-/** How far each source has answered: of a new tenant, what is there already and what is not. */
-export function Sources({ health: { sources, days_calculated, lookback_days } }: { health: Health }) {
+/** How far each source has answered. */
+function Sources({ health: { sources, days_calculated, lookback_days } }: { health: Health }) {
   return (
     <Card title="Sources" note={`the last ${count(lookback_days, "day")} are fetched, older ones stay`}>
       <Table label="Table of sources" heads={["What", { name: "Days", end: true }, "What is missing"]}>

@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { useReconciliation } from "../../api/questions";
+import { present } from "../../api/answer";
+import { useReconciliation, useTenant } from "../../api/questions";
 import type { Reconciled } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { STATES } from "../../charts/calendar";
@@ -15,6 +16,7 @@ import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
 import { isCalculated, twelve, verdictOf, Waiting } from "../costs/days";
+import { FirstRun } from "../firstrun";
 import { RunControls } from "./controls";
 import { DayDrawer } from "./day";
 import { HealthCards } from "./health";
@@ -26,6 +28,7 @@ export function DaysPage() {
   const here = useHere();
   const name = here.tenant ?? "";
   const query = useReconciliation(name, here.view);
+  const isFirst = present(useTenant(name))?.last_date === null;
   const days = query.known?.data.days;
   const [first, last] = [days?.[0]?.date, days?.at(-1)?.date];
   const shown = first && last ? { start: first, end: last } : null;
@@ -37,19 +40,25 @@ export function DaysPage() {
         </a>
         <RunControls shown={shown} />
       </Toolbar>
-      <HealthCards />
-      <Answered answer={query} skeleton={<Bone height={30} />}>
-        {(found) =>
-          found.days.length === 0 ? (
-            <Empty title="No days in this period" />
-          ) : (
-            <>
-              <Waiting days={found.days} currency={found.currency} />
-              <Matrix days={found.days} currency={found.currency} />
-            </>
-          )
-        }
-      </Answered>
+      {isFirst ? (
+        <FirstRun />
+      ) : (
+        <>
+          <HealthCards />
+          <Answered answer={query} skeleton={<Bone height={30} />}>
+            {(found) =>
+              found.days.length === 0 ? (
+                <Empty title="No days in this period" />
+              ) : (
+                <>
+                  <Waiting days={found.days} currency={found.currency} />
+                  <Matrix days={found.days} currency={found.currency} />
+                </>
+              )
+            }
+          </Answered>
+        </>
+      )}
       <Runs />
       <Sinks />
     </>

@@ -1,14 +1,12 @@
-import { type FormEvent, useRef, useState } from "react";
-import { present } from "../../api/answer";
+import { type FormEvent, useState } from "react";
 import { asProblem } from "../../api/problems";
-import { usePipeline } from "../../api/questions";
-import { useRun } from "../../app/run";
+import type { RunBody } from "../../api/shapes";
 import { count, isDay, length } from "../../format/days";
 import { ReachesClosed } from "../../ui/closed";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
 import type { Dates } from "../../url/period";
-import { useStartRun } from "./controls";
+import { Progress, useFollowedRun } from "./followed";
 
 interface Props {
   tenant: string;
@@ -18,19 +16,15 @@ interface Props {
 
 /** Asks before days are calculated again, then tells how it goes. */
 export function Recalculate({ tenant, dates, onClose }: Props) {
-  const start = useStartRun(tenant);
-  const last = present(usePipeline(tenant))?.last_run ?? null;
-  const before = useRef(last);
+  const { start, run: begin, before } = useFollowedRun(tenant);
   const [chosen, setChosen] = useState(dates);
   const [accept_less, setLess] = useState(false);
   const choose = (event: FormEvent<HTMLFormElement>) => {
     const { from, to } = texts(event.currentTarget, "from", "to");
     if (isDay(from) && isDay(to)) setChosen({ start: from, end: to });
   };
-  const run = (more: Parameters<typeof start.mutate>[0]) => {
-    before.current = last;
-    start.mutate({ start_date: chosen.start, end_date: chosen.end, recalculate: true, accept_less, ...more });
-  };
+  const run = (more: Partial<RunBody>) =>
+    begin({ start_date: chosen.start, end_date: chosen.end, recalculate: true, accept_less, ...more });
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     run({});
@@ -40,7 +34,7 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
   return (
     <Drawer title="Recalculate these days" onClose={onClose}>
       {start.isSuccess ? (
-        <Progress tenant={tenant} before={before.current} />
+        <Progress tenant={tenant} before={before} />
       ) : (
         <form className="stack" onSubmit={submit} onChange={choose}>
           <p>
@@ -88,37 +82,5 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
         </form>
       )}
     </Drawer>
-  );
-}
-
-/** The run that was started: what it does, then what it did. `before` is when the run before it ended. */
-function Progress({ tenant, before }: { tenant: string; before: string | null }) {
-  const status = present(usePipeline(tenant));
-  const { doing } = useRun(tenant);
-  const result = status && !status.is_running && status.last_run !== before ? status.last_result : null;
-  if (!result)
-    return (
-      <div className="stack" role="status">
-        <p>
-          <b>The run is on{doing && `: ${doing}`}.</b>
-        </p>
-        <progress aria-label="The run is on" />
-        <p className="note">It goes on when this is closed.</p>
-      </div>
-    );
-  return (
-    <div className="stack" role="status">
-      <p className={result.errors.length ? "warn" : "good"}>
-        <b>{result.errors.length ? `The run has ended with ${count(result.errors.length, "error")}.` : "Done."}</b>
-      </p>
-      <ul className="errors">
-        {result.errors.map((each) => (
-          <li key={each} className="bad">
-            {each}
-          </li>
-        ))}
-      </ul>
-      <p className="note">The figures behind this are the new ones.</p>
-    </div>
   );
 }

@@ -1,0 +1,61 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { present } from "../../api/answer";
+import { send } from "../../api/client";
+import { usePipeline } from "../../api/questions";
+import type { RunBody } from "../../api/shapes";
+import { useRun } from "../../app/run";
+import { count } from "../../format/days";
+
+/** Start a run; what it does then is told above every page. */
+export function useStartRun(tenant: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Partial<RunBody>) => send("post", tenant, "/pipeline/run", { body }),
+    onSettled: () => void client.invalidateQueries(),
+  });
+}
+
+/** Start a run, to show its progress: `before` is when the run before it ended. */
+export function useFollowedRun(tenant: string) {
+  const start = useStartRun(tenant);
+  const last = present(usePipeline(tenant))?.last_run ?? null;
+  const [before, setBefore] = useState(last);
+  const run = (body: Partial<RunBody>) => {
+    setBefore(last);
+    start.mutate(body);
+  };
+  return { start, run, before };
+}
+
+/** The run that was started: what it does, then what it did. `before` is when the run before it ended. */
+export function Progress({ tenant, before }: { tenant: string; before: string | null }) {
+  const status = present(usePipeline(tenant));
+  const { doing } = useRun(tenant);
+  const result = status && !status.is_running && status.last_run !== before ? status.last_result : null;
+  if (!result)
+    return (
+      <div className="stack" role="status">
+        <p>
+          <b>The run is on{doing && `: ${doing}`}.</b>
+        </p>
+        <progress aria-label="The run is on" />
+        <p className="note">It goes on when this is closed.</p>
+      </div>
+    );
+  return (
+    <div className="stack" role="status">
+      <p className={result.errors.length ? "warn" : "good"}>
+        <b>{result.errors.length ? `The run has ended with ${count(result.errors.length, "error")}.` : "Done."}</b>
+      </p>
+      <ul className="errors">
+        {result.errors.map((each) => (
+          <li key={each} className="bad">
+            {each}
+          </li>
+        ))}
+      </ul>
+      <p className="note">The figures behind this are the new ones.</p>
+    </div>
+  );
+}
