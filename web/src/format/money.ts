@@ -9,7 +9,8 @@ function format(currency: string, key: string, style: Style): Intl.NumberFormat 
   const name = `${currency} ${key}`;
   let found = formats.get(name);
   if (!found) {
-    found = new Intl.NumberFormat("en-US", { style: "currency", currency, ...style });
+    // What rounds to zero has no sign.
+    found = new Intl.NumberFormat("en-US", { style: "currency", currency, signDisplay: "negative", ...style });
     formats.set(name, found);
   }
   return found;
@@ -36,9 +37,12 @@ function shown(format: Intl.NumberFormat, text: string): string {
 
 /** `$2,762.31`, `¥2,762`: rounded to the minor unit. */
 export function money(amount: Units | string, currency: string): string {
+  return shown(format(currency, "cents", cents(currency)), typeof amount === "string" ? amount : write(amount));
+}
+
+function cents(currency: string): Style {
   const places = minorPlaces(currency);
-  const style = { minimumFractionDigits: places, maximumFractionDigits: places };
-  return shown(format(currency, "cents", style), typeof amount === "string" ? amount : write(amount));
+  return { minimumFractionDigits: places, maximumFractionDigits: places };
 }
 
 /** `$62,082`: for what is not known to the cent. */
@@ -60,9 +64,9 @@ export function exact(amount: Units | string, currency: string): string {
   return `${currency} ${text.replace("-", MINUS)}`;
 }
 
-/** `+$449.50`, `−$86.63` */
+/** `+$449.50`, `−$86.63`, and `$0.00` for what rounds to it. */
 export function signed(amount: Units, currency: string): string {
-  return (amount > 0n ? "+" : "") + money(amount, currency);
+  return shown(format(currency, "signed", { ...cents(currency), signDisplay: "exceptZero" }), write(amount));
 }
 
 /** A number with its thousands apart, and every digit that it has: `64,448.933485032`. */

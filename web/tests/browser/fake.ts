@@ -54,6 +54,8 @@ export interface Organisation {
   views: readonly SavedView[];
   /** Its cost category `cost_center`; null if it has none. */
   categories: CategoryDocument | null;
+  /** What the category was in its third version and the later ones, before it was changed. */
+  past: readonly CategoryDocument[];
   /** Whether a run is on, and why there are none. */
   isRunning: boolean;
   suspended: string | null;
@@ -103,7 +105,7 @@ export function organisation(
   ]);
   const names = { ...Object.fromEntries(named), "env-1": "prod" };
   for (const [n, name] of RESOURCES.entries()) names[`lkc-${n}`] = name;
-  const nothing = { pending: {}, errors: [], findings: [], views: [], categories: null, suspended: null };
+  const nothing = { pending: {}, errors: [], findings: [], views: [], categories: null, past: [], suspended: null };
   return { last: LAST, rows, names, ...nothing, isRunning: false, me: ANYBODY } satisfies Organisation as Organisation;
 }
 
