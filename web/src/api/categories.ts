@@ -21,6 +21,9 @@ export const readCategory = (tenant: string, category_key: string, signal?: Abor
 export const readVersion = (tenant: string, category_key: string, version: number) =>
   get(tenant, CATEGORY, { at: { category_key }, query: { version } });
 
+export const useVersion = (tenant: string, category_key: string, version: number) =>
+  useOf(tenant, CATEGORY, { at: { category_key }, query: { version } });
+
 const category = (tenant: string, key: string) => ({
   key: [address(tenant, CATEGORY, { at: { category_key: key } })],
   of: key,

@@ -39,6 +39,11 @@ after(close);
 async function visit(of = teams(), path = PAGE): Promise<World> {
   const found = await over(of);
   await found.open(path);
+  if (path === PAGE)
+    await listed(found.page)
+      .locator("tbody tr")
+      .nth(OPEN.length - 1)
+      .waitFor();
   return found;
 }
 
@@ -155,7 +160,7 @@ test("the list is in order of cost, of proposals or of names, and what has the s
   await order.getByRole("link", { name: "Proposal" }).click();
   await settled(page);
   assert.match(page.url(), /sort=proposal/);
-  const proposals = await listed(page).locator("tbody td:nth-child(3)").allTextContents();
+  const proposals = await listed(page).locator("tbody td:nth-child(2)").allTextContents();
   assert.deepEqual(proposals, [...proposals].sort());
   await card.getByRole("button", { name: "Proposed Payments, 3" }).click();
   await card.getByText("3 things chosen:").waitFor();
@@ -200,5 +205,30 @@ test("who may not change categories sees what is to be assigned, and nothing to 
   assert.equal(await cardOf(page).getByRole("checkbox").count(), 0);
   assert.equal(await cardOf(page).getByRole("link", { name: "Proposal" }).count(), 0);
   assert.ok(!asked.some((each) => each.includes("group_by=identity_id")));
+  await leave(found);
+});
+
+test("the last version in the history is undone once what moves was seen", async () => {
+  const found = await visit(teams(), "acme/categories/cost_center?period=7d");
+  const { page } = found;
+  const before = await rules();
+  const theirs = { match: { identity: { exact: ["sa-8"] } }, assign: "platform" };
+  await fetch(CATEGORY, {
+    method: "PUT",
+    body: JSON.stringify({ document: { ...teams().categories, rules: [theirs] } }),
+  });
+  await found.open("acme/categories/cost_center?period=7d");
+  const versions = page.getByRole("region", { name: "Table of versions" });
+  assert.equal(await versions.getByRole("button", { name: "Undo" }).count(), 1);
+  await versions.getByRole("button", { name: "Undo version 4" }).click();
+  const dialog = page.getByRole("dialog", { name: "Undo version 4" });
+  await dialog.getByRole("region", { name: "What moves" }).getByText("payments-api").waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await pictures(page, "ownership-history");
+  await dialog.getByRole("button", { name: "Put version 3 back" }).click();
+  await dialog.getByText("Undone: version 5 is as version 3 was.").waitFor();
+  assert.deepEqual(await rules(), before);
+  await page.keyboard.press("Escape");
+  await versions.getByRole("button", { name: "Undo version 5" }).waitFor();
   await leave(found);
 });

@@ -223,11 +223,11 @@ function Rows({ rows, currency, editing }: RowsProps) {
     <Table
       className="tall"
       label="Table of what is to be assigned"
-      heads={["What", "It is", editing !== null && "Proposed", { name: "Amount", end: true }]}
+      heads={["What", editing !== null && "Proposed", { name: "Amount", end: true }]}
     >
       {rows.map((each) => (
         <tr key={each.key}>
-          <th scope="row">
+          <th scope="row" className="wordy">
             {editing ? (
               <label className="check">
                 <input
@@ -237,14 +237,16 @@ function Rows({ rows, currency, editing }: RowsProps) {
                 />{" "}
                 {each.called}
                 {each.called !== each.id && <span className="quiet small"> {each.id}</span>}
+                <Worry of={each} />
               </label>
             ) : (
-              each.called
+              <>
+                {each.called} <Worry of={each} />
+              </>
             )}
           </th>
-          <td className="quiet">{GLOSSARY[each.worry][0].toLowerCase()}</td>
           {editing && (
-            <td className="wordy">
+            <td>
               {each.proposal ? (
                 <>
                   {nameIn(editing.document, each.proposal.value)}{" "}
@@ -262,4 +264,8 @@ function Rows({ rows, currency, editing }: RowsProps) {
       ))}
     </Table>
   );
+}
+
+function Worry({ of: { worry } }: { of: Lacking }) {
+  return <span className="quiet small">{GLOSSARY[worry][0].toLowerCase()}</span>;
 }
