@@ -21,6 +21,7 @@ import {
   CENTRES,
   centreOf,
   changedCategory,
+  changedTags,
   grouped,
   nameOf,
   page,
@@ -344,6 +345,7 @@ export function answer(of: Organisation, path: string, query: URLSearchParams, c
     "/search": () => ({ items: found(), currency: "USD", start_date: start, end_date: end }),
   };
   if (change && path.startsWith("/cost-categories/")) return changedCategory(asking);
+  if (change?.items) return changedTags(of, path, change.items);
   return answers[path]?.() ?? answerOf(path, asking);
 }
 

@@ -16,7 +16,7 @@ export interface Asking {
   rows: readonly Row[];
   before: readonly Row[];
   /** What a change would write. */
-  body: { document?: CategoryDocument };
+  body: { document?: CategoryDocument; items?: readonly TagWrite[]; dry_run?: boolean };
 }
 
 /** The cost category that organisations have who have one: a reorganisation, an old split, a tag, and what is left. */
@@ -707,6 +707,29 @@ const ANSWERS: { readonly [P in Path]?: (asking: Asking) => Answered<P> | undefi
 const PATTERNS = Object.entries(ANSWERS).map(
   ([path, find]) => [new RegExp(`^${path.replaceAll(/\{\w+\}/g, "([^/]+)")}$`), find] as const,
 );
+
+interface TagWrite {
+  entity_id: string;
+  tag_value?: string;
+}
+
+/** The organisation with other teams of some identities, or without one. */
+export function withTeams(of: Organisation, items: readonly TagWrite[]): Organisation {
+  const values = new Map(items.map((each) => [each.entity_id, each.tag_value ?? null]));
+  const teamOf = (row: Row) => {
+    const team = values.get(row.identity_id);
+    return team === undefined ? row["tag:team"] : team;
+  };
+  return { ...of, rows: of.rows.map((row) => ({ ...row, "tag:team": teamOf(row) })) };
+}
+
+/** What a bulk change of tags does: all of them are replaced, or removed. */
+export function changedTags(of: Organisation, path: string, items: readonly TagWrite[]): unknown {
+  const has = (id: string) => of.rows.some((row) => row.identity_id === id && row["tag:team"] !== null);
+  const there = items.filter((each) => has(each.entity_id)).length;
+  if (path === "/tags/bulk-delete") return { deleted_count: there, missing_count: items.length - there, entities: [] };
+  return { created_count: items.length - there, updated_count: there, skipped_count: 0, entities: [] };
+}
 
 /** What is answered at a path; undefined where there is nothing. */
 export function answerOf(path: string, asking: Omit<Asking, "at">): unknown {

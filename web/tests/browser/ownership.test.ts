@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
+import type { Tag } from "../../src/api/shapes";
 import type { CategoryDocument } from "../../src/pages/categories/document";
 import { acme, type Organisation } from "./fake.ts";
 import { pictures } from "./picture.ts";
@@ -205,6 +206,50 @@ test("who may not change categories sees what is to be assigned, and nothing to 
   assert.equal(await cardOf(page).getByRole("checkbox").count(), 0);
   assert.equal(await cardOf(page).getByRole("link", { name: "Proposal" }).count(), 0);
   assert.ok(!asked.some((each) => each.includes("group_by=identity_id")));
+  await leave(found);
+});
+
+const teamsNow = async (): Promise<Record<string, string>> => {
+  const answer = await fetch(new URL("../api/v1/tenants/acme/tags?tag_key=team", BASE));
+  const { items }: { items: Tag[] } = await answer.json();
+  return Object.fromEntries(items.map((each) => [each.entity_id, each.tag_value]));
+};
+
+/** Give two identities another team, and press Undo after `meanwhile`. */
+async function tagAndUndo(page: Page, meanwhile: () => Promise<unknown>): Promise<void> {
+  const card = page.getByRole("region", { name: "What carries it" });
+  for (const id of ["sa-0", "sa-1"]) await card.getByRole("checkbox", { name: `Choose ${id}` }).check();
+  await card.getByRole("combobox", { name: "What to do" }).selectOption("change");
+  await card.getByRole("textbox", { name: "Value" }).fill("search");
+  await card.getByRole("textbox", { name: "Your name" }).fill("alice");
+  await card.getByRole("button", { name: "Preview" }).click();
+  await card.getByRole("button", { name: "Write" }).click();
+  await card.getByText("0 created, 2 changed, 0 left as they were.").waitFor();
+  const { "sa-0": one, "sa-1": other } = await teamsNow();
+  assert.deepEqual([one, other], ["search", "search"]);
+  await meanwhile();
+  assert.deepEqual(await findings(page, "all"), []);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+}
+
+test("tags that were written are put back as they were", async () => {
+  const found = await visit(teams(), "acme/tags?period=7d");
+  const before = await teamsNow();
+  await tagAndUndo(found.page, async () => undefined);
+  await found.page.getByText("Undone: the tags are as they were before.").waitFor();
+  assert.deepEqual(await teamsNow(), before);
+  await leave(found);
+});
+
+test("tags that somebody has changed since are not put back", async () => {
+  const found = await visit(teams(), "acme/tags?period=7d");
+  const theirs = { items: [{ entity_type: "identity", entity_id: "sa-1", tag_key: "team", tag_value: "theirs" }] };
+  const bulk = new URL("../api/v1/tenants/acme/tags/bulk", BASE);
+  await tagAndUndo(found.page, () => fetch(bulk, { method: "POST", body: JSON.stringify(theirs) }));
+  await found.page.getByRole("alert").getByText("Some of these tags were changed after you saved them.").waitFor();
+  const { "sa-0": mine, "sa-1": other } = await teamsNow();
+  assert.deepEqual([mine, other], ["search", "theirs"]);
   await leave(found);
 });
 
