@@ -19,6 +19,11 @@ WEB = ROOT / "web"
 NODE = Path(sys.executable).with_name("node")
 # A browser has no help from a graphics card here, and shares two processors with the other tests.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("process")]
+#: What is used in a browser over the fake service.
+FILES = (
+    *("access", "anomalies", "answers", "categories", "explore", "formats", "health", "journeys", "ownership", "pages"),
+    "states",
+)
 #: The walk through the page that the everyday run has: from a cost to why it is so.
 EVERYDAY = pytest.param("why", marks=pytest.mark.everyday)
 #: The states that all pages have by the same code, page by page.
@@ -61,25 +66,7 @@ def artifacts() -> str:
     return "" if found is None else str(Path(found).absolute())
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        *(
-            "access",
-            "anomalies",
-            "answers",
-            "categories",
-            "explore",
-            "formats",
-            "health",
-            "journeys",
-            "pages",
-            "states",
-        ),
-        EVERYDAY,
-        EVERY_STATE,
-    ],
-)
+@pytest.mark.parametrize("file", [*FILES, EVERYDAY, EVERY_STATE])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"

@@ -3,10 +3,10 @@ import { categoryOf, isCategory, UNASSIGNED, UNTAGGED } from "../format/names";
 import type { CategoryDocument } from "../pages/categories/document";
 import { apiQuery, type View } from "../url/view";
 import { TRIAL, useAnswer, useAnswers } from "./answer";
-import { address, getVersion, type Query, remove, send } from "./client";
+import { address, get, getVersion, type Query, remove, send, sendVersion, type Versioned } from "./client";
 import { useAccess } from "./me";
 import { useOf } from "./questions";
-import type { DryRun } from "./shapes";
+import type { Category, DryRun } from "./shapes";
 
 const CATEGORY = "/cost-categories/{category_key}";
 
@@ -16,6 +16,13 @@ export const useCategories = (tenant: string) => useOf(tenant, "/cost-categories
 /** A category with its ETag, which a change of it names. */
 export const readCategory = (tenant: string, category_key: string, signal?: AbortSignal) =>
   getVersion(tenant, CATEGORY, { at: { category_key } }, signal);
+
+/** What a category was in one of its versions. */
+export const readVersion = (tenant: string, category_key: string, version: number) =>
+  get(tenant, CATEGORY, { at: { category_key }, query: { version } });
+
+export const useVersion = (tenant: string, category_key: string, version: number) =>
+  useOf(tenant, CATEGORY, { at: { category_key }, query: { version } });
 
 const category = (tenant: string, key: string) => ({
   key: [address(tenant, CATEGORY, { at: { category_key: key } })],
@@ -91,6 +98,15 @@ export const useCoverage = (tenant: string, category_key: string, view: View) =>
 export const useAssigned = (tenant: string, category_key: string, query: Query<`${typeof CATEGORY}/resolve`>) =>
   useOf(tenant, `${CATEGORY}/resolve`, { at: { category_key }, query });
 
+/** What each value has in the period of a view, whatever its filters, by more columns. */
+export const useSpread = (tenant: string, view: View, columns: readonly string[], enabled: boolean) =>
+  useOf(
+    tenant,
+    "/chargebacks/aggregate",
+    { query: { ...apiQuery(view, { compare: false }), group_by: [...columns], time_bucket: "all", names: true } },
+    enabled,
+  );
+
 /** What a document would change in the period of a view. */
 export function useDryRun(tenant: string, category_key: string, document: CategoryDocument | null, view: View) {
   const query = { ...apiQuery(view, { compare: false }), dry_run: true };
@@ -116,18 +132,21 @@ export interface Because {
 }
 
 /** Write a category; `etag` is that of the version that it replaces, null if there is none. */
-export const saveCategory = (
+export async function saveCategory(
   tenant: string,
   category_key: string,
   document: CategoryDocument,
   { reason, restates = false }: Because,
   etag: string | null,
-) =>
-  send("put", tenant, CATEGORY, {
+): Promise<Versioned<Category>> {
+  const { body, etag: now } = await sendVersion("put", tenant, CATEGORY, {
     at: { category_key },
     body: { document: { ...document }, reason: reason || null, ...(restates && { restate_closed: true }) },
     headers: etag === null ? { "If-None-Match": "*" } : { "If-Match": etag },
   });
+  if (!("version" in body)) throw new Error("The service only tried what it should save.");
+  return { body, etag: now };
+}
 
 /** Remove the version of a category that `etag` is of. Its history stays. */
 export const removeCategory = (

@@ -113,8 +113,7 @@ export async function getVersion<P extends Path>(
   asked: Asked<P>,
   signal?: AbortSignal,
 ): Promise<Versioned<Answered<P>>> {
-  const answer = await answerOf("GET", address(tenant, path, asked), { signal: signal ?? null });
-  return { body: await answer.json(), etag: answer.headers.get("ETag") };
+  return versionOf(await answerOf("GET", address(tenant, path, asked), { signal: signal ?? null }));
 }
 
 /** Change something of a tenant. */
@@ -124,8 +123,24 @@ export async function send<M extends "post" | "put", P extends Path>(
   path: P,
   { body, headers, ...asked }: Change<P, M>,
 ): Promise<Answered<P, M>> {
-  const request = { body: JSON.stringify(body ?? {}), headers: headers ?? {} };
-  return (await answerOf(method.toUpperCase(), address<P, M>(tenant, path, asked), request)).json();
+  return (await answerTo(method, address<P, M>(tenant, path, asked), body, headers)).json();
+}
+
+/** Change something of a tenant that has versions. */
+export async function sendVersion<M extends "post" | "put", P extends Path>(
+  method: M,
+  tenant: string,
+  path: P,
+  { body, headers, ...asked }: Change<P, M>,
+): Promise<Versioned<Answered<P, M>>> {
+  return versionOf(await answerTo(method, address<P, M>(tenant, path, asked), body, headers));
+}
+
+const answerTo = (method: string, url: string, body: unknown = {}, headers: Readonly<Record<string, string>> = {}) =>
+  answerOf(method.toUpperCase(), url, { body: JSON.stringify(body), headers });
+
+async function versionOf<T>(answer: Response): Promise<Versioned<T>> {
+  return { body: await answer.json(), etag: answer.headers.get("ETag") };
 }
 
 /** Remove what an address of the API is of. */

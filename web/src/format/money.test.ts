@@ -12,6 +12,16 @@ test("amounts are shown to the cent, with a true minus", () => {
   expect(signed(read("449.5"), "EUR")).toBe("+€449.50");
 });
 
+test("what rounds to zero has no sign, and its exact value has", () => {
+  for (const text of ["-0.004", "0.004", "0"]) {
+    expect(money(text, "USD")).toBe("$0.00");
+    expect(signed(read(text), "USD")).toBe("$0.00");
+  }
+  expect(signed(read("-0.005"), "USD")).toBe("−$0.01");
+  expect(about(read("-0.4"), "USD")).toBe("$0");
+  expect(exact("-0.004", "USD")).toBe("USD −0.004");
+});
+
 test("the exact value has every digit", () => {
   expect(exact("2762.306796452111", "USD")).toBe("USD 2762.306796452111");
 });

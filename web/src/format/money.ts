@@ -11,7 +11,8 @@ function format(currency: string, key: string, style: Style): Intl.NumberFormat 
   const name = `${currency} ${key}`;
   let found = known.get(name);
   if (!found) {
-    found = new Intl.NumberFormat("en-US", { style: "currency", currency, ...style });
+    // What rounds to zero has no sign.
+    found = new Intl.NumberFormat("en-US", { style: "currency", currency, signDisplay: "negative", ...style });
     known.set(name, found);
   }
   return found;
@@ -45,9 +46,12 @@ function shown(format: Intl.NumberFormat, amount: string | number): string {
 
 /** `$2,762.31`, `¥2,762`, or `2.762,31 $`: rounded to the minor unit. */
 export function money(amount: Units | string, currency: string): string {
+  return shown(format(currency, "cents", cents(currency)), typeof amount === "string" ? amount : write(amount));
+}
+
+function cents(currency: string): Style {
   const places = minorPlaces(currency);
-  const style = { minimumFractionDigits: places, maximumFractionDigits: places };
-  return shown(format(currency, "cents", style), typeof amount === "string" ? amount : write(amount));
+  return { minimumFractionDigits: places, maximumFractionDigits: places };
 }
 
 /** `$62,082`: for what is not known to the cent. */
@@ -68,9 +72,9 @@ export function exact(amount: Units | string, currency: string): string {
   return formats.currency === "before" ? `${currency} ${text}` : `${text} ${currency}`;
 }
 
-/** `+$449.50`, `−$86.63` */
+/** `+$449.50`, `−$86.63`, and `$0.00` for what rounds to it. */
 export function signed(amount: Units, currency: string): string {
-  return (amount > 0n ? "+" : "") + money(amount, currency);
+  return shown(format(currency, "signed", { ...cents(currency), signDisplay: "exceptZero" }), write(amount));
 }
 
 /** The digits up to the minor unit, and those behind it: `1,234.56` and `7`; of yen, `1,234` and `.567`. */

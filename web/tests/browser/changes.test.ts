@@ -125,7 +125,8 @@ test("a cost category is made of a tag, and what is left gets a value; the next 
   const name = who.display_name ?? who.identity_id;
   await page.getByRole("button", { name: `Assign ${name}`, exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Assign" });
-  await dialog.getByLabel("Value").fill("made-by-the-page");
+  await dialog.getByRole("combobox", { name: "Value" }).selectOption("Another value …");
+  await dialog.getByLabel("Another value").fill("made-by-the-page");
   await dialog.getByRole("button", { name: "Show what changes" }).click();
   const save = dialog.getByRole("button", { name: "Save" });
   await save.waitFor();

@@ -22,6 +22,7 @@ import {
   CENTRES,
   centreOf,
   changedCategory,
+  changedTags,
   grouped,
   nameOf,
   page,
@@ -58,6 +59,8 @@ export interface Organisation {
   views: readonly SavedView[];
   /** Its cost category `cost_center`; null if it has none. */
   categories: CategoryDocument | null;
+  /** What the category was in its third version and the later ones, before it was changed. */
+  past: readonly CategoryDocument[];
   /** Whether a run is on, and why there are none. */
   isRunning: boolean;
   progress: RunProgress | null;
@@ -112,7 +115,7 @@ export function organisation(
   for (const [n, name] of RESOURCES.entries()) names[`lkc-${n}`] = name;
   const nothing = {
     ...{ pending: {}, refused: [], sources: {}, errors: [], findings: [], views: [], categories: null },
-    ...{ progress: null, lastRun: "2026-11-20T05:00:00Z", suspended: null },
+    ...{ past: [], progress: null, lastRun: "2026-11-20T05:00:00Z", suspended: null },
   };
   return { last: LAST, rows, names, ...nothing, isRunning: false, me: ANYBODY } satisfies Organisation as Organisation;
 }
@@ -373,6 +376,7 @@ export function answer(of: Organisation, path: string, query: URLSearchParams, c
     "/search": () => ({ items: found(), currency: "USD", start_date: start, end_date: end }),
   };
   if (change && path.startsWith("/cost-categories/")) return changedCategory(asking);
+  if (change?.items) return changedTags(of, path, change.items);
   return answers[path]?.() ?? answerOf(path, asking);
 }
 

@@ -16,7 +16,7 @@ export interface Asking {
   rows: readonly Row[];
   before: readonly Row[];
   /** What a change would write. */
-  body: { document?: CategoryDocument };
+  body: { document?: CategoryDocument; items?: readonly TagWrite[]; dry_run?: boolean };
 }
 
 /** The cost category that organisations have who have one: a reorganisation, an old split, a tag, and what is left. */
@@ -46,6 +46,14 @@ export const CENTRES = {
 } as const satisfies CategoryDocument;
 
 export const ETAG = '"3-0123456789abcdef"';
+const versionOf = ({ past }: Organisation) => 3 + past.length;
+/** The ETag of the present version of the cost category. */
+export const etagOf = (of: Organisation) => ETAG.replace("3", String(versionOf(of)));
+
+/** The organisation with another document of its cost category. */
+export function withCategory(of: Organisation, categories: CategoryDocument): Organisation {
+  return { ...of, categories, past: of.categories ? [...of.past, of.categories] : of.past };
+}
 const NOTHING = "UNASSIGNED";
 const CAN = { currency: "USD" } as const;
 const HASH = "eba4a8afe7b6";
@@ -71,13 +79,29 @@ export function page<T>(items: readonly T[], query = new URLSearchParams()) {
 }
 export const nameOf = (of: Organisation, id: string | null) => (id === null ? null : (of.names[id] ?? null));
 
-/** Which rule decides about a row: those of identities and tags are all that this service knows. */
+type Ids = readonly string[] | { exact: readonly string[] };
+
+/** Whether a row has an id that a rule names. */
+function matches(match: Rule["match"], row: Row): boolean {
+  const { identity, resource, tag, all } = match as {
+    identity?: Ids;
+    resource?: Ids;
+    tag?: unknown;
+    all?: Rule["match"][];
+  };
+  const named = (ids: Ids, id: string) => ("exact" in ids ? ids.exact : ids).includes(id);
+  if (all) return all.every((each) => matches(each, row));
+  if (identity) return named(identity, row.identity_id);
+  if (resource) return named(resource, row.resource_id);
+  return tag !== undefined && row["tag:team"] !== null;
+}
+
+/** Which rule decides about a row: those of identities, resources and tags that assign one value are all that this service
+ * knows. */
 function ruleOf(document: CategoryDocument, row: Row): { index: number; value: string } | null {
   for (const [index, { match, assign }] of (document.rules ?? []).entries()) {
-    const { identity, tag } = match as { identity?: readonly string[] | { exact: readonly string[] }; tag?: unknown };
-    const ids = identity && "exact" in identity ? identity.exact : identity;
-    if (ids?.includes(row.identity_id) && typeof assign === "string") return { index, value: assign };
-    if (tag && row["tag:team"]) return { index, value: typeof assign === "string" ? assign : row["tag:team"] };
+    const value = typeof assign === "string" ? assign : assign && row["tag:team"];
+    if (value && matches(match, row)) return { index, value };
   }
   return null;
 }
@@ -402,7 +426,11 @@ function difference({ of, query, rows }: Asking): Answered<"/chargebacks/diff"> 
 function aggregate({ of, query, rows }: Asking): Answered<"/chargebacks/aggregate"> {
   const by = query.getAll("group_by");
   const unit = query.get("time_bucket") ?? "day";
-  const timeOf = (row: Row) => (unit === "month" ? `${row.date.slice(0, 7)}-01` : row.date);
+  const times: Readonly<Record<string, (row: Row) => string>> = {
+    month: (row) => `${row.date.slice(0, 7)}-01`,
+    all: () => rows[0]?.date ?? "",
+  };
+  const timeOf = times[unit] ?? ((row) => row.date);
   const isShared = by.some((each) => each.startsWith("category:"));
   const shared = isShared ? { direct_amount: total(rows), shared_in: "0.00", shared_out: "0.00" } : {};
   const sums = (all: readonly Row[]) => ({ total_amount: total(all), usage_amount: total(all), shared_amount: "0.00" });
@@ -413,7 +441,8 @@ function aggregate({ of, query, rows }: Asking): Answered<"/chargebacks/aggregat
     const direct = isShared ? { direct_amount: total(all), shared_in: "0.00", shared_out: "0.00" } : {};
     return { dimensions: Object.fromEntries(named), time_bucket, ...sums(all), ...direct, row_count: all.length };
   });
-  return { buckets, ...sums(rows), ...shared, total_rows: rows.length, names: {}, ...CAN };
+  const names = query.get("names") === "true" ? Object.fromEntries(by.map((each) => [each, { ...of.names }])) : {};
+  return { buckets, ...sums(rows), ...shared, total_rows: rows.length, names, ...CAN };
 }
 
 function topics({ of, query, rows, before, start, end }: Asking): Answered<"/topics"> {
@@ -568,9 +597,11 @@ function anomalies({ of, start, end }: Asking): Answered<"/anomalies"> {
   } as Answered<"/anomalies">;
 }
 
-function category({ of, at: [key = ""] }: Asking): Answered<"/cost-categories/{category_key}"> | undefined {
+function category({ of, query, at: [key = ""] }: Asking): Answered<"/cost-categories/{category_key}"> | undefined {
   if (!of.categories) return undefined;
-  return { key, version: 3, ...WRITTEN, document: { ...of.categories }, warnings: [] };
+  const version = Number(query.get("version") ?? versionOf(of));
+  const document = [...of.past, of.categories][version - 3] ?? {};
+  return { key, version, ...WRITTEN, document: { ...document }, warnings: [] };
 }
 
 const size = (document: CategoryDocument) => ({
@@ -606,7 +637,7 @@ function resolve({ of, query }: Asking): Answered<"/cost-categories/{category_ke
 
 const ANSWERS: { readonly [P in Path]?: (asking: Asking) => Answered<P> | undefined } = {
   "/cost-categories": ({ of }) => ({
-    items: of.categories ? [{ key: "cost_center", version: 3, ...WRITTEN, ...size(of.categories) }] : [],
+    items: of.categories ? [{ key: "cost_center", version: versionOf(of), ...WRITTEN, ...size(of.categories) }] : [],
   }),
   "/cost-categories/{category_key}": category,
   "/cost-categories/{category_key}/coverage": ({ of, rows }) => ({
@@ -615,7 +646,11 @@ const ANSWERS: { readonly [P in Path]?: (asking: Asking) => Answered<P> | undefi
   }),
   "/cost-categories/{category_key}/resolve": resolve,
   "/cost-categories/{category_key}/history": ({ of }) =>
-    page([3, 2, 1].map((version) => ({ version, ...WRITTEN, removed: false, ...size(of.categories ?? {}) }))),
+    page(
+      Array.from({ length: versionOf(of) }, (_, n) => ({
+        ...{ version: versionOf(of) - n, ...WRITTEN, removed: false, ...size(of.categories ?? {}) },
+      })),
+    ),
   "/chargebacks/aggregate": aggregate,
   "/chargebacks/changes": changes,
   "/chargebacks/diff": difference,
@@ -673,6 +708,29 @@ const PATTERNS = Object.entries(ANSWERS).map(
   ([path, find]) => [new RegExp(`^${path.replaceAll(/\{\w+\}/g, "([^/]+)")}$`), find] as const,
 );
 
+interface TagWrite {
+  entity_id: string;
+  tag_value?: string;
+}
+
+/** The organisation with other teams of some identities, or without one. */
+export function withTeams(of: Organisation, items: readonly TagWrite[]): Organisation {
+  const values = new Map(items.map((each) => [each.entity_id, each.tag_value ?? null]));
+  const teamOf = (row: Row) => {
+    const team = values.get(row.identity_id);
+    return team === undefined ? row["tag:team"] : team;
+  };
+  return { ...of, rows: of.rows.map((row) => ({ ...row, "tag:team": teamOf(row) })) };
+}
+
+/** What a bulk change of tags does: all of them are replaced, or removed. */
+export function changedTags(of: Organisation, path: string, items: readonly TagWrite[]): unknown {
+  const has = (id: string) => of.rows.some((row) => row.identity_id === id && row["tag:team"] !== null);
+  const there = items.filter((each) => has(each.entity_id)).length;
+  if (path === "/tags/bulk-delete") return { deleted_count: there, missing_count: items.length - there, entities: [] };
+  return { created_count: items.length - there, updated_count: there, skipped_count: 0, entities: [] };
+}
+
 /** What is answered at a path; undefined where there is nothing. */
 export function answerOf(path: string, asking: Omit<Asking, "at">): unknown {
   for (const [pattern, find] of PATTERNS) {
@@ -682,8 +740,8 @@ export function answerOf(path: string, asking: Omit<Asking, "at">): unknown {
   return undefined;
 }
 
-/** What a change of a cost category answers: what it would move, or what it is then. */
+/** What a change of a cost category answers: what it would move, or what it is now. */
 export function changedCategory(asking: Omit<Asking, "at">): unknown {
   if (asking.query.get("dry_run") === "true") return dryRun({ ...asking, at: [] });
-  return { key: "cost_center", version: 4, ...WRITTEN, document: asking.body.document, warnings: [] };
+  return category({ ...asking, at: ["cost_center"] });
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { above, answer, type Organisation, organisation } from "./fake.ts";
-import { ETAG } from "./fakepages.ts";
+import { etagOf, withCategory, withTeams } from "./fakepages.ts";
 
 interface File {
   status: number;
@@ -41,9 +41,12 @@ export async function fakeServer(page: string): Promise<FakeServer> {
       return;
     }
     const change = request.method === "GET" ? undefined : JSON.parse((await text(request)) || "{}");
+    const isSaved = request.method === "PUT" && !url.searchParams.has("dry_run");
+    if (isSaved && below?.startsWith("/cost-categories/") && change?.document) of = withCategory(of, change.document);
     const json = below === undefined ? above(of, path) : answer(of, below, url.searchParams, change);
+    if (below?.startsWith("/tags/bulk") && change?.items && !change.dry_run) of = withTeams(of, change.items);
     const problem = { title: "Not found", status: 404, detail: "There is no such thing." };
-    response.writeHead(json === undefined ? 404 : 200, { "Content-Type": "application/json", ETag: ETAG });
+    response.writeHead(json === undefined ? 404 : 200, { "Content-Type": "application/json", ETag: etagOf(of) });
     response.end(JSON.stringify(json ?? problem));
   }
 

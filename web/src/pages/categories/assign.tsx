@@ -1,23 +1,19 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useMemo, useState } from "react";
 import { missing, TRIAL } from "../../api/answer";
 import { type Because, documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
 import type { Versioned } from "../../api/client";
 import type { Category } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { dimension, label, NOBODY } from "../../format/names";
+import { label, NOBODY } from "../../format/names";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
-import { begun, type Match, nameIn, type Rule, valuesOf, withRule } from "./document";
+import { begun, type CategoryDocument, type Match, nameIn, type Rule, withRule } from "./document";
 import { Failed, Refused } from "./editor";
 import { EffectOf } from "./effect";
-
-/** Who, or what without an owner, is to get a value. */
-export interface Subject {
-  kind: "identity" | "resource";
-  id: string;
-  name: string | null;
-}
+import { offersOf, type Subject } from "./proposals";
+import { useProposals } from "./proposing";
+import { type Saved, savedOf } from "./undo";
 
 const KINDS: Record<Subject["kind"], string> = {
   identity: "Not assigned",
@@ -25,68 +21,83 @@ const KINDS: Record<Subject["kind"], string> = {
 };
 
 interface Props {
-  categories: readonly string[];
+  categoryKey: string;
   subjects: readonly Subject[];
-  /** The one that is chosen at first; without it, all of them are meant. */
+  /** The id of the one that is chosen at first; without it, all of them are meant. */
   first?: string;
+  /** Told what was saved; null if the category said the same before. */
+  onSaved: (saved: Saved | null) => void;
 }
 
-interface Chosen {
-  key: string;
+/** What is to be saved: rules for some subjects. */
+interface Meant {
+  subjects: readonly Subject[];
   rules: readonly Rule[];
   reason: string;
 }
 
 /** Give identities, or what resources have without an owner, a value from a day on: rules before all others. */
-export function Assign({ categories, subjects, first }: Props) {
+export function Assign(props: Props) {
   const { tenant } = useHere();
-  const [key, setKey] = useState(categories[0] ?? "");
-  const [chosen, setChosen] = useState<Chosen | null>(null);
-  const category = useCategory(tenant ?? "", key);
-  const document = category.known ? documentOf(category.known.data.body) : {};
-  const list = useId();
-  const kinds = [...new Set(subjects.map((each) => each.kind))];
+  const category = useCategory(tenant ?? "", props.categoryKey);
+  return (
+    <Answered answer={category} skeleton={<Bone height={8} />}>
+      {(found) => <AssignForm {...props} found={found} />}
+    </Answered>
+  );
+}
+
+function AssignForm({ categoryKey, subjects, first, onSaved, found }: Props & { found: Versioned<Category> }) {
+  const document = useMemo(() => documentOf(found.body), [found]);
+  const { propose, values } = useProposals(categoryKey, document);
+  const [who, setWho] = useState(() => Math.max(0, first === undefined ? 0 : indexOf(subjects, first)));
+  const [value, setValue] = useState<Given>({ text: "", isTyped: false });
+  const [meant, setMeant] = useState<Meant | null>(null);
+  const them = first === undefined ? subjects : subjects.slice(who, who + 1);
+  const offers = offersOf(them, propose);
+  const isShown = meant !== null && keysOf(meant.subjects) === keysOf(them);
 
   const preview = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const { subject, value, from, reason } = texts(event.currentTarget, "subject", "value", "from", "reason");
-    const meant = first === undefined ? subjects : subjects.filter((_, n) => n === Number(subject));
-    const rules = kinds.flatMap((kind): Rule[] => {
-      const ids = meant.filter((each) => each.kind === kind).map((each) => each.id);
-      if (ids.length === 0) return [];
-      const rest = { ...(from && { valid_from: from }), ...(reason && { reason }) };
-      return [{ match: matchOf(kind, ids), assign: value, ...rest }];
+    const { from, reason } = texts(event.currentTarget, "from", "reason");
+    const rest = { ...(from && { valid_from: from }), ...(reason && { reason }) };
+    const rules = [...Map.groupBy(them, (each) => each.kind)].map(([kind, all]): Rule => {
+      const match = matchOf(
+        kind,
+        all.map((each) => each.id),
+      );
+      return { match, assign: value.text.trim(), ...rest };
     });
-    if (rules.length) setChosen({ key, rules, reason });
+    setMeant({ subjects: them, rules, reason });
   };
 
   return (
     <div className="stack">
-      <form className="form" onSubmit={preview} onChange={() => setChosen(null)}>
-        {categories.length > 1 && (
-          <label>
-            Cost category
-            <select className="field" value={key} onChange={(event) => setKey(event.target.value)}>
-              {categories.map((each) => (
-                <option key={each} value={each}>
-                  {dimension(`category:${each}`)}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
-        {first !== undefined && <WhoField subjects={subjects} first={first} />}
-        <label>
-          Value
-          <input className="field" name="value" required maxLength={255} list={list} autoComplete="off" />
-        </label>
-        <datalist id={list}>
-          {valuesOf(document).map((each) => (
-            <option key={each} value={each}>
-              {nameIn(document, each)}
-            </option>
+      {offers.length > 0 && (
+        <ul className="plain-list small" aria-label="Proposed">
+          {offers.map((each) => (
+            <li key={each.value} className="tools">
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  setValue({ text: each.value, isTyped: false });
+                  setMeant(null);
+                }}
+              >
+                Take {nameIn(document, each.value)}
+              </button>
+              <span className="quiet">
+                {each.subjects.length < them.length && `for ${each.subjects.length} of ${them.length}: `}
+                {each.why}
+              </span>
+            </li>
           ))}
-        </datalist>
+        </ul>
+      )}
+      <form className="form" onSubmit={preview} onChange={() => setMeant(null)}>
+        {first !== undefined && <WhoField subjects={subjects} who={who} onWho={setWho} />}
+        <ValueField document={document} values={values} given={value} onGive={setValue} />
         <label>
           From
           <input className="field" name="from" type="date" />
@@ -95,33 +106,35 @@ export function Assign({ categories, subjects, first }: Props) {
           Reason
           <input className="field" name="reason" maxLength={255} />
         </label>
-        <button type="submit" className="button" disabled={subjects.length === 0}>
+        <button type="submit" className="button" disabled={them.length === 0}>
           Show what changes
         </button>
       </form>
       <p className="note">It becomes the first rule. Without a day in From (UTC), it holds for all days.</p>
-      {chosen && (
-        <Answered answer={category} skeleton={<Bone height={8} />}>
-          {(found) => <Preview key={JSON.stringify(chosen)} chosen={chosen} found={found} />}
-        </Answered>
+      {isShown && (
+        <Preview key={JSON.stringify(meant)} categoryKey={categoryKey} meant={meant} found={found} onSaved={onSaved} />
       )}
     </div>
   );
 }
 
-function WhoField({ subjects, first }: { subjects: readonly Subject[]; first: string }) {
+const indexOf = (subjects: readonly Subject[], id: string) => subjects.findIndex((each) => each.id === id);
+const keysOf = (subjects: readonly Subject[]) => JSON.stringify(subjects.map(({ kind, id }) => [kind, id]));
+
+function WhoField({
+  subjects,
+  who,
+  onWho,
+}: {
+  subjects: readonly Subject[];
+  who: number;
+  onWho: (who: number) => void;
+}) {
   const kinds = [...new Set(subjects.map((each) => each.kind))];
   return (
     <label>
       Who
-      <select
-        className="field"
-        name="subject"
-        defaultValue={Math.max(
-          0,
-          subjects.findIndex((each) => each.id === first),
-        )}
-      >
+      <select className="field" value={who} onChange={(event) => onWho(Number(event.target.value))}>
         {kinds.map((kind) => {
           const own = subjects.flatMap((each, n) => (each.kind === kind ? [{ ...each, n }] : []));
           return (
@@ -139,51 +152,119 @@ function WhoField({ subjects, first }: { subjects: readonly Subject[]; first: st
   );
 }
 
+/** A value that was chosen or, if the list does not have it, typed. */
+interface Given {
+  text: string;
+  isTyped: boolean;
+}
+
+/** Stands in the list for a value that is typed: no value is blank. */
+const TYPED = " ";
+
+interface ValueProps {
+  document: CategoryDocument;
+  values: readonly string[];
+  given: Given;
+  onGive: (given: Given) => void;
+}
+
+/** Choose a value. Where values are registered, there are no others. */
+function ValueField({ document, values, given, onGive }: ValueProps) {
+  const registered = Object.keys(document.values ?? {});
+  const offered = registered.length > 0 ? values.filter((each) => registered.includes(each)) : values;
+  const isTyped = given.isTyped || offered.length === 0;
+  return (
+    <>
+      {offered.length > 0 && (
+        <label>
+          Value
+          <select
+            className="field"
+            required
+            value={isTyped ? TYPED : given.text}
+            onChange={({ target: { value } }) =>
+              onGive(value === TYPED ? { text: "", isTyped: true } : { text: value, isTyped: false })
+            }
+          >
+            <option value="" disabled>
+              Choose a value
+            </option>
+            {offered.map((each) => (
+              <option key={each} value={each}>
+                {nameIn(document, each)}
+              </option>
+            ))}
+            {registered.length === 0 && <option value={TYPED}>Another value …</option>}
+          </select>
+        </label>
+      )}
+      {isTyped && (
+        <label>
+          {offered.length > 0 ? "Another value" : "Value"}
+          <input
+            className="field"
+            required
+            maxLength={255}
+            autoComplete="off"
+            value={given.text}
+            onChange={(event) => onGive({ text: event.target.value, isTyped: true })}
+          />
+        </label>
+      )}
+    </>
+  );
+}
+
 /** Of resources, only what has no owner is meant. */
-export function matchOf(kind: Subject["kind"], ids: readonly string[]): Match {
+function matchOf(kind: Subject["kind"], ids: readonly string[]): Match {
   const exactly = { [kind]: { exact: ids } };
   return kind === "identity" ? exactly : { all: [{ identity: [NOBODY] }, exactly] };
 }
 
-function Preview({ chosen, found }: { chosen: Chosen; found: Versioned<Category> }) {
+interface PreviewProps {
+  categoryKey: string;
+  meant: Meant;
+  found: Versioned<Category>;
+  onSaved: (saved: Saved | null) => void;
+}
+
+function Preview({ categoryKey, meant, found, onSaved }: PreviewProps) {
   const here = useHere();
   const name = here.tenant ?? "";
   const client = useQueryClient();
   const [base, setBase] = useState(found);
   const [begins, setBegins] = useState<string | null>(null);
-  const rules = begins === null ? chosen.rules : chosen.rules.flatMap((each) => begun(each, begins));
-  const document = rules.reduceRight(withRule, documentOf(base.body));
-  const trial = useDryRun(name, chosen.key, document, here.view);
+  const rules = begins === null ? meant.rules : meant.rules.flatMap((each) => begun(each, begins));
+  const before = documentOf(base.body);
+  const document = rules.reduceRight(withRule, before);
+  const trial = useDryRun(name, categoryKey, document, here.view);
   const save = useMutation({
-    mutationFn: (because: Because) => saveCategory(name, chosen.key, document, because, base.etag),
-    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
+    mutationFn: (because: Because) => saveCategory(name, categoryKey, document, because, base.etag),
+    onSuccess: async (after) => {
+      onSaved(savedOf(base, after));
+      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL });
+    },
   });
   const theirs = useMutation({
-    mutationFn: () => readCategory(name, chosen.key),
+    mutationFn: () => readCategory(name, categoryKey),
     onSuccess: (now) => {
       setBase(now);
       save.reset();
     },
   });
   const mistakes = missing(trial)?.problem?.errors;
-  if (save.isSuccess)
-    return (
-      <p className="banner good" role="status">
-        Saved{"version" in save.data && ` as version ${save.data.version}`}.
-      </p>
-    );
   if (mistakes?.length) return <Refused mistakes={mistakes} />;
   return (
     <Answered answer={trial} skeleton={<Bone height={8} />}>
       {(effect) => (
         <>
-          <EffectOf effect={effect} document={document} />
+          <EffectOf effect={effect} base={before} document={document} />
           <p className="tools">
             <button
               type="button"
               className="button primary"
               disabled={save.isPending}
-              onClick={() => save.mutate(chosen)}
+              onClick={() => save.mutate(meant)}
             >
               Save
             </button>

@@ -13,6 +13,8 @@ import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
 import { Assign } from "./assign";
 import { assignWords, type CategoryDocument, matchWords, nameIn } from "./document";
+import { SavedNotice } from "./saved";
+import type { Saved } from "./undo";
 
 interface CoverageProps {
   category: Category;
@@ -126,6 +128,11 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
   const here = useHere();
   const query = useCoverage(here.tenant ?? "", categoryKey, here.view);
   const [chosen, setChosen] = useState<string | null>(null);
+  const [saved, setSaved] = useState<{ change: Saved | null } | null>(null);
+  const choose = (id: string | null) => {
+    setChosen(id);
+    setSaved(null);
+  };
   return (
     <Card title="Not assigned" term="not-assigned" note="by identity, the highest cost first">
       <Answered answer={query} skeleton={<Bone height={12} />}>
@@ -156,7 +163,7 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
                     </td>
                     {canEdit && (
                       <td>
-                        <button type="button" className="more" onClick={() => setChosen(each.identity_id)}>
+                        <button type="button" className="more" onClick={() => choose(each.identity_id)}>
                           Assign<span className="sr"> {name}</span>
                         </button>
                       </td>
@@ -169,16 +176,21 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
         }
       </Answered>
       {chosen !== null && query.known && (
-        <Drawer title="Assign" onClose={() => setChosen(null)}>
-          <Assign
-            categories={[categoryKey]}
-            subjects={query.known.data.top_unassigned.map((each) => ({
-              kind: "identity",
-              id: each.identity_id,
-              name: each.display_name,
-            }))}
-            first={chosen}
-          />
+        <Drawer title="Assign" onClose={() => choose(null)}>
+          {saved ? (
+            <SavedNotice categoryKey={categoryKey} saved={saved.change} />
+          ) : (
+            <Assign
+              categoryKey={categoryKey}
+              subjects={query.known.data.top_unassigned.map((each) => ({
+                kind: "identity",
+                id: each.identity_id,
+                name: each.display_name,
+              }))}
+              first={chosen}
+              onSaved={(change) => setSaved({ change })}
+            />
+          )}
         </Drawer>
       )}
     </Card>

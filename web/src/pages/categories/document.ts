@@ -250,17 +250,23 @@ function ended(rule: Rule, day: Day): Rule[] {
   return [rule.valid_to !== undefined && rule.valid_to < day ? rule : { ...rule, valid_to: day }];
 }
 
+/** How many rules two documents have in common at their beginning and, of the others, at their end. */
+export function sameRules({ rules: old = [] }: CategoryDocument, { rules = [] }: CategoryDocument) {
+  const same = (a: number, b: number) => canonical(old.at(a)) === canonical(rules.at(b));
+  const most = Math.min(old.length, rules.length);
+  let [first, last] = [0, 0];
+  while (first < most && same(first, first)) first += 1;
+  while (last < most - first && same(-1 - last, -1 - last)) last += 1;
+  return { first, last };
+}
+
 /** The document `next` from a day on, and the document `base` before it. Null where they differ in more than rules and
  * values: the rest has no dates. */
 export function beginningOn(day: Day, base: CategoryDocument, next: CategoryDocument): CategoryDocument | null {
   const { rules: old = [], values: formerly = {}, ...undated } = base;
   const { rules = [], values = {}, ...others } = next;
   if (canonical(undated) !== canonical(others)) return null;
-  const same = (a: number, b: number) => canonical(old.at(a)) === canonical(rules.at(b));
-  const most = Math.min(old.length, rules.length);
-  let [first, last] = [0, 0];
-  while (first < most && same(first, first)) first += 1;
-  while (last < most - first && same(-1 - last, -1 - last)) last += 1;
+  const { first, last } = sameRules(base, next);
   const now = rules.slice(first, rules.length - last).flatMap((each) => begun(each, day));
   const ids = new Set([...rules.slice(0, first), ...now, ...rules.slice(rules.length - last)].map((each) => each.id));
   // Ids are unique: the rule that goes on has it.

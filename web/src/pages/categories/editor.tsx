@@ -176,7 +176,7 @@ export function Editor({ start, onDone }: Props) {
           <Answered answer={trial} skeleton={<Bone height={10} />}>
             {(effect) => (
               <>
-                <EffectOf effect={effect} document={previewed} />
+                <EffectOf effect={effect} base={base.document} document={previewed} />
                 {may("run") && <TryOn tenant={name} category={key} document={previewed} view={here.view} />}
                 <Save isSaving={stage === "saving"} onSave={save} />
               </>

@@ -5,10 +5,18 @@ import { label } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, BeforeAndAfter } from "../../ui/card";
 import { Table } from "../../ui/table";
-import { type CategoryDocument, nameIn } from "./document";
+import { type CategoryDocument, canonical, nameIn, sameRules } from "./document";
 
-/** What an edit would change, as the service says: how much is assigned, which values, who moves, and idle rules. */
-export function EffectOf({ effect, document }: { effect: DryRun; document: CategoryDocument }) {
+interface Props {
+  effect: DryRun;
+  /** The document before the edit, and after it. */
+  base: CategoryDocument;
+  document: CategoryDocument;
+}
+
+/** What an edit would change, as the service says: how much is assigned, which values, who moves, and what is to be looked
+ * at of the rules that it touches. */
+export function EffectOf({ effect, base, document }: Props) {
   const { currency, coverage_before: before, coverage_after: after } = effect;
   const values = effect.values.filter((each) => read(each.difference) !== 0n);
   const moves = sum(effect.moved.map((each) => read(each.amount)));
@@ -64,32 +72,48 @@ export function EffectOf({ effect, document }: { effect: DryRun; document: Categ
           ))}
         </Table>
       )}
-      <Idle effect={effect} />
+      <ToLookAt all={notesOf(effect, base, document)} />
     </div>
   );
 }
 
 const percentOf = (text: string | null) => (text === null ? "–" : `${grouped(text)}%`);
 
-/** Rules that do nothing, rules that disagree, and values that the register does not have. */
-function Idle({ effect }: { effect: DryRun }) {
-  const found = [
-    ...effect.never_matching.map((each) => `${each.rule.id} matches nothing: ${each.why}`),
-    ...effect.shadowed.map(
-      (each) => `${each.rule.id} does nothing: ${each.by.map((by) => by.id).join(", ")} decide before it`,
-    ),
-    ...effect.overlaps.map(
-      (each) =>
-        `${each.winner.id} wins over ${each.loser.id} for ${count(each.subjects, "combination")} that both match`,
-    ),
-    ...effect.unknown_values.map((each) => `${each.rule.id} makes the value ${each.value}, which is not registered`),
+/** What is to be looked at of the rules that an edit touches: those that do nothing, or disagree with another one, and
+ * values that are not registered. What was so before is not said again. */
+export function notesOf(effect: Lint, base: CategoryDocument, document: CategoryDocument): string[] {
+  const { first, last } = sameRules(base, document);
+  const end = (document.rules?.length ?? 0) - last;
+  const isTouched = ({ index }: { index: number }) => index >= first && index < end;
+  const hasOtherValues = canonical(base.values) !== canonical(document.values);
+  return [
+    ...effect.never_matching
+      .filter((each) => isTouched(each.rule))
+      .map((each) => `${each.rule.id} matches nothing: ${each.why}`),
+    ...effect.shadowed
+      .filter((each) => isTouched(each.rule) || each.by.some(isTouched))
+      .map((each) => `${each.rule.id} does nothing: ${each.by.map((by) => by.id).join(", ")} decide before it`),
+    ...effect.overlaps
+      .filter((each) => isTouched(each.winner) || isTouched(each.loser))
+      .map(
+        (each) =>
+          `${each.winner.id} wins over ${each.loser.id} for ${count(each.subjects, "combination")} that both match`,
+      ),
+    ...effect.unknown_values
+      .filter((each) => hasOtherValues || isTouched(each.rule))
+      .map((each) => `${each.rule.id} makes the value ${each.value}, which is not registered`),
   ];
-  if (found.length === 0) return <p className="note">Every rule does something, and no two of them disagree.</p>;
+}
+
+type Lint = Pick<DryRun, "never_matching" | "shadowed" | "overlaps" | "unknown_values">;
+
+function ToLookAt({ all }: { all: readonly string[] }) {
+  if (all.length === 0) return null;
   return (
     <section aria-label="Rules to look at">
       <h3 className="small">Rules to look at</h3>
       <ul className="plain-list small">
-        {found.map((each) => (
+        {all.map((each) => (
           <li key={each}>{each}</li>
         ))}
       </ul>

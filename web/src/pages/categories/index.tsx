@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { present } from "../../api/answer";
 import { documentOf, rulesFile, useCategories, useCategory } from "../../api/categories";
+import type { Versioned } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { useTenant } from "../../api/questions";
 import type { Category } from "../../api/shapes";
@@ -99,7 +100,7 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
             </Warning>
           ))}
           <Cards
-            category={found.body}
+            found={found}
             onEdit={canEdit ? () => setEditing(startOf(found)) : null}
             onRemove={canEdit ? () => setRemoving(true) : null}
           />
@@ -111,12 +112,13 @@ function One({ categoryKey, canEdit }: { categoryKey: string; canEdit: boolean }
 }
 
 interface CardsProps {
-  category: Category;
+  found: Versioned<Category>;
   onEdit: (() => void) | null;
   onRemove: (() => void) | null;
 }
 
-function Cards({ category, onEdit, onRemove }: CardsProps) {
+function Cards({ found, onEdit, onRemove }: CardsProps) {
+  const category = found.body;
   const document = documentOf(category);
   return (
     <>
@@ -127,7 +129,7 @@ function Cards({ category, onEdit, onRemove }: CardsProps) {
         <UnassignedCard categoryKey={category.key} canEdit={onEdit !== null} />
         <Tester categoryKey={category.key} document={document} />
       </div>
-      <History categoryKey={category.key} />
+      <History found={found} canEdit={onEdit !== null} />
     </>
   );
 }

@@ -10,6 +10,7 @@ import { grouped } from "../../format/formats";
 import { ReachesClosed } from "../../ui/closed";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { SavedTagsNotice, tagsAt } from "./saved";
 
 export interface TagItem {
   entity_type: Tag["entity_type"];
@@ -53,6 +54,9 @@ function send(tenant: string, { mode, items, author }: Change, how: Sending): Pr
   return change("post", tenant, "/tags/bulk-delete", { body: { items: places, ...how } });
 }
 
+/** The tags that a change is about; null where they are not known, which is no reason to change nothing. */
+const known = (tenant: string, { items }: Change): Promise<Tag[] | null> => tagsAt(tenant, items).catch(() => null);
+
 /** The same change from a day on; values that begin later stay as they are. */
 export function beginningOn(day: string, { items, ...change }: Change): Change {
   const begun = items.filter(({ valid_to }) => valid_to === undefined || valid_to > day);
@@ -77,11 +81,24 @@ export function Preview({ change: meant }: { change: Change }) {
     again: "once",
   });
   const write = useMutation({
-    mutationFn: (how: Sending) => send(name, change, how),
+    mutationFn: async (how: Sending) => {
+      const before = await known(name, change);
+      const effect = await send(name, change, how);
+      const after = before && (await known(name, change));
+      return { effect, saved: before && after && { before, after } };
+    },
     onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
   });
   const problem = write.isError ? asProblem(write.error) : null;
-  if (write.isSuccess) return <p className="banner good">{inWords(write.data, "did")}</p>;
+  if (write.isSuccess)
+    return (
+      <SavedTagsNotice
+        done={inWords(write.data.effect, "did")}
+        places={change.items}
+        saved={write.data.saved}
+        author={change.author}
+      />
+    );
   return (
     <Answered answer={trial} skeleton={<Bone height={6} />}>
       {(effect) => (

@@ -1,0 +1,162 @@
+/** Which value is proposed for what has none, and why: the value of others with a similar name, or of others in the same
+ * place. */
+import type { Aggregate } from "../../api/shapes";
+import { NOBODY } from "../../format/names";
+import { larger, read, type Units } from "../../money/money";
+import type { CategoryValue } from "./document";
+
+/** What is to get a value: an identity, or what a resource costs without an owner. */
+export interface Subject {
+  kind: "identity" | "resource";
+  id: string;
+  name: string | null;
+}
+
+/** The columns of places in which costs are, the smallest first, and what a place is called. */
+const PLACES = { cluster_id: "cluster", environment_id: "environment" } as const;
+type PlaceColumn = keyof typeof PLACES;
+
+interface Place {
+  id: string;
+  name: string;
+}
+
+/** Something that has costs: the value that most of its assigned cost has, and the places where most of its cost is. */
+export interface Neighbour extends Subject {
+  value: string | null;
+  places: Readonly<Partial<Record<PlaceColumn, Place>>>;
+}
+
+export interface Proposal {
+  value: string;
+  /** Such as `8 of 9 named payments-… have it`. */
+  why: string;
+}
+
+/** A proposal, and the subjects that it is for. */
+export interface Offer<S extends Subject> extends Proposal {
+  subjects: readonly S[];
+}
+
+/** By what sums are grouped that `neighboursOf` reads. */
+export const columnsOf = (kind: Subject["kind"], by: string): string[] => [`${kind}_id`, ...Object.keys(PLACES), by];
+
+/** Everything of a kind that has costs; `by` is the column of values, in which `unassigned` is no value. */
+export function neighboursOf(
+  kind: Subject["kind"],
+  { buckets, names }: Pick<Aggregate, "buckets" | "names">,
+  by: string,
+  unassigned: string,
+): Neighbour[] {
+  const column = `${kind}_id`;
+  const named = (column: string, id: string) => names?.[column]?.[id] ?? null;
+  return [...Map.groupBy(buckets, (each) => each.dimensions[column] ?? "")]
+    .filter(([id]) => id !== "" && id !== NOBODY)
+    .map(([id, all]) => {
+      const assigned = all.filter((each) => each.dimensions[by] !== unassigned);
+      const places = Object.keys(PLACES).flatMap((each) => {
+        const place = mostOf(all, each);
+        return place ? [[each, { id: place, name: named(each, place) ?? place }]] : [];
+      });
+      return { kind, id, name: named(column, id), value: mostOf(assigned, by), places: Object.fromEntries(places) };
+    });
+}
+
+/** What most of the cost has in a column; null of no cost. */
+function mostOf(buckets: Aggregate["buckets"], column: string): string | null {
+  const sums = new Map<string, Units>();
+  for (const { dimensions, direct_amount, total_amount } of buckets) {
+    const amount = read(direct_amount ?? total_amount);
+    const before = sums.get(dimensions[column] ?? "");
+    sums.set(dimensions[column] ?? "", before === undefined ? amount : before + amount);
+  }
+  const [most] = [...sums].sort(([a, x], [b, y]) => larger(x, y) || (a < b ? -1 : 1));
+  return most?.[0] || null;
+}
+
+/** What the provider made up as an id says nothing about whose it is. */
+const MADE_UP = /^[a-z]{1,6}-[a-z0-9]+$/;
+
+function nameOf({ id, name }: Subject): string {
+  return name ?? (MADE_UP.test(id) ? "" : id);
+}
+
+/** The beginnings of a name that end between two of its words, the longest first. */
+function beginningsOf(name: string): string[] {
+  const ends = [...name.matchAll(/[-_.:/ ]+/g)].map(({ index, 0: between }) => index + between.length);
+  return ends
+    .map((end) => name.slice(0, end))
+    .filter((each) => /\p{L}{2}/u.test(each))
+    .reverse();
+}
+
+const startsWith = (name: string, beginning: string) => name.toLowerCase().startsWith(beginning.toLowerCase());
+
+/** The value that at least two, and two in three, of some neighbours have. */
+function commonOf(neighbours: readonly Neighbour[]): { value: string; times: number } | null {
+  const groups = [...Map.groupBy(neighbours, (each) => each.value ?? "")].sort(([, a], [, b]) => b.length - a.length);
+  const [[value, { length: times }] = ["", { length: 0 }]] = groups;
+  return times >= 2 && 3 * times >= 2 * neighbours.length ? { value, times } : null;
+}
+
+function proposed(neighbours: readonly Neighbour[], which: string): Proposal | null {
+  const common = commonOf(neighbours);
+  return common && { value: common.value, why: `${common.times} of ${neighbours.length} ${which} have it` };
+}
+
+/** What is proposed for a subject; `neighbours` may have the subject itself, `register` the values with their names. */
+export function proposalFor(
+  subject: Subject,
+  neighbours: readonly Neighbour[],
+  register: Readonly<Record<string, CategoryValue>>,
+): Proposal | null {
+  const isSubject = (each: Neighbour) => each.kind === subject.kind && each.id === subject.id;
+  const others = neighbours.filter((each) => each.value !== null && !isSubject(each));
+  const name = nameOf(subject);
+  for (const beginning of beginningsOf(name)) {
+    const alike = others.filter((each) => startsWith(nameOf(each), beginning));
+    const found = proposed(alike, `named ${beginning}…`);
+    if (found) return found;
+  }
+  return namesake(name, register) ?? inPlaceOf(neighbours.find(isSubject), others);
+}
+
+/** The value that a name begins with. */
+function namesake(name: string, register: Readonly<Record<string, CategoryValue>>): Proposal | null {
+  const words = [name, ...beginningsOf(name).map((each) => each.replace(/[-_.:/ ]+$/, ""))];
+  for (const word of words) {
+    const isCalled = (text: string | undefined) => text?.toLowerCase() === word.toLowerCase();
+    const found = Object.entries(register).find(([value, { name: called }]) => isCalled(value) || isCalled(called));
+    if (word && found) return { value: found[0], why: `the name begins with ${word}` };
+  }
+  return null;
+}
+
+function inPlaceOf(subject: Neighbour | undefined, others: readonly Neighbour[]): Proposal | null {
+  for (const [column, called] of Object.entries(PLACES) as [PlaceColumn, string][]) {
+    const place = subject?.places[column];
+    if (!place) continue;
+    const there = others.filter((each) => each.kind === "identity" && each.places[column]?.id === place.id);
+    const found = proposed(there, `identities in the ${called} ${place.name}`);
+    if (found) return found;
+  }
+  return null;
+}
+
+/** The proposals for some subjects by value, that for most of them first. */
+export function offersOf<S extends Subject>(
+  subjects: readonly S[],
+  propose: (subject: S) => Proposal | null,
+): Offer<S>[] {
+  const found = subjects.flatMap((subject) => {
+    const proposal = propose(subject);
+    return proposal ? [{ subject, ...proposal }] : [];
+  });
+  return [...Map.groupBy(found, (each) => each.value)]
+    .map(([value, all]) => ({
+      value,
+      why: [...new Set(all.map((each) => each.why))].join("; "),
+      subjects: all.map((each) => each.subject),
+    }))
+    .sort((a, b) => b.subjects.length - a.subjects.length);
+}

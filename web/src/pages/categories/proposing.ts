@@ -1,0 +1,42 @@
+import { useMemo } from "react";
+import { missing } from "../../api/answer";
+import { useSpread } from "../../api/categories";
+import type { Problem } from "../../api/problems";
+import { useHere } from "../../app/router";
+import { UNASSIGNED } from "../../format/names";
+import { type CategoryDocument, valuesOf } from "./document";
+import { columnsOf, neighboursOf, type Proposal, proposalFor, type Subject } from "./proposals";
+
+interface Proposing {
+  propose: (subject: Subject) => Proposal | null;
+  /** The values that the document names or that costs have, in order. */
+  values: readonly string[];
+  /** Why nothing can be proposed, if so. */
+  problem: Problem | null;
+}
+
+/** What is proposed for subjects by what has values in the period; nothing while that is not known, or without a document. */
+export function useProposals(categoryKey: string, document: CategoryDocument | null): Proposing {
+  const { tenant, view } = useHere();
+  const by = `category:${categoryKey}`;
+  const ask = (kind: Subject["kind"]) => [tenant ?? "", view, columnsOf(kind, by), document !== null] as const;
+  const answers = [useSpread(...ask("identity")), useSpread(...ask("resource"))] as const;
+  const problem = answers.map((each) => missing(each)?.problem ?? null).find((each) => each !== null) ?? null;
+  const [identities, resources] = answers.map(({ known }) => known?.data);
+  const found = useMemo(() => {
+    const { default: unassigned = UNASSIGNED, values: register = {} } = document ?? {};
+    const neighbours =
+      document && identities && resources
+        ? [
+            ...neighboursOf("identity", identities, by, unassigned),
+            ...neighboursOf("resource", resources, by, unassigned),
+          ]
+        : [];
+    const had = neighbours.flatMap((each) => (each.value === null ? [] : [each.value]));
+    return {
+      propose: (subject: Subject) => proposalFor(subject, neighbours, register),
+      values: [...new Set([...valuesOf(document ?? {}), ...had])].sort(),
+    };
+  }, [document, identities, resources, by]);
+  return { ...found, problem };
+}
