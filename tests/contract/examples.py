@@ -470,10 +470,11 @@ EXAMPLES = (
         f"{UNIT}/resolve?identity_id=UNALLOCATED&date=2026-03-01",
     ),
     Example(f"DELETE {TENANT}/cost-categories/{{category_key}}", f"{UNIT}?reason=unused", None, "$ETAG"),
-    Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run"),
-    Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status"),
+    # Before there is a run that may or may not have ended.
     Example(f"POST {TENANT}/pipeline/cancel", f"{PEOPLE}/pipeline/cancel"),
     Example(f"GET {TENANT}/pipeline/log", f"{PEOPLE}/pipeline/log?page_size=2"),
+    Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run"),
+    Example(f"GET {TENANT}/pipeline/status", f"{PEOPLE}/pipeline/status"),
     Example(f"GET {TENANT}/periods", f"{PEOPLE}/periods"),
     Example(
         f"GET {TENANT}/periods.csv",

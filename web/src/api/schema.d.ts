@@ -16000,7 +16000,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only lines of this product type, as billed. */
                 product_type?: string[];
@@ -16518,7 +16518,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description What each entry is about: a UTC day (`days`), or a month, product type, resource, or ecosystem of the bill (`buckets`). */
                 group_by?: "day" | "month" | "product_type" | "resource_id" | "ecosystem";
@@ -16747,7 +16747,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -16948,7 +16948,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
@@ -17134,7 +17134,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -17320,7 +17320,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -17506,7 +17506,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -17694,7 +17694,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -17995,7 +17995,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
@@ -20283,7 +20283,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -20776,7 +20776,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description By how much a day has to differ at least, in the currency of the bill. */
                 min_amount?: number;
@@ -21225,7 +21225,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only this measure, such as `bytes_in`. */
                 measure?: string[];
@@ -21354,7 +21354,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
@@ -21546,7 +21546,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
@@ -21998,7 +21998,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
                 basis?: "accrual" | "posted";
@@ -22315,7 +22315,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -25411,7 +25411,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only topics of this cluster. */
                 cluster_resource_id?: string[];
@@ -25583,7 +25583,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
@@ -25999,7 +25999,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -26188,7 +26188,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
@@ -26708,7 +26708,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Part of an id, a display name or a value of a tag or a cost category, in any case. Nothing finds nothing. */
                 q?: string;
@@ -29964,7 +29964,7 @@ export interface operations {
                 page_size?: number;
                 /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `month`, `last-month`, `quarter` or a month such as `2026-10`. All but the last follow the last calculated day. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
