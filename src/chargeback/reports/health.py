@@ -27,7 +27,7 @@ _NO_INVENTORY: Final = "The inventory of the day is not complete yet."
 _NEXT_RUN: Final = "It waits for the next run."
 _CORRECT_ACCESS: Final = (
     "The source refuses. Correct its key, the rights of the key or its address, restart the service if its "
-    "configuration has changed, and start a run. `chargeback check --online` asks every source."
+    "configuration has changed, and start a run. The command “chargeback check --online” asks every source."
 )
 _TRY_AGAIN: Final = "Each run tries it again. If the cause stays, it is at its source: correct it there, then run."
 

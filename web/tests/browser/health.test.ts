@@ -21,7 +21,7 @@ const steps = async (page: Page) => {
   await all.first().waitFor();
   return (await all.allInnerTexts()).map((each) => each.replace(/\s+/g, " "));
 };
-const READ = "Configuration done read; the last 35 days are fetched";
+const READ = "Configuration done read; days of up to 35 days ago are fetched";
 const FOUND = [
   "Access to the source done accepted",
   "Resources and identities done 3 resources and 5 identities are found",

@@ -33,7 +33,7 @@ const lines = (facts: Parameters<typeof stepsOf>[0]) =>
 
 describe("the steps to the first costs", () => {
   it("say nothing that is not known: before the first run, everything but the configuration waits", () => {
-    expect(stepsOf(seen({}))[0]).toMatchObject({ state: "done", says: "read; the last 35 days are fetched" });
+    expect(stepsOf(seen({}))[0]).toMatchObject({ state: "done", says: "read; days of up to 35 days ago are fetched" });
     expect(lines(seen({}))).toEqual(["waiting", "waiting", "waiting", "waiting", "waiting"]);
   });
 

@@ -51,7 +51,7 @@ function failed(name: string, { error, is_refused, remedy }: SourceHealth, befor
 function configurationOf({ problems, lookback_days }: Health): Step {
   const wrong = problems.find((each) => each.kind === "topics_misconfigured");
   if (wrong) return step(CONFIGURATION, "failed", wrong.causes.join("; "), wrong.remedy);
-  return step(CONFIGURATION, "done", `read; the last ${count(lookback_days, "day")} are fetched`);
+  return step(CONFIGURATION, "done", `read; days of up to ${count(lookback_days, "day")} ago are fetched`);
 }
 
 function accessOf({ status, health, counts }: Facts): Step {
