@@ -44,6 +44,6 @@ def test_what_would_have_been_told(capsys: pytest.CaptureFixture[str]) -> None:
         "2026-11-15      1,234.50  a was charged more",
         "2026-11-17      1,234.50  a was charged more (withdrawn: by what is known now it does not stand out)",
         "2 stories on 4 days, 1 of them withdrawn since;",
-        "told 2 days after the first day, by the median.",
+        "reported 2 days after the first day, by the median.",
         "Of 1 days it is not known what was known.",
     ]

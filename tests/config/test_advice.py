@@ -39,7 +39,7 @@ def test_a_new_product_type(load: Load) -> None:
     [
         ("{mode: none}", None),
         ("{roles: [{groups: [a], allow: [read]}]}", "access.roles has no effect, because access.mode is none"),
-        ("{mode: proxy, proxy: {trusted: [10.0.3.7]}}", "nobody may see anything, because access.roles is empty"),
+        ("{mode: proxy, proxy: {trusted: [10.0.3.7]}}", "no one may see anything, because access.roles is empty"),
         ("{mode: proxy, proxy: {trusted: [10.0.3.7]}, roles: [{groups: [a], allow: [read]}]}", None),
     ],
 )

@@ -208,6 +208,6 @@ def test_a_mail_that_is_refused() -> None:
 
 def test_a_mail_is_for_what_cannot_wait() -> None:
     """And the week, unless other kinds are named."""
-    told = [mails(port=25).tells(kind) for kind in ("digest.weekly", "run.failed", "anomaly.opened", "period.ready")]
+    told = [mails(port=25).accepts(kind) for kind in ("digest.weekly", "run.failed", "anomaly.opened", "period.ready")]
     assert told == [True, True, False, False]
-    assert mails(port=25, kinds=["anomaly.opened"]).tells("anomaly.opened")
+    assert mails(port=25, kinds=["anomaly.opened"]).accepts("anomaly.opened")

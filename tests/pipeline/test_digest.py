@@ -62,7 +62,7 @@ def told(laboratory: Laboratory, name: str, kind: str = "digest.weekly") -> list
     settings = laboratory.tenant.settings.notifications[name]
     with laboratory.store.control.write() as connection:
         is_owner = settings.scope is not None
-        add_deliveries(connection, name, settings.tells, laboratory.clock(), is_owner=is_owner)
+        add_deliveries(connection, name, settings.accepts, laboratory.clock(), is_owner=is_owner)
         due = due_deliveries(connection, name, laboratory.clock() + timedelta(days=9), 99)
     return [dict(each.event) for each in due if each.event["kind"] == kind]
 

@@ -1,4 +1,4 @@
-"""``chargeback anomalies``: what would have been told of what stands out, with other settings, on past days."""
+"""``chargeback anomalies``: which anomalies other settings would have reported on past days."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def backtest(
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Say what would have been told on past days. On the evening of each day, with the data as it was known then, and
-    whether it still stands out by what is known now."""
+    """Show which anomalies would have been reported on past days, on the evening of each day with the data as it was
+    known then, and whether they still are anomalies by what is known now."""
     from chargeback.model.anomalies import Floors
     from chargeback.reports.backtest import back_test
     from chargeback.store.queries.engine import QueryEngine
@@ -75,6 +75,7 @@ def _show(found: BackTest) -> None:
     count = len(found.alarms)
     typer.echo(f"{count} {'story' if count == 1 else 'stories'} on {known} days, {withdrawn} of them withdrawn since;")
     if found.alarms:
-        typer.echo(f"told {median(each.days_late for each in found.alarms):g} days after the first day, by the median.")
+        late = median(each.days_late for each in found.alarms)
+        typer.echo(f"reported {late:g} days after the first day, by the median.")
     if found.unknown:
         typer.echo(f"Of {len(found.unknown)} days it is not known what was known.")

@@ -170,7 +170,7 @@ def write_demo_budgets(tenant: Tenant) -> None:
 
 
 def announce_load_test(tenant: Tenant, test: Burst) -> None:
-    """Say that the load test was planned, before anything is known of it, unless somebody has said so.
+    """Say that the load test was planned, before anything is known of it, unless that was said before.
 
     Raises:
         StorageError: the tenant's storage cannot be used.
@@ -219,8 +219,8 @@ class ClosedMonths:
 
 
 def close_demo_months(tenant: Tenant, now: Clock) -> ClosedMonths | None:
-    """Close the last month that is complete and the one before it, as far as the days of the demo reach; return None
-    if a month was closed before, or none is complete.
+    """Close the last month that is complete and the one before it, if the days of the demo reach back to them; return
+    None if a month was closed before, or none is complete.
 
     Raises:
         StorageError: the tenant's storage cannot be used.
@@ -235,7 +235,7 @@ def close_demo_months(tenant: Tenant, now: Clock) -> ClosedMonths | None:
     _enter_invoice(tenant, last, now)
     for each in chosen:
         order = ClosingOrder(AccountingPeriod(each.start), _WHO, note="Closed by the demo")
-        if each.blockers:  # the demo begins within its first month, and nobody will bill the days before it
+        if each.blockers:  # the demo begins within its first month, and the days before it are never billed
             order = replace(order, accept=("day-missing",), reason="The demo begins in this month")
         close_month(tenant, order, now)
     return ClosedMonths(tuple(AccountingPeriod(each.start) for each in chosen), last.end - _LATE)

@@ -198,7 +198,7 @@ def _columns_of(rows: Rows, written: str | None) -> list[str]:
     if len(set(named)) < len(named):
         raise typer.BadParameter("should not name a column twice", param_hint="--columns")
     if SHARE in named and len(categories) != 1:
-        raise typer.BadParameter(f"{SHARE} needs exactly one category:KEY beside it", param_hint="--columns")
+        raise typer.BadParameter(f"{SHARE} needs exactly one category:KEY in addition", param_hint="--columns")
     return named
 
 
@@ -324,7 +324,7 @@ def write_focus(
     period: tuple[date, date],
     of_month: Callable[[AccountingPeriod], FocusSource],
 ) -> Iterator[str]:
-    """Write the months of a period into a folder, with their metadata; yield a line about each file. ``of_month`` tells
+    """Write the months of a period into a folder, with their metadata; yield a line about each file. ``of_month`` says
     what the file of a month is made of; with what was posted to it, the file has the whole month.
 
     Raises:

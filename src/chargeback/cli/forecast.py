@@ -1,4 +1,4 @@
-"""``chargeback forecast``: how near the ends of past months were told, with what was known then."""
+"""``chargeback forecast``: how accurate past forecasts of the month's end would have been."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def backtest(
     through: LastDay,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Say how near forecasts would have been on past days. On the evening of each day, with the data as it was known
-    then, beside what the month has cost and what the mean of the last week would have said."""
+    """Show how accurate forecasts would have been on past days, on the evening of each day with the data as it was
+    known then, compared with what the month has cost and with the mean of the last week."""
     from chargeback.reports.backtest import forecast_back_test
     from chargeback.store.queries.engine import QueryEngine
 

@@ -271,7 +271,7 @@ class HttpServer(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # the peer of a request is who is connected, whatever X-Forwarded-For says
+                proxy_headers=False,  # the peer of a request is who is connected; X-Forwarded-For is ignored
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )

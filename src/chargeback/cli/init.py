@@ -46,7 +46,7 @@ def init(
     except OSError as error:
         typer.echo(f"error: {path} cannot be written: {error.strerror}{explain_denial(path.absolute())}", err=True)
         raise typer.Exit(FAILED) from None
-    typer.echo(f"Wrote {path}. Set the variables that it uses (for example in a .env file beside it), then:")
+    typer.echo(f"Wrote {path}. Set the variables that it uses (for example in a .env file next to it), then:")
     typer.echo(f"  chargeback check --config {path} --online")
     typer.echo(f"  chargeback serve --config {path}")
 

@@ -1,4 +1,4 @@
-"""``chargeback policies``: put policies in force that were simulated, beside those of the configuration."""
+"""``chargeback policies``: put simulated policies in force, in addition to those of the configuration."""
 
 from __future__ import annotations
 

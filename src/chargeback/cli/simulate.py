@@ -122,7 +122,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         str | None, typer.Option(metavar="AMOUNT", help="Exit with 3 if a group would change by more than this.")
     ] = None,
     fail_if_unallocated_rises: Annotated[
-        bool, typer.Option("--fail-if-unallocated-rises", help="Exit with 3 if more would be charged to nobody.")
+        bool, typer.Option("--fail-if-unallocated-rises", help="Exit with 3 if more would be unallocated.")
     ] = False,
     only_if_changed: Annotated[
         bool, typer.Option("--only-if-changed", help="Print nothing if everything is as it is at present.")
@@ -187,7 +187,7 @@ class _Limits:
             beyond.append(f"a group changes by {_money(largest, found)}, more than {_money(self._amount, found)}")
         rise = found.unallocated.after - found.unallocated.before
         if self._unallocated and rise > 0:
-            beyond.append(f"{_money(rise, found)} more would be charged to nobody")
+            beyond.append(f"{_money(rise, found)} more would be unallocated")
         return beyond
 
 
@@ -198,8 +198,8 @@ def _hash_of(tenant: Tenant) -> str:
 
 
 def _present(tenant: Tenant, config: Path) -> tuple[Tenant, list[AppliedVersion], list[CategoryVersion]]:
-    """Return a tenant with the versions of its policies that were applied, which are in force beside those of a file;
-    these versions; and its cost categories."""
+    """Return a tenant with the versions of its policies that were applied, which are in force in addition to those of a
+    file; these versions; and its cost categories."""
     from chargeback.recompute.rules import with_stored
     from chargeback.store.control.cost_categories import list_categories
     from chargeback.store.control.policies import read_applied
@@ -296,11 +296,11 @@ def _money(amount: Decimal, found: SimulationAnswer) -> str:
 def _facts(found: SimulationAnswer) -> list[str]:
     """Return in sentences what was simulated, and what was not."""
     days = len(found.base.days)
-    nobody = found.unallocated
+    unallocated = found.unallocated
     facts = [
         f"{days} days ({found.start_date} to {found.end_date}), {_money(found.billed, found)} billed: "
         f"{_money(found.moved, found)} ({found.moved_share} %) would be charged to others.",
-        f"Charged to nobody: {_money(nobody.before, found)}, then {_money(nobody.after, found)}.",
+        f"Unallocated: {_money(unallocated.before, found)}, then {_money(unallocated.after, found)}.",
     ]
     causes = {"portions": found.by_cause.portion, "methods": found.by_cause.method, "measures": found.by_cause.measure}
     causes["what is split in proportion to others"] = found.by_cause.proportional

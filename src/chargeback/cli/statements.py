@@ -170,18 +170,18 @@ def to_basis(text: str | None) -> Basis | None:
 
 
 def print_tie_out(tie: StatementTieOut | None, currency: str) -> None:
-    """Print the statements beside the bill; end with an error if they differ."""
+    """Print the statements compared with the bill; end with an error if they differ."""
     from chargeback.cli.display import money_table
 
     if tie is None:
         return
     amounts = [("all statements", tie.statements.amount), ("billed", tie.billed.amount)]
-    beside = {
+    between = {
         "being calculated again": tie.outdated,
         "corrections of earlier months": tie.corrections,
         "adjustments": tie.adjustments,
     }
-    amounts += [(name, each.amount) for name, each in beside.items() if each and each.amount]
+    amounts += [(name, each.amount) for name, each in between.items() if each and each.amount]
     amounts += [("difference", tie.difference)]
     amounts += [("billed, and not calculated yet", tie.pending.amount)] if tie.pending.amount else []
     money_table("Against the provider's bill", "total", amounts, currency)

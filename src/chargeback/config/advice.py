@@ -25,7 +25,7 @@ def _roles_without_effect(access: AccessSettings) -> Iterator[str]:
     if access.mode == "none" and access.roles:
         yield "access.roles has no effect, because access.mode is none: everybody may see and change everything"
     if access.mode != "none" and not access.roles:
-        yield "nobody may see anything, because access.roles is empty; only tokens (`chargeback token`) give rights"
+        yield "no one may see anything, because access.roles is empty; only tokens (`chargeback token`) give rights"
 
 
 def _long_gap(tenant: Tenant, interval: int) -> Iterator[str]:

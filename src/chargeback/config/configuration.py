@@ -121,7 +121,7 @@ class Tenant:
 
     @cached_property
     def shadows(self) -> tuple[Shadow, ...]:
-        """The policies that are calculated beside those in force, as their files were when this was first asked for.
+        """The policies that are calculated in addition to those in force, as their files were at the first access.
 
         Raises:
             ConfigurationError: a file cannot be read, or its policies are not valid.

@@ -57,7 +57,7 @@ MAX_FILE_BYTES = 4 * 2**20
 
 _OPEN_TO_ALL = (
     "other machines could reach the service here, and access.mode is none, so that everybody may see and change "
-    "everything: tell callers apart with access.mode, or, if everybody who reaches it may, set "
+    "everything: identify callers with access.mode, or, if everyone who reaches it may, set "
     "access.allow_anonymous: true"
 )
 _TOPICS = "topic_attribution"

@@ -1,4 +1,4 @@
-"""Who is told what has happened: the addresses that messages are sent to."""
+"""The addresses that notifications are sent to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EventKind = Literal[
     "digest.weekly",
 ]
 
-#: What is mailed if nothing else is said: each mail costs somebody a minute.
+#: What is mailed by default: each mail costs its reader a minute.
 _MAILED: Final[tuple[EventKind, ...]] = (
     *("budget.crossed", "budget.late", "contract.exhausted", "digest.weekly", "invoice.differs", "run.failed"),
     *("sink.dead", "statement.disputed", "statement.issued", "tenant.suspended"),
@@ -64,8 +64,8 @@ def _is_secret(value: SecretStr) -> SecretStr:
 
 
 class _SinkSettings(Settings):
-    """What all of them have: ``kinds``, the events that it is told, all where it is left out; and ``scope``, the rows
-    whose owner it is: then it is told nothing of any others."""
+    """What all sinks have: ``kinds``, the events that are sent to it, all by default; and ``scope``, the rows that it
+    owns: it then gets no event about others."""
 
     kinds: Annotated[list[EventKind], Field(min_length=1)] | None = None
     scope: dict[str, Annotated[list[str], Field(min_length=1)]] | None = None
@@ -78,13 +78,13 @@ class _SinkSettings(Settings):
         return value
 
     @property
-    def told(self) -> Sequence[EventKind] | None:
-        """The kinds of events that it is told; None for all."""
+    def accepted(self) -> Sequence[EventKind] | None:
+        """The kinds of events that are sent to it; None for all."""
         return self.kinds
 
-    def tells(self, kind: str) -> bool:
-        """Return whether it is told events of a kind."""
-        return self.told is None or kind in self.told
+    def accepts(self, kind: str) -> bool:
+        """Return whether events of a kind are sent to it."""
+        return self.accepted is None or kind in self.accepted
 
 
 class _PostSettings(_SinkSettings):
@@ -130,14 +130,15 @@ class ChatSettings(_PostSettings):
 
 
 class AlertmanagerSettings(_AddressSettings):
-    """An Alertmanager of Prometheus, version 0.22 or later: it is told again and again what holds, and tells others."""
+    """An Alertmanager of Prometheus, version 0.22 or later: it gets the present state again and again, and alerts
+    others."""
 
     type: Literal["alertmanager"]
     token: SecretStr | None = None
 
 
 class MaintenanceSettings(Settings):
-    """When nobody is told anything; what has happened meanwhile is told after it."""
+    """When no notifications are sent; what has happened meanwhile is sent afterwards."""
 
     start: AwareDatetime
     end: AwareDatetime
@@ -169,8 +170,8 @@ class MailSettings(_SinkSettings):
     to: Annotated[list[Annotated[str, Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$")]], Field(min_length=1, max_length=50)]
 
     @property
-    def told(self) -> Sequence[EventKind]:
-        """The kinds of events that it is told."""
+    def accepted(self) -> Sequence[EventKind]:
+        """The kinds of events that are sent to it."""
         return _MAILED if self.kinds is None else self.kinds
 
     @model_validator(mode="after")
@@ -182,6 +183,6 @@ class MailSettings(_SinkSettings):
         return self
 
 
-#: Those that are told each event once.
+#: Sinks that get each event once.
 EventSink = WebhookSettings | ChatSettings | MailSettings
 SinkSettings = Annotated[EventSink | AlertmanagerSettings, Field(discriminator="type")]

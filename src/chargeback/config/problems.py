@@ -1,4 +1,4 @@
-"""Converts pydantic's errors to sentences that tell a person what to change, without showing a value.
+"""Converts pydantic's errors to sentences that say what to change, without showing a value.
 
 The keys of the settings models are used for suggestions, and for the reference of the configuration.
 """

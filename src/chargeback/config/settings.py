@@ -178,7 +178,7 @@ MonthlyRates = dict[
 
 def _not_zero(value: int) -> int:
     if value == 0:
-        raise ValueError("should be -1 (an empty listing never deletes) or at least 1 (after so many in a row)")
+        raise ValueError("should be -1 (an empty listing never deletes) or at least 1 (after that many in a row)")
     return value
 
 
@@ -209,9 +209,9 @@ class StatementSettings(Settings):
 
 
 class AnomalySettings(Settings):
-    """What stands out of a tenant's costs and is told: by how much a day has to differ, in the currency and in percent
-    of what is usual; the cost category whose values are looked at, and the measures that drive the costs of product
-    groups; and how much is told in a week."""
+    """Which anomalies are reported: by how much a day has to differ, in the currency and in percent of the usual cost;
+    the cost category whose values are examined; the measures that drive the costs of product groups; and how many are
+    reported in a week."""
 
     enabled: bool = True
     min_amount: Annotated[ExactDecimal, Field(ge=0)] = Decimal(1)

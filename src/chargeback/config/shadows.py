@@ -1,4 +1,4 @@
-"""Shadows: policies that are calculated beside those in force, and count for nothing."""
+"""Shadows: policies that are calculated in addition to those in force, without effect."""
 
 from __future__ import annotations
 

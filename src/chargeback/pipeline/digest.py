@@ -56,7 +56,7 @@ def _readers(look: Look) -> list[tuple[RowScope | None, list[str]]]:
     whole = [
         name
         for name, sink in sorted(look.sinks.items())
-        if sink.scope is None and sink.tells(DIGEST_WEEKLY) and not isinstance(sink, AlertmanagerSettings)
+        if sink.scope is None and sink.accepts(DIGEST_WEEKLY) and not isinstance(sink, AlertmanagerSettings)
     ]
     return [*([(None, whole)] if whole else []), *look.owners(DIGEST_WEEKLY).items()]
 

@@ -51,7 +51,7 @@ class Look:
         """Return the names of the sinks with a scope that receive events of a kind, by scope."""
         found: dict[RowScope, list[str]] = {}
         for name, sink in sorted(self.sinks.items()):
-            if sink.scope is not None and sink.tells(kind):
+            if sink.scope is not None and sink.accepts(kind):
                 found.setdefault(RowScope.of(sink.scope), []).append(name)
         return found
 

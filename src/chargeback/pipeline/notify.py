@@ -107,7 +107,7 @@ class Notifier:
                 forget_sinks(connection, list(self._sinks))
                 for name, sink in self._sinks.items():
                     is_owner = sink.scope is not None
-                    add_deliveries(connection, name, sink.tells, self._clock(), is_owner=is_owner)
+                    add_deliveries(connection, name, sink.accepts, self._clock(), is_owner=is_owner)
         for name, sink in self._sinks.items():
             while not stop.is_set() and not self._is_quiet():
                 with control.read() as connection:
@@ -142,7 +142,7 @@ class Notifier:
             told = [
                 each
                 for each in conditions
-                if manager.tells(each.event["kind"]) and is_for(each.event["body"], name, is_owner=is_owner)
+                if manager.accepts(each.event["kind"]) and is_for(each.event["body"], name, is_owner=is_owner)
             ]
             error = send_alerts(manager, alerts_of(self._name, told, self._page_url, now)).error if told else None
             if error is not None:

@@ -39,7 +39,7 @@ class SinkItem(ResponseModel):
     @classmethod
     def of(cls, name: str, sink: SinkSettings, state: SinkState) -> Self:
         """Return a sink as the API has it: its address and its secrets are in the configuration alone."""
-        kinds = None if sink.told is None else list(sink.told)
+        kinds = None if sink.accepted is None else list(sink.accepted)
         return cls(name=name, type=sink.type, kinds=kinds, **asdict(state))
 
 
