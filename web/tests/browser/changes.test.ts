@@ -126,7 +126,7 @@ test("a cost category is made of a tag, and what is left gets a value; the next 
   await page.getByRole("button", { name: `Assign ${name}`, exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Assign" });
   await dialog.getByRole("combobox", { name: "Value" }).selectOption("Another value …");
-  await dialog.getByLabel("Another value").fill("made-by-the-page");
+  await dialog.getByRole("textbox", { name: "Another value" }).fill("made-by-the-page");
   await dialog.getByRole("button", { name: "Show what changes" }).click();
   const save = dialog.getByRole("button", { name: "Save" });
   await save.waitFor();

@@ -168,8 +168,11 @@ test("the list is in order of cost, of proposals or of names, and what has the s
   await card.getByRole("button", { name: "All 5" }).click();
   await card.getByText("5 things chosen:").waitFor();
   await pictures(page, "ownership-chosen");
+  await card.getByRole("button", { name: "Take Payments for 3 of 5" }).click();
+  await card.getByText("3 things chosen:").waitFor();
+  assert.equal(await card.getByRole("combobox", { name: "Value" }).inputValue(), "payments");
   await card.getByRole("button", { name: "None" }).click();
-  await card.getByText("5 things chosen:").waitFor({ state: "detached" });
+  await card.getByText("3 things chosen:").waitFor({ state: "detached" });
   await leave(found);
 });
 

@@ -4,7 +4,7 @@ import { useSpread } from "../../api/categories";
 import type { Problem } from "../../api/problems";
 import { useHere } from "../../app/router";
 import { UNASSIGNED } from "../../format/names";
-import { type CategoryDocument, valuesOf } from "./document";
+import { type CategoryDocument, nameIn, valuesOf } from "./document";
 import { columnsOf, neighboursOf, type Proposal, proposalFor, type Subject } from "./proposals";
 
 interface Proposing {
@@ -24,7 +24,7 @@ export function useProposals(categoryKey: string, document: CategoryDocument | n
   const problem = answers.map((each) => missing(each)?.problem ?? null).find((each) => each !== null) ?? null;
   const [identities, resources] = answers.map(({ known }) => known?.data);
   const found = useMemo(() => {
-    const { default: unassigned = UNASSIGNED, values: register = {} } = document ?? {};
+    const unassigned = document?.default ?? UNASSIGNED;
     const neighbours =
       document && identities && resources
         ? [
@@ -33,10 +33,9 @@ export function useProposals(categoryKey: string, document: CategoryDocument | n
           ]
         : [];
     const had = neighbours.flatMap((each) => (each.value === null ? [] : [each.value]));
-    return {
-      propose: (subject: Subject) => proposalFor(subject, neighbours, register),
-      values: [...new Set([...valuesOf(document ?? {}), ...had])].sort(),
-    };
+    const values = [...new Set([...valuesOf(document ?? {}), ...had])].sort();
+    const called = new Map(values.map((each) => [each, nameIn(document ?? {}, each)]));
+    return { values, propose: (subject: Subject) => proposalFor(subject, neighbours, called) };
   }, [document, identities, resources, by]);
   return { ...found, problem };
 }

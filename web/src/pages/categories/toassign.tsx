@@ -96,6 +96,8 @@ interface Row extends Lacking {
   proposal: Proposal | null;
 }
 
+const keyOf = ({ kind, id }: Subject) => `${kind} ${id}`;
+
 /** The rows in an order; where that makes no difference, the highest cost is first. */
 function ordered(rows: readonly Row[], order: string): Row[] {
   const textOf = ({ proposal, called }: Row) => (order === "proposal" ? (proposal?.value ?? "\uffff") : called);
@@ -123,7 +125,7 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
   const rows = useMemo(() => {
     const full = all.map((each): Row => {
       const called = label(`${each.kind}_id`, each.id, each.name).name;
-      return { ...each, key: `${each.kind} ${each.id}`, called, proposal: propose(each) };
+      return { ...each, key: keyOf(each), called, proposal: propose(each) };
     });
     return ordered(full, order);
   }, [all, propose, order]);
@@ -161,6 +163,7 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
           <Assign
             categoryKey={categoryKey}
             subjects={subjects}
+            onNarrow={(all) => choose(all.map(keyOf))}
             onSaved={(change) => {
               setChosen([]);
               setSaved({ change });
