@@ -62,7 +62,8 @@ def artifacts() -> str:
 
 
 @pytest.mark.parametrize(
-    "file", ["access", "anomalies", "answers", "categories", "journeys", "ownership", "pages", "states", EVERYDAY, EVERY_STATE]
+    "file",
+    ["access", "anomalies", "answers", "categories", "journeys", "ownership", "pages", "states", EVERYDAY, EVERY_STATE],
 )
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""

@@ -223,7 +223,7 @@ async function tagAndUndo(page: Page, meanwhile: () => Promise<unknown>): Promis
   const card = page.getByRole("region", { name: "What carries it" });
   for (const id of ["sa-0", "sa-1"]) await card.getByRole("checkbox", { name: `Choose ${id}` }).check();
   await card.getByRole("combobox", { name: "What to do" }).selectOption("change");
-  await card.getByRole("textbox", { name: "Value" }).fill("search");
+  await card.getByRole("combobox", { name: "Value" }).fill("search");
   await card.getByRole("textbox", { name: "Your name" }).fill("alice");
   await card.getByRole("button", { name: "Preview" }).click();
   await card.getByRole("button", { name: "Write" }).click();
