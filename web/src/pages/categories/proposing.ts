@@ -11,7 +11,9 @@ interface Proposing {
   propose: (subject: Subject) => Proposal | null;
   /** The values that the document names or that costs have, in order. */
   values: readonly string[];
-  /** Why nothing can be proposed, if so. */
+  /** Whether it is known what is proposed. */
+  isKnown: boolean;
+  /** Why it is not known, if something went wrong. */
   problem: Problem | null;
 }
 
@@ -37,5 +39,5 @@ export function useProposals(categoryKey: string, document: CategoryDocument | n
     const called = new Map(values.map((each) => [each, nameIn(document ?? {}, each)]));
     return { values, propose: (subject: Subject) => proposalFor(subject, neighbours, called) };
   }, [document, identities, resources, by]);
-  return { ...found, problem };
+  return { ...found, isKnown: identities !== undefined && resources !== undefined, problem };
 }
