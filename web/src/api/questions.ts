@@ -103,6 +103,10 @@ export const useSearch = (tenant: string, view: View, text: string) =>
 export const useTags = (tenant: string, key: string | null, page: number) =>
   useOf(tenant, "/tags", { query: { ...(key && { tag_key: key }), page, page_size: 200 } });
 
+/** The values that are in use of a key of tags; a key that is not whole yet has none. */
+export const useTagValues = (tenant: string, tag_key: string) =>
+  useOf(tenant, "/tags/keys/{tag_key}/values", { at: { tag_key } }, /^[A-Za-z0-9][\w.:-]{0,62}$/.test(tag_key));
+
 export type Unit = "day" | "week" | "month";
 
 /** Sums by some columns and a unit of time, with the names of ids. */

@@ -131,7 +131,7 @@ test("who is known is not asked for a name, and changes are made under it", asyn
   });
   await found.open(`acme/unowned?${PERIOD}`);
   await page.getByRole("checkbox", { name: /prod-enterprise-1/ }).check();
-  await page.getByRole("textbox", { name: "Value" }).fill("payments");
+  await page.getByRole("combobox", { name: "Value" }).fill("payments");
   assert.equal(await page.getByLabel("Your name").count(), 0);
   await page.getByRole("button", { name: "Preview" }).click();
   // A role that was changed in the meantime: the service's own sentence says why.

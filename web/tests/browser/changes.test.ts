@@ -54,7 +54,7 @@ test("a tag that is written on the page moves costs from nobody's to a team's, a
   const { page } = found;
   await page.getByRole("checkbox", { name: new RegExp(resource.value) }).check();
   await page.getByRole("textbox", { name: "Key" }).fill("cost_centre");
-  await page.getByRole("textbox", { name: "Value" }).fill("made-by-the-page");
+  await page.getByRole("combobox", { name: "Value" }).fill("made-by-the-page");
   await page.getByRole("textbox", { name: "Your name" }).fill("alice");
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByRole("button", { name: "Write" }).click();
@@ -77,8 +77,18 @@ test("a tag that is written on the page moves costs from nobody's to a team's, a
   await page.getByRole("checkbox", { name: `Choose ${resource.value}` }).check();
   const carriers = page.getByRole("region", { name: "What carries it" });
   await carriers.getByRole("combobox", { name: "What to do" }).selectOption("change");
-  await carriers.getByRole("textbox", { name: "Value" }).fill("taken-over");
+  await carriers.getByRole("combobox", { name: "Value" }).fill("taken-over");
   await carriers.getByLabel("From", { exact: true }).fill(second);
+  await carriers.getByRole("button", { name: "Preview" }).click();
+  await carriers.getByRole("button", { name: "Write" }).click();
+  await page.getByText("0 created, 1 changed, 0 left as they were.").waitFor();
+  await carriers.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone: the tags are as they were before.").waitFor();
+  const [undone, ...more] = (await ask<Page<Tag>>(`${TENANT}/tags?tag_key=cost_centre`)).items;
+  assert.deepEqual([undone?.tag_value, undone?.valid_from, undone?.valid_to], ["made-by-the-page", null, null]);
+  assert.equal(more.length, 0);
+  // And once more.
+  await carriers.getByRole("combobox", { name: "Value" }).fill("taken-over ");
   await carriers.getByRole("button", { name: "Preview" }).click();
   await carriers.getByRole("button", { name: "Write" }).click();
   await page.getByText("0 created, 1 changed, 0 left as they were.").waitFor();
@@ -126,7 +136,7 @@ test("a cost category is made of a tag, and what is left gets a value; the next 
   await page.getByRole("button", { name: `Assign ${name}`, exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Assign" });
   await dialog.getByRole("combobox", { name: "Value" }).selectOption("Another value …");
-  await dialog.getByLabel("Another value").fill("made-by-the-page");
+  await dialog.getByRole("textbox", { name: "Another value" }).fill("made-by-the-page");
   await dialog.getByRole("button", { name: "Show what changes" }).click();
   const save = dialog.getByRole("button", { name: "Save" });
   await save.waitFor();
@@ -159,6 +169,16 @@ test("a cost category is made of a tag, and what is left gets a value; the next 
   assert.equal(await item.locator(".amount").getAttribute("title"), exact(who.amount));
   await item.click();
   await page.locator(`.lead[title="${exact(who.amount)}"]`).waitFor();
+
+  await found.open(`acme/categories/team?${PERIOD}`);
+  await page.getByRole("button", { name: "Undo version 3" }).click();
+  const undoing = page.getByRole("dialog", { name: "Undo version 3" });
+  await undoing.getByRole("region", { name: "What moves" }).getByText("made-by-the-page").waitFor();
+  await undoing.getByRole("button", { name: "Put version 2 back" }).click();
+  await undoing.getByText("Undone: version 4 is as version 2 was.").waitFor();
+  const { document: again } = await ask<Category>(`${categories}/team`);
+  assert.deepEqual(again.rules, (after.rules as unknown[]).slice(1));
+  await page.keyboard.press("Escape");
   const now = await fetch(mine.url);
   const gone = await fetch(mine.url, { method: "DELETE", headers: { "If-Match": now.headers.get("ETag") ?? "" } });
   assert.equal(gone.status, 204);

@@ -698,6 +698,9 @@ const ANSWERS: { readonly [P in Path]?: (asking: Asking) => Answered<P> | undefi
           : [],
       ),
     ),
+  "/tags/keys/{tag_key}/values": ({ of }) => ({
+    values: [...new Set(of.rows.flatMap((row) => row["tag:team"] ?? []))].sort(),
+  }),
   "/entities/{entity_type}/{entity_id}/tags": ({ of, at: [type, id] }) =>
     (ANSWERS["/tags"]?.({ of } as Asking)?.items ?? []).filter(
       (each) => each.entity_type === type && each.entity_id === id,

@@ -190,7 +190,7 @@ test("tags are shown before they are written", async () => {
   const found = await visit("acme/unowned?period=7d", {}, { ...acme(), categories: null });
   const { sent, tried } = await takesTags(found);
   await found.page.getByRole("checkbox", { name: /prod-enterprise-1/ }).check();
-  await found.page.getByRole("textbox", { name: "Value" }).fill("payments");
+  await found.page.getByRole("combobox", { name: "Value" }).fill("payments");
   await found.page.getByRole("textbox", { name: "Your name" }).fill("alice");
   await found.page.getByRole("button", { name: "Preview" }).click();
   await found.page.getByText("1 would be created, 0 changed, 0 left as they are.").waitFor();

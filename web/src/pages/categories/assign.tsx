@@ -11,7 +11,7 @@ import { Answered, Bone } from "../../ui/states";
 import { begun, type CategoryDocument, type Match, nameIn, type Rule, withRule } from "./document";
 import { Failed, Refused } from "./editor";
 import { EffectOf } from "./effect";
-import { offersOf, type Subject } from "./proposals";
+import { type Offer, offersOf, type Subject } from "./proposals";
 import { useProposals } from "./proposing";
 import { type Saved, savedOf } from "./undo";
 
@@ -25,6 +25,8 @@ interface Props {
   subjects: readonly Subject[];
   /** The id of the one that is chosen at first; without it, all of them are meant. */
   first?: string;
+  /** Told which of the subjects a proposal is for, where it is taken and is not for all of them. */
+  onNarrow?: (subjects: readonly Subject[]) => void;
   /** Told what was saved; null if the category said the same before. */
   onSaved: (saved: Saved | null) => void;
 }
@@ -47,14 +49,20 @@ export function Assign(props: Props) {
   );
 }
 
-function AssignForm({ categoryKey, subjects, first, onSaved, found }: Props & { found: Versioned<Category> }) {
+function AssignForm({
+  categoryKey,
+  subjects,
+  first,
+  onNarrow,
+  onSaved,
+  found,
+}: Props & { found: Versioned<Category> }) {
   const document = useMemo(() => documentOf(found.body), [found]);
   const { propose, values } = useProposals(categoryKey, document);
   const [who, setWho] = useState(() => Math.max(0, first === undefined ? 0 : indexOf(subjects, first)));
   const [value, setValue] = useState<Given>({ text: "", isTyped: false });
   const [meant, setMeant] = useState<Meant | null>(null);
   const them = first === undefined ? subjects : subjects.slice(who, who + 1);
-  const offers = offersOf(them, propose);
   const isShown = meant !== null && keysOf(meant.subjects) === keysOf(them);
 
   const preview = (event: FormEvent<HTMLFormElement>) => {
@@ -73,28 +81,16 @@ function AssignForm({ categoryKey, subjects, first, onSaved, found }: Props & { 
 
   return (
     <div className="stack">
-      {offers.length > 0 && (
-        <ul className="plain-list small" aria-label="Proposed">
-          {offers.map((each) => (
-            <li key={each.value} className="tools">
-              <button
-                type="button"
-                className="button"
-                onClick={() => {
-                  setValue({ text: each.value, isTyped: false });
-                  setMeant(null);
-                }}
-              >
-                Take {nameIn(document, each.value)}
-              </button>
-              <span className="quiet">
-                {each.subjects.length < them.length && `for ${each.subjects.length} of ${them.length}: `}
-                {each.why}
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Offers
+        document={document}
+        offers={offersOf(them, propose)}
+        all={them.length}
+        onTake={(offer) => {
+          setValue({ text: offer.value, isTyped: false });
+          setMeant(null);
+          if (offer.subjects.length < them.length) onNarrow?.(offer.subjects);
+        }}
+      />
       <form className="form" onSubmit={preview} onChange={() => setMeant(null)}>
         {first !== undefined && <WhoField subjects={subjects} who={who} onWho={setWho} />}
         <ValueField document={document} values={values} given={value} onGive={setValue} />
@@ -115,6 +111,32 @@ function AssignForm({ categoryKey, subjects, first, onSaved, found }: Props & { 
         <Preview key={JSON.stringify(meant)} categoryKey={categoryKey} meant={meant} found={found} onSaved={onSaved} />
       )}
     </div>
+  );
+}
+
+interface OffersProps {
+  document: CategoryDocument;
+  offers: readonly Offer<Subject>[];
+  /** How many are chosen. */
+  all: number;
+  onTake: (offer: Offer<Subject>) => void;
+}
+
+/** The proposals for what is chosen, to be taken. */
+function Offers({ document, offers, all, onTake }: OffersProps) {
+  if (offers.length === 0) return null;
+  return (
+    <ul className="plain-list small" aria-label="Proposed">
+      {offers.map((each) => (
+        <li key={each.value} className="tools">
+          <button type="button" className="button" onClick={() => onTake(each)}>
+            Take {nameIn(document, each.value)}
+            {each.subjects.length < all && ` for ${each.subjects.length} of ${all}`}
+          </button>
+          <span className="quiet">{each.why}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -2,8 +2,7 @@
  * place. */
 import type { Aggregate } from "../../api/shapes";
 import { NOBODY } from "../../format/names";
-import { larger, read, type Units } from "../../money/money";
-import type { CategoryValue } from "./document";
+import { larger, read, sum, type Units } from "../../money/money";
 
 /** What is to get a value: an identity, or what a resource costs without an owner. */
 export interface Subject {
@@ -21,7 +20,8 @@ interface Place {
   name: string;
 }
 
-/** Something that has costs: the value that most of its assigned cost has, and the places where most of its cost is. */
+/** Something that has costs: the value of more than half of its assigned cost, if there is one, and the places where most
+ * of its cost is. */
 export interface Neighbour extends Subject {
   value: string | null;
   places: Readonly<Partial<Record<PlaceColumn, Place>>>;
@@ -53,25 +53,34 @@ export function neighboursOf(
   return [...Map.groupBy(buckets, (each) => each.dimensions[column] ?? "")]
     .filter(([id]) => id !== "" && id !== NOBODY)
     .map(([id, all]) => {
-      const assigned = all.filter((each) => each.dimensions[by] !== unassigned);
       const places = Object.keys(PLACES).flatMap((each) => {
-        const place = mostOf(all, each);
-        return place ? [[each, { id: place, name: named(each, place) ?? place }]] : [];
+        const [most] = sumsOf(all, each);
+        return most ? [[each, { id: most[0], name: named(each, most[0]) ?? most[0] }]] : [];
       });
-      return { kind, id, name: named(column, id), value: mostOf(assigned, by), places: Object.fromEntries(places) };
+      const assigned = all.filter((each) => each.dimensions[by] !== unassigned);
+      return {
+        kind,
+        id,
+        name: named(column, id),
+        value: mainOf(sumsOf(assigned, by)),
+        places: Object.fromEntries(places),
+      };
     });
 }
 
-/** What most of the cost has in a column; null of no cost. */
-function mostOf(buckets: Aggregate["buckets"], column: string): string | null {
-  const sums = new Map<string, Units>();
-  for (const { dimensions, direct_amount, total_amount } of buckets) {
-    const amount = read(direct_amount ?? total_amount);
-    const before = sums.get(dimensions[column] ?? "");
-    sums.set(dimensions[column] ?? "", before === undefined ? amount : before + amount);
-  }
-  const [most] = [...sums].sort(([a, x], [b, y]) => larger(x, y) || (a < b ? -1 : 1));
-  return most?.[0] || null;
+/** What each value of a column costs, the highest first. */
+function sumsOf(buckets: Aggregate["buckets"], column: string): [string, Units][] {
+  const amountOf = (each: Aggregate["buckets"][number]) => read(each.direct_amount ?? each.total_amount);
+  return [...Map.groupBy(buckets, (each) => each.dimensions[column] ?? "")]
+    .filter(([value]) => value !== "")
+    .map(([value, all]): [string, Units] => [value, sum(all.map(amountOf))])
+    .sort(([, a], [, b]) => larger(a, b));
+}
+
+/** The value with more than half of the cost; null if none has: what many share is nobody's. */
+function mainOf(sums: readonly [string, Units][]): string | null {
+  const [most] = sums;
+  return most && 2n * most[1] > sum(sums.map(([, amount]) => amount)) ? most[0] : null;
 }
 
 /** What the provider made up as an id says nothing about whose it is. */
@@ -104,30 +113,40 @@ function proposed(neighbours: readonly Neighbour[], which: string): Proposal | n
   return common && { value: common.value, why: `${common.times} of ${neighbours.length} ${which} have it` };
 }
 
-/** What is proposed for a subject; `neighbours` may have the subject itself, `register` the values with their names. */
+/** What is proposed for a subject; `neighbours` may have the subject itself, `called` says what each value is called. */
 export function proposalFor(
   subject: Subject,
   neighbours: readonly Neighbour[],
-  register: Readonly<Record<string, CategoryValue>>,
+  called: ReadonlyMap<string, string>,
 ): Proposal | null {
   const isSubject = (each: Neighbour) => each.kind === subject.kind && each.id === subject.id;
   const others = neighbours.filter((each) => each.value !== null && !isSubject(each));
   const name = nameOf(subject);
-  for (const beginning of beginningsOf(name)) {
+  const word = wordOf(name, called);
+  // What comes before the word of a value, such as `prod-`, says less than the word.
+  const beginnings = beginningsOf(name).filter((each) => word === null || each.length > word.at);
+  for (const beginning of beginnings) {
     const alike = others.filter((each) => startsWith(nameOf(each), beginning));
     const found = proposed(alike, `named ${beginning}…`);
     if (found) return found;
   }
-  return namesake(name, register) ?? inPlaceOf(neighbours.find(isSubject), others);
+  if (word) return { value: word.value, why: `the name has ${word.text} in it` };
+  return inPlaceOf(neighbours.find(isSubject), others);
 }
 
-/** The value that a name begins with. */
-function namesake(name: string, register: Readonly<Record<string, CategoryValue>>): Proposal | null {
-  const words = [name, ...beginningsOf(name).map((each) => each.replace(/[-_.:/ ]+$/, ""))];
-  for (const word of words) {
-    const isCalled = (text: string | undefined) => text?.toLowerCase() === word.toLowerCase();
-    const found = Object.entries(register).find(([value, { name: called }]) => isCalled(value) || isCalled(called));
-    if (word && found) return { value: found[0], why: `the name begins with ${word}` };
+interface Word {
+  value: string;
+  text: string;
+  /** Where it begins in the name. */
+  at: number;
+}
+
+/** The first word of a name that is a value, or what a value is called. */
+function wordOf(name: string, called: ReadonlyMap<string, string>): Word | null {
+  for (const { 0: text, index: at } of name.matchAll(/[^-_.:/ ]+/g)) {
+    const isIt = (each: string) => each.toLowerCase() === text.toLowerCase();
+    const found = [...called].find(([value, its]) => isIt(value) || isIt(its));
+    if (found) return { value: found[0], text, at };
   }
   return null;
 }

@@ -4,14 +4,16 @@ import { useSpread } from "../../api/categories";
 import type { Problem } from "../../api/problems";
 import { useHere } from "../../app/router";
 import { UNASSIGNED } from "../../format/names";
-import { type CategoryDocument, valuesOf } from "./document";
+import { type CategoryDocument, nameIn, valuesOf } from "./document";
 import { columnsOf, neighboursOf, type Proposal, proposalFor, type Subject } from "./proposals";
 
 interface Proposing {
   propose: (subject: Subject) => Proposal | null;
   /** The values that the document names or that costs have, in order. */
   values: readonly string[];
-  /** Why nothing can be proposed, if so. */
+  /** Whether it is known what is proposed. */
+  isKnown: boolean;
+  /** Why it is not known, if something went wrong. */
   problem: Problem | null;
 }
 
@@ -24,7 +26,7 @@ export function useProposals(categoryKey: string, document: CategoryDocument | n
   const problem = answers.map((each) => missing(each)?.problem ?? null).find((each) => each !== null) ?? null;
   const [identities, resources] = answers.map(({ known }) => known?.data);
   const found = useMemo(() => {
-    const { default: unassigned = UNASSIGNED, values: register = {} } = document ?? {};
+    const unassigned = document?.default ?? UNASSIGNED;
     const neighbours =
       document && identities && resources
         ? [
@@ -33,10 +35,9 @@ export function useProposals(categoryKey: string, document: CategoryDocument | n
           ]
         : [];
     const had = neighbours.flatMap((each) => (each.value === null ? [] : [each.value]));
-    return {
-      propose: (subject: Subject) => proposalFor(subject, neighbours, register),
-      values: [...new Set([...valuesOf(document ?? {}), ...had])].sort(),
-    };
+    const values = [...new Set([...valuesOf(document ?? {}), ...had])].sort();
+    const called = new Map(values.map((each) => [each, nameIn(document ?? {}, each)]));
+    return { values, propose: (subject: Subject) => proposalFor(subject, neighbours, called) };
   }, [document, identities, resources, by]);
-  return { ...found, problem };
+  return { ...found, isKnown: identities !== undefined && resources !== undefined, problem };
 }

@@ -24,7 +24,7 @@ export function useUndo(categoryKey: string, saved: Saved | null) {
   });
 }
 
-export type Undo = ReturnType<typeof useUndo>;
+type Undo = ReturnType<typeof useUndo>;
 
 export const undoneWords = (undo: Undo, { replaced }: Saved) =>
   undo.isSuccess ? `Undone: version ${undo.data.body.version} is as version ${replaced} was.` : null;

@@ -29,6 +29,8 @@ interface Lacking extends Subject {
 }
 
 const NONE: readonly Lacking[] = [];
+/** The service names so many at once. */
+const MOST = 50;
 const SKELETON = <BoneTable rows={8} />;
 
 /** What has no owner and what is not assigned, in one list by a cost category; several can get a value at once.
@@ -60,7 +62,7 @@ function ByCategory({ categoryKey, narrowed }: { categoryKey: string; narrowed: 
   // What has no owner may have a value all the same.
   const open = unassigned === null ? narrowed : toggle({ ...narrowed, currency: null }, by, unassigned);
   const coverage = useCoverage(name, categoryKey, here.view);
-  const costs = useCosts(name, open, ["resource_id"], { top: 50 });
+  const costs = useCosts(name, open, ["resource_id"], { top: MOST });
   return (
     <Answered answer={coverage} skeleton={SKELETON}>
       {(covered) => (
@@ -97,6 +99,8 @@ interface Row extends Lacking {
   proposal: Proposal | null;
 }
 
+const keyOf = ({ kind, id }: Subject) => `${kind} ${id}`;
+
 /** The rows in an order; where that makes no difference, the highest cost is first. */
 function ordered(rows: readonly Row[], order: string): Row[] {
   const textOf = ({ proposal, called }: Row) => (order === "proposal" ? (proposal?.value ?? "\uffff") : called);
@@ -117,14 +121,14 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
   const canEdit = (present(useTenant(name))?.features.can_tag ?? false) && may("admin");
   const category = present(useCategory(name, categoryKey));
   const document = useMemo(() => (category && canEdit ? documentOf(category.body) : null), [category, canEdit]);
-  const { propose, problem } = useProposals(categoryKey, document);
+  const { propose, isKnown, problem } = useProposals(categoryKey, document);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [saved, setSaved] = useState<{ change: Saved | null } | null>(null);
   const order = ORDERS.find(([each]) => each === here.view.extra.sort)?.[0] ?? "cost";
   const rows = useMemo(() => {
     const full = all.map((each): Row => {
       const called = label(`${each.kind}_id`, each.id, each.name).name;
-      return { ...each, key: `${each.kind} ${each.id}`, called, proposal: propose(each) };
+      return { ...each, key: keyOf(each), called, proposal: propose(each) };
     });
     return ordered(full, order);
   }, [all, propose, order]);
@@ -149,7 +153,12 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
             />
             {document && <Chooser rows={rows} document={document} chosen={chosen} onChoose={choose} />}
           </div>
-          <Rows rows={rows} currency={currency} editing={document && { document, chosen, onChoose: choose }} />
+          <Rows rows={rows} currency={currency} editing={document && { document, chosen, onChoose: choose, isKnown }} />
+          {Object.values(Object.groupBy(all, (each) => each.kind)).some((each) => each.length >= MOST) && (
+            <p className="note">
+              The {MOST} with the highest cost are shown, of what has no owner and of what is not assigned.
+            </p>
+          )}
           {problem && <p className="note">Nothing is proposed: {problem.detail}</p>}
         </>
       )}
@@ -162,6 +171,7 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
           <Assign
             categoryKey={categoryKey}
             subjects={subjects}
+            onNarrow={(all) => choose(all.map(keyOf))}
             onSaved={(change) => {
               setChosen([]);
               setSaved({ change });
@@ -213,8 +223,8 @@ function Chooser({ rows, document, chosen, onChoose }: Choosing & { rows: readon
 interface RowsProps {
   rows: readonly Row[];
   currency: string;
-  /** Null for who may not assign. */
-  editing: Choosing | null;
+  /** Null for who may not assign; `isKnown`: whether it is known what is proposed. */
+  editing: (Choosing & { isKnown: boolean }) | null;
 }
 
 function Rows({ rows, currency, editing }: RowsProps) {
@@ -254,7 +264,7 @@ function Rows({ rows, currency, editing }: RowsProps) {
                   <span className="quiet small block">{each.proposal.why}</span>
                 </>
               ) : (
-                <span className="quiet">–</span>
+                editing.isKnown && <span className="quiet">–</span>
               )}
             </td>
           )}

@@ -1,6 +1,9 @@
 import { type FormEvent, useId, useState } from "react";
+import { present } from "../../api/answer";
+import { useTagValues } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
 import { remember } from "../../app/memory";
+import { useHere } from "../../app/router";
 import { AuthorField } from "../../ui/author";
 import { texts } from "../../ui/form";
 import { type Change, MODES, type Mode, Preview } from "./change";
@@ -22,7 +25,9 @@ interface Props {
 export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
   const [change, setChange] = useState<Change | null>(null);
   const [mode, setMode] = useState<Mode>("add");
-  const hint = useId();
+  const [key, setKey] = useState(tagKey);
+  const [list, hint] = [useId(), useId()];
+  const values = present(useTagValues(useHere().tenant ?? "", key.trim()))?.values;
 
   const preview = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -51,12 +56,19 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
         <ModeField mode={mode} onMode={setMode} />
         <label>
           Key
-          <input className="field" name="key" defaultValue={tagKey} required maxLength={63} />
+          <input
+            className="field"
+            name="key"
+            required
+            maxLength={63}
+            value={key}
+            onChange={(event) => setKey(event.target.value)}
+          />
         </label>
         {mode !== "remove" && (
           <label>
             Value
-            <input className="field" name="value" required maxLength={255} />
+            <input className="field" name="value" required maxLength={255} list={list} autoComplete="off" />
           </label>
         )}
         {mode === "change" && (
@@ -70,6 +82,11 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
           Preview
         </button>
       </div>
+      <datalist id={list}>
+        {values?.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
       {mode === "change" && (
         <p className="note" id={hint}>
           With a day in From, what is there ends on that day (UTC) and stays as it is before it. Without one, the value

@@ -12,7 +12,7 @@ export interface SavedTags {
 }
 
 /** What puts the tags of some places back: the only value that a place had, and those that had none. */
-export interface Restoring {
+interface Restoring {
   values: readonly TagItem[];
   none: readonly Place[];
 }
