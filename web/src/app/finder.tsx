@@ -1,27 +1,33 @@
 import { useState } from "react";
 import { missing, present } from "../api/answer";
+import { address } from "../api/client";
 import { useAccess } from "../api/me";
 import { useSearch, useTenant, useViews } from "../api/questions";
 import type { Found } from "../api/shapes";
 import { range } from "../format/days";
 import { money } from "../format/money";
 import { dimension, label, type } from "../format/names";
+import { useStartRun } from "../pages/days/followed";
 import { Drawer } from "../ui/drawer";
 import { matches } from "../ui/filters";
 import { useLater } from "../ui/later";
 import { type Choice, Picker } from "../ui/picker";
-import { HOME } from "../url/link";
+import { HOME, MONTH_END } from "../url/link";
 import { resolve } from "../url/period";
-import { readView, type View } from "../url/view";
+import { apiQuery, readView, type View } from "../url/view";
 import { addressOf, pagesFor } from "./pages";
 import { go, useHere } from "./router";
+import { useRun } from "./run";
 
-/** What can be found: each leads to an address. */
+/** What can be found: each leads to an address, or to a file; what can be done is done on the way. */
 interface Place extends Choice {
   href: string;
+  file?: string;
+  does?: () => void;
 }
 
-/** Find an identity, a resource, a topic, a tag, a cost centre, a saved view or a page by any part of its name or id. */
+/** Find an identity, a resource, a topic, a tag, a cost centre, a saved view, a page or something to do by any part of its
+ * name or id. */
 export function Finder({ onClose }: { onClose: () => void }) {
   const here = useHere();
   const { view } = here;
@@ -34,6 +40,7 @@ export function Finder({ onClose }: { onClose: () => void }) {
   const found = asked && answer.known ? answer.known.data : null;
   const named = <T extends { name: string }>(all: readonly T[]) => all.filter((each) => matches(each.name, text));
   const pages = pagesFor(useAccess(tenant)).map((each) => ({ page: each.page, name: each.title }));
+  const actions = useActions(tenant);
   const unknown = missing(answer);
   const choices: Place[] = [
     ...(found?.items.map((each) => ({ ...choice(each, found.currency), href: here.to(...destination(each, view)) })) ??
@@ -44,19 +51,22 @@ export function Finder({ onClose }: { onClose: () => void }) {
     ...named(pages).map(({ page, name }) => {
       return { key: `page ${page}`, name, note: "page", href: here.to({ ...view, extra: {} }, page) };
     }),
+    ...named(actions),
   ];
   const dates = found ? { start: found.start_date, end: found.end_date } : last ? resolve(view, last) : null;
   return (
     <Drawer title="Find anything" kind="finder" onClose={onClose}>
       <Picker
         label="Find anything"
-        placeholder="An identity, a resource, a topic, a cost centre, a tag, a view, a page …"
+        placeholder="An identity, a resource, a topic, a cost centre, a tag, a view, a page, something to do …"
         text={text}
         onText={setText}
         choices={choices}
-        onChoose={({ href }) => {
+        onChoose={({ href, file, does }) => {
           onClose();
-          go(href);
+          does?.();
+          if (file) Object.assign(document.createElement("a"), { href, download: file }).click();
+          else go(href);
         }}
         empty={
           !unknown ? "Nothing has this name." : unknown.why === "loading" ? "Looking …" : "The search has no answer."
@@ -65,6 +75,29 @@ export function Finder({ onClose }: { onClose: () => void }) {
       {dates && <p className="note">Amounts are those of {range(dates.start, dates.end)}, without filters.</p>}
     </Drawer>
   );
+}
+
+/** What this reader can do, whatever page is shown. */
+function useActions(tenant: string): Place[] {
+  const { view, to } = useHere();
+  const { may, seesAll } = useAccess(tenant);
+  const features = present(useTenant(tenant))?.features;
+  const { isOn, suspended } = useRun(tenant);
+  const start = useStartRun(tenant);
+  const at = (page: string) => to({ ...view, extra: {} }, page);
+  const canRun = may("run") && features?.can_run && !isOn && suspended === null;
+  const rows = address(tenant, "/chargebacks.csv", {
+    query: apiQuery(view, { compare: false }),
+    filters: view.filters,
+  });
+  const actions: (Omit<Place, "key" | "note"> | false | undefined)[] = [
+    canRun && { name: "Run now", href: at("days"), does: () => start.mutate({}) },
+    may("run") && { name: "Recalculate days", href: at("days") },
+    may("export") && { name: "Export these rows as CSV", href: rows, file: `${tenant}-costs.csv` },
+    may("admin") && seesAll && { name: "Assign what has no owner", href: at("unowned") },
+    may("close") && seesAll && { name: "Close a month", href: at(MONTH_END) },
+  ];
+  return actions.flatMap((each) => (each ? [{ ...each, key: `do ${each.name}`, note: "action" }] : []));
 }
 
 function choice(found: Found, currency: string): Choice {

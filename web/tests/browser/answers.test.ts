@@ -6,7 +6,7 @@ import { sum, write } from "../../src/money/money.ts";
 import { finding, organisation } from "./fake.ts";
 import { CENTRES } from "./fakepages.ts";
 import { exact } from "./service.ts";
-import { BASE, close, findings, hasAsked, leave, over, overflow, settled } from "./world.ts";
+import { BASE, close, findings, hasAsked, leave, over, overflow, reader, settled } from "./world.ts";
 
 after(close);
 
@@ -308,6 +308,42 @@ test("the finder knows cost centres and saved views, fills its dialog, and says 
   await page.getByRole("option", { name: /Payments each week.*saved view/ }).click();
   await page.waitForURL(/costs\?period=7d&tag:team=payments/);
   await leave(found);
+});
+
+test("the finder starts a run, exports what is shown, and leads to what else can be done, each where it is allowed", async () => {
+  const started: unknown[] = [];
+  const found = await over(organisation(), {
+    "/pipeline/run": (route) => {
+      started.push(route.request().postDataJSON());
+      return route.fulfill({ status: 202, json: { status: "started", run_id: "9" } });
+    },
+  });
+  const { page } = found;
+  const choose = async (text: string) => {
+    await page.keyboard.press("/");
+    await page.getByRole("combobox", { name: "Find anything" }).fill(text);
+    await page.getByRole("option", { name: new RegExp(`${text}.*action`) }).waitFor();
+    await page.keyboard.press("Enter");
+  };
+  await found.open("acme/costs?period=7d&tag:team=payments");
+  const [file] = await Promise.all([page.waitForEvent("download"), choose("Export these rows as CSV")]);
+  assert.match(
+    file.url(),
+    /chargebacks\.csv\?period=7d&tag%3Ateam=payments|chargebacks\.csv\?period=7d&tag:team=payments/,
+  );
+  await choose("Close a month");
+  await page.waitForURL(/acme\/month-end/);
+  await choose("Run now");
+  await page.waitForURL(/acme\/days/);
+  assert.deepEqual(started, [{}]);
+  await leave(found);
+
+  const other = await over({ ...organisation(), me: reader(["read"]) });
+  await other.open("acme/costs?period=7d");
+  await other.page.keyboard.press("/");
+  await other.page.getByRole("combobox", { name: "Find anything" }).fill("Run now");
+  await other.page.getByText("Nothing has this name.").waitFor();
+  await leave(other);
 });
 
 for (const [name, path] of [
