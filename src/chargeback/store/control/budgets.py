@@ -118,7 +118,7 @@ def budget_ratios(connection: Connection) -> dict[str, tuple[float, float | None
 
 
 def crossed_thresholds(connection: Connection) -> Iterator[tuple[str, str, str]]:
-    """Yield (budget, month, key of a threshold) of what is reached in the last month that was looked at, and told."""
+    """Yield (budget, month, key of a threshold) of what is reached in the last month that was examined and reported."""
     for budget_id, period_id, state in _newest_states(connection):
         for key in state.get("crossed", ()):
             yield budget_id, period_id, key

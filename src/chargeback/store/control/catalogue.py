@@ -5,7 +5,7 @@ become part of the tables in the transaction that names them, with all else that
 seen before it, and everything after it.
 
 Each row of ``files`` is a content of a day, in force from ``since`` until ``until``: the present one has no end. An
-earlier instant is another choice of rows. Instants only grow, whatever the clock does.
+earlier instant is another choice of rows. Instants only grow, even if the clock goes back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chargeback.store.control.schema import files, tenant
 
 _ONE_STEP: Final = timedelta(microseconds=1)
 
-#: Days whose content at an instant is kept, whatever their retention: that of a closed month.
+#: Days whose content at an instant is kept beyond their retention: that of a closed month.
 Pin = tuple[DayRange, datetime]
 #: The tables that no answer is made of: evidence, which may go while rows stay.
 NOT_PINNED: Final = ("members", "topic_usage")
@@ -151,7 +151,7 @@ def touch(connection: Connection) -> None:
 
 
 def add(connection: Connection, added: Iterable[tuple[str, date | None, NewFile]], at: datetime) -> None:
-    """Add files to tables, beside those that they have."""
+    """Add files to tables."""
     named = [file.named(table, day, at) for table, day, file in added]
     if named:
         _insert(connection, named)
@@ -192,7 +192,7 @@ def give_up_history(connection: Connection, before: date, now: datetime, pins: S
 
 
 def days_changed(connection: Connection, within: DayRange, since: datetime, until: datetime | None) -> set[date]:
-    """Return the days of a range of which something was replaced after ``since``, up to ``until``; None means now."""
+    """Return the days of a range with content replaced after ``since``, up to ``until``; None means now."""
     its = files.c
     end = until or datetime.max.replace(tzinfo=UTC)
     changed = or_(and_(its.since > since, its.since <= end), and_(its.until > since, its.until <= end))
@@ -255,12 +255,12 @@ def read_published_revision(connection: Connection) -> tuple[int, int]:
 
 
 def contracts_revision(connection: Connection) -> int:
-    """Return of which published revision the contracts were looked at last; 0 before the first look."""
+    """Return the published revision at which contracts were last examined; 0 before the first time."""
     return connection.execute(select(tenant.c.contracts_revision)).scalar() or 0
 
 
 def save_contracts_revision(connection: Connection, revision: int) -> None:
-    """Record of which published revision the contracts were looked at."""
+    """Record the published revision at which contracts were examined."""
     connection.execute(update(tenant).values(contracts_revision=revision))
 
 

@@ -104,7 +104,7 @@ class Books:
         return next((each for each in self.closed if each.period == period), None)
 
     def unsealed(self, first: date = date.min, last: date = date.max) -> list[AccountingPeriod]:
-        """Return the closed months that are not sealed, of which corrections may be posted; with days (both inclusive)
+        """Return the closed months that are not sealed, whose corrections may be posted; with days (both inclusive)
         those that have some of them."""
         return [
             each.period
@@ -153,7 +153,7 @@ class Books:
         return next((each.names_digest for each in entries if each.at == at), None)
 
     def pins(self) -> list[tuple[DayRange, datetime]]:
-        """Return of which days the content at which instants must be kept."""
+        """Return the days whose content at some instants must be kept, with these instants."""
         if self.start is None:
             return []
         found = [(DayRange(self.start.start, each.period.days.end), each.at) for each in self.closed]
@@ -298,7 +298,7 @@ def add_closing(
 
 
 def canonical(content: object) -> str:
-    """Return JSON of which there is one text for each content: keys in order, no spaces, UTF-8."""
+    """Return JSON with one text for each content: keys in order, no spaces, UTF-8."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

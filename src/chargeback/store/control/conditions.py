@@ -1,8 +1,8 @@
-"""What holds now and asks for somebody: budgets that are reached, costs that stand out, sinks that hear nothing, months
+"""What holds now and needs attention: budgets that are reached, costs that stand out, sinks that get nothing, months
 that can be closed, shadows that can be looked at.
 
 All of it follows from what is recorded: the event that began it, and what was found last. Nothing remembers which of
-these somebody was told.
+these were reported.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Holding:
         return cls(keys, read_marks(connection) if "anomaly" in kinds else [])
 
     def still(self, key: _Key, condition: Condition) -> bool:
-        """Return whether a condition that nothing has ended holds: nobody has put its days aside, either."""
+        """Return whether a condition that nothing has ended holds: its days are not put aside, either."""
         if key not in self.keys:
             return False
         body = condition.event["body"]

@@ -131,7 +131,7 @@ def write_category(
     before = None if last is None or last.is_removal else last
     if expected != (None if before is None else before.version):
         raise EditConflict(describe_last_edit(write.key, last))
-    # In the order of all that has a past, whatever a clock does: an earlier instant keeps the categories that it had.
+    # In the order of all that has a past, also if the clock goes back: an instant keeps the categories that it had.
     at = instant_of_change(connection, clock())
     at = at if last is None else max(at, last.at)
     version = CategoryVersion(write.key, 1 if last is None else last.version + 1, write.document, who, at, write.reason)

@@ -1,7 +1,7 @@
 """The control database of one tenant: connections, transactions and migrations, on SQLite and PostgreSQL.
 
 SQLite is used in WAL mode with explicit ``BEGIN IMMEDIATE`` for writers: the driver's own transactions lose updates
-between processes, and deferred ones fail with `database is locked` whatever timeout is set.
+between processes, and deferred ones fail with `database is locked` under any timeout.
 
 Readers of a file in WAL mode create two files next to it, which a full or read-only disk does not allow. If no process
 has the file open, it is complete: it can then be read alone, without locks, as long as no process writes meanwhile.

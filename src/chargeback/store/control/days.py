@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, sele
 from chargeback.model.days import DayRange
 from chargeback.store.control.schema import dataset_days, days
 
-# What a day can lack, beside listings: the keys of ``DayState.incomplete``.
+# What a day can lack, in addition to listings: the keys of ``DayState.incomplete``.
 METRICS: Final = "metrics"
 TOPIC_METRICS: Final = "topic metrics"
 BILL: Final = "bill"
@@ -104,7 +104,7 @@ class DatasetChanges(TypedDict, total=False):
 class DayState:
     """One row of the ``days`` table, with those of its datasets. ``error`` is the day's own trouble, in a sentence.
 
-    ``incomplete`` tells what the day had to do without, and why: the ``metrics``, the ``topic metrics``, a part of the
+    ``incomplete`` says what the day had to do without, and why: the ``metrics``, the ``topic metrics``, a part of the
     ``bill``, or the ``listing of`` a type. Such a day is calculated again once the whole answer can be had.
     """
 

@@ -1,7 +1,7 @@
-"""What the sinks of notifications are told: each event once for each sink, until it has arrived or is given up.
+"""Notifications to sinks: each event once for each sink, until it has arrived or is given up.
 
-An event becomes a delivery of every sink that is told its kind; a sink that is new is told what happens from then on.
-Who sends a delivery claims it before: for as long as an attempt takes, nobody else sends it. A process that dies
+An event becomes a delivery of every sink that accepts its kind; a new sink gets what happens from then on.
+Who sends a delivery claims it before: for as long as an attempt takes, no other process sends it. A process that dies
 meanwhile leaves it pending, so that every message is sent at least once, and a receiver knows a second one by its id.
 """
 
@@ -25,8 +25,8 @@ DEAD: Final = "dead"
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event (its ``id``, ``at``, ``kind``, ``subject``, ``body`` and ``dedupe_key``) that a sink is to be told, and
-    how often that was tried."""
+    """An event (its ``id``, ``at``, ``kind``, ``subject``, ``body`` and ``dedupe_key``) that is to be sent to a sink,
+    and how often that was tried."""
 
     sink: str
     event: Mapping[str, Any]
@@ -58,10 +58,10 @@ def is_for(body: Mapping[str, Any], name: str, *, is_owner: bool) -> bool:
 
 
 def add_deliveries(
-    connection: Connection, name: str, tells: Callable[[str], bool], now: datetime, *, is_owner: bool = False
+    connection: Connection, name: str, accepts: Callable[[str], bool], now: datetime, *, is_owner: bool = False
 ) -> None:
-    """Make deliveries of the events that a sink is told and that are new to it, in a transaction in which nobody else
-    writes. No sink is told of itself."""
+    """Make deliveries of the events that a sink accepts and that are new to it, in a transaction in which no one else
+    writes. No sink gets events about itself."""
     last = connection.execute(select(func.max(events.c.id))).scalar() or 0
     cursor = connection.execute(select(sinks.c.cursor).where(sinks.c.name == name)).scalar()
     if cursor is None:
@@ -70,7 +70,7 @@ def add_deliveries(
     its = events.c
     new = connection.execute(select(its.id, its.kind, its.subject, its.body).where(its.id > cursor).order_by(its.id))
     for each in new.all():
-        if is_for(each.body, name, is_owner=is_owner) and tells(each.kind) and each.subject != subject_of(name):
+        if is_for(each.body, name, is_owner=is_owner) and accepts(each.kind) and each.subject != subject_of(name):
             values = {"sink": name, "event_id": each.id, "subject": each.subject, "state": PENDING}
             connection.execute(insert(deliveries).values(**values, attempts=0, next_at=now))
     connection.execute(update(sinks).where(sinks.c.name == name).values(cursor=last))
@@ -102,7 +102,7 @@ def due_deliveries(connection: Connection, name: str, now: datetime, limit: int)
 
 
 def claim(connection: Connection, delivery: Delivery, until: datetime) -> bool:
-    """Count an attempt, and keep others from making one until an instant; return False if somebody else was faster."""
+    """Count an attempt, and keep others from making one until an instant; return False if another was faster."""
     changed = connection.execute(
         update(deliveries)
         .where(

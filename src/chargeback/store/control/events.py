@@ -1,4 +1,4 @@
-"""The outbox: what has happened to a tenant that somebody may want to be told.
+"""The outbox: what has happened to a tenant and may be reported.
 
 An event is recorded in the transaction that makes it happen, so that neither is there without the other. Its key says
 what it is: the same thing is recorded once. Readers go on behind the last ``id`` that they have seen.
@@ -40,7 +40,7 @@ CONTRACT_PACE: Final = "contract.pace"
 CONTRACT_EXHAUSTED: Final = "contract.exhausted"
 CONTRACT_ENDING: Final = "contract.ending"
 DIGEST_WEEKLY: Final = "digest.weekly"
-#: In the body of an event: the names of the sinks that are told; left out or empty for all that are told its kind.
+#: In the body of an event: the names of the sinks that get it; left out or empty for all that accept its kind.
 NOTIFY: Final = "notify"
 #: In the body of an event: the names of the sinks with a scope that it lies within, or that there are no numbers in it.
 OWNERS: Final = "owners"

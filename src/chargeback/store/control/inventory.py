@@ -87,7 +87,7 @@ def _merge(connection: Connection, kind: _RecordKind, rows: list[_Row], deletabl
             changed[key] = merged
     listed = {kind.key(row) for row in rows}
     for key, row in known.items():
-        is_ours = key == (UNALLOCATED,)  # no provider lists it, whatever names its types have
+        is_ours = key == (UNALLOCATED,)  # no provider lists it, under any type
         if key not in listed and kind.type_of(row) in deletable and row["deleted_at"] is None and not is_ours:
             changed[key] = {name: row[name] for name in row if name != "last_seen_at"} | {"deleted_at": now}
     _insert(connection, kind, new.values())

@@ -167,7 +167,7 @@ def _order(connection: Connection, kind: EntityKind, inventory_filter: Inventory
 
 
 def bytewise(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return ``column`` with a collation that sorts by bytes, whatever the collation of the database is."""
+    """Return ``column`` with a collation that sorts by bytes, independent of the collation of the database."""
     return column if connection.dialect.name == "sqlite" else collate(column, "C")
 
 

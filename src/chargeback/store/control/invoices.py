@@ -1,4 +1,4 @@
-"""The invoices of months, as people enter them: documents by month and number, of which the last one counts."""
+"""The invoices of months, as people enter them: documents by month and number; the last one counts."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ class Lease:
         makes progress; ``lost`` is set if another process took over. Each renewal does ``also`` something else in its
         transaction."""
         ended = threading.Event()
-        told = (ended, is_moving, also)
-        beat = threading.Thread(target=self._heartbeat, args=told, name="lease heartbeat", daemon=True)
+        shared = (ended, is_moving, also)
+        beat = threading.Thread(target=self._heartbeat, args=shared, name="lease heartbeat", daemon=True)
         beat.start()
         try:
             yield self

@@ -1,6 +1,6 @@
 """The policies that were ever used, so that the rows of earlier days can be explained; the versions that were applied
-from a plan: they are in force beside those of the configuration; and those that the ecosystem shipped, version by
-version of this package."""
+from a plan, which are in force in addition to those of the configuration; and those that the ecosystem shipped, version
+by version of this package."""
 
 from __future__ import annotations
 

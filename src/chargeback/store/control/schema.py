@@ -461,7 +461,7 @@ closings = Table(
     UniqueConstraint("idempotency_key"),
 )
 
-#: What has happened that somebody may want to be told, in order; ``dedupe_key`` makes it one.
+#: What has happened and may be reported, in order; ``dedupe_key`` makes it one.
 events = Table(
     "events",
     metadata,
@@ -484,7 +484,7 @@ sinks = Table(
     Column("cursor", Integer, nullable=False),
 )
 
-#: The events that a sink is told, or was: ``next_at`` is when a pending one is tried (again).
+#: The events that are, or were, sent to a sink: ``next_at`` is when a pending one is tried (again).
 deliveries = Table(
     "deliveries",
     metadata,
@@ -498,8 +498,8 @@ deliveries = Table(
     Index("ix_deliveries_state", "state"),
 )
 
-#: What has stood out; ``told`` is the impact that was told last, null if it was not, and ``told_at`` when it was first;
-#: ``scope`` says within which scope of a sink, empty for all costs.
+#: What has stood out; ``told`` is the impact that was reported last, null if it was not, and ``told_at`` when it was
+#: first; ``scope`` says within which scope of a sink, empty for all costs.
 anomalies = Table(
     "anomalies",
     metadata,

@@ -64,7 +64,7 @@ def shadow_files(connection: Connection, name: str) -> list[NamedFile]:
 
 
 def stored_days(connection: Connection, name: str) -> set[date]:
-    """Return the days of which a shadow has anything: what is recorded of them, or a file."""
+    """Return the days for which a shadow has anything: what is recorded of them, or a file."""
     recorded = {each.tracking_date for each in read_shadow_days(connection, name)}
     return recorded | {each.day for each in shadow_files(connection, name) if each.day is not None}
 

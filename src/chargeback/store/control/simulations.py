@@ -19,7 +19,7 @@ FAILED: Final = "failed"
 #: How long a simulation is kept, and how many are.
 KEPT: Final = timedelta(days=7)
 MOST_KEPT: Final = 50
-#: What is calculated is noted at least so often; after this time without a note, nobody calculates it any more.
+#: A calculation reports at least this often; after this time without a report, it counts as abandoned.
 SILENCE: Final = timedelta(seconds=60)
 _GONE: Final = "the process that calculated it has ended: ask for it again"
 
@@ -71,7 +71,7 @@ def note_simulation(connection: Connection, id_: str, now: datetime, done: int, 
 
 
 def end_simulation(connection: Connection, id_: str, days: int, *, answer: str | None, error: str | None) -> None:
-    """Note what a simulation of so many days has found, or why it failed."""
+    """Record what a simulation of ``days`` days has found, or why it failed."""
     ended = {"days": days, "answer": answer, "error": error}
     ended |= {"state": DONE, "done": days} if error is None else {"state": FAILED}
     connection.execute(update(simulations).where(simulations.c.id == id_).values(ended))

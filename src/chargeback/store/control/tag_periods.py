@@ -43,7 +43,7 @@ class Existing(Enum):
     """What is done with the values that a key already has."""
 
     KEEP = "keep"
-    """A value without dates is skipped; one with dates goes beside them, and must not overlap them."""
+    """A value without dates is skipped; one with dates is added to them, and must not overlap them."""
     CHANGE = "change"
     """The value that begins on the same day is changed, and one from before ends where the new one begins."""
     REPLACE = "replace"

@@ -311,10 +311,10 @@ def write_many(
     replace_periods: bool = False,
     who: str = API,
 ) -> BulkCounts:
-    """Write tags with the same result as one after the other, in few statements whatever their number is.
+    """Write tags with the same result as one after the other, in few statements for any number of them.
 
     A key that an entity already has, from before or from an earlier entry, is changed as by :func:`change` with
-    ``override`` and skipped without; but a value with dates of its own goes beside those that it does not overlap.
+    ``override`` and skipped without; but a value with dates of its own is added to those that it does not overlap.
     Either everything is written or nothing.
 
     Raises:

@@ -31,7 +31,7 @@ from chargeback.store.facts.places import DIGITS, StoredFile, side_by_side
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config
 
-#: The folder, beside the tables, of objects that only try out the store.
+#: The folder, next to the tables, of objects that only try out the store.
 PROBE: Final = ".probe"
 # A store that is away refuses connections at once, so the time alone is what limits.
 _MAX_RETRIES: Final = 10_000
@@ -90,7 +90,7 @@ class Bucket:
         return digest.hexdigest()
 
     def sizes(self, folder: str = "") -> Callable[[str], int]:
-        """Return what tells the size of an object as it was in one listing of a folder, or of all."""
+        """Return a function that gives the size of an object as it was in one listing of a folder, or of all."""
         sizes = {found.path: found.size for found in self.files(folder)}
 
         def size_of(path: str) -> int:

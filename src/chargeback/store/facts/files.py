@@ -1,9 +1,9 @@
 """The Parquet files of the fact tables: written once, under a name that holds their digest, and never changed.
 
-Each says in its footer whose it is: of which tenant, table and day, and with which version of the table's columns. The
+Each says in its footer to which tenant, table and day it belongs, and which version of the table's columns it has. The
 revision of the day is not part of it: the same rows are the same bytes, which shows that a day has not changed.
 
-A file that is missing, has another size than its table recorded, or another digest than its name tells, is damaged:
+A file that is missing, has another size than its table recorded, or another digest than its name has, is damaged:
 a flipped bit inside a compressed page would otherwise come out as another amount, without any error.
 """
 
@@ -48,7 +48,7 @@ class DayFile:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file says of itself. ``owner`` is None where it was written for nobody, as in tests of tables."""
+    """What a file says of itself. ``owner`` is None without an owner, as in tests of tables."""
 
     owner: StorageOwner | None
     table: str
@@ -74,14 +74,14 @@ class Footer:
     @property
     def metadata(self) -> dict[str, str]:
         """The footer as it is written."""
-        told = {
+        fields = {
             "tenant_id": self.owner.tenant_id if self.owner else "",
             "ecosystem": str(self.owner.ecosystem) if self.owner else "",
             "table": self.table,
             "date": self.day.isoformat() if self.day else "",
             "schema_version": str(self.schema_version),
         }
-        return {f"{_KEY}{name}": value for name, value in told.items()}
+        return {f"{_KEY}{name}": value for name, value in fields.items()}
 
 
 def write_file(
@@ -192,7 +192,7 @@ def check_content(file: DayFile) -> None:
 
 
 def digest_in_name(path: str) -> str | None:
-    """Return the digest of a data file's content, as its name tells it; None of a file that was written elsewhere."""
+    """Return the digest of a data file's content from its name; None of a file that was written elsewhere."""
     named = _NAME.search(path)
     return named and named[1]
 

@@ -1,4 +1,4 @@
-"""Whose a folder of facts is: as a small file beside the tables says, or, of one that was made before there was such
+"""Whose a folder of facts is: as a small file next to the tables says, or, of one that was made before there was such
 a file, as all of its bills say."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from chargeback.store.facts.places import LOG, Place
 from chargeback.store.facts.tables import BILLING_TABLE
 from chargeback.store.ownership import StorageOwner
 
-#: The file, beside the tables, that names the owner.
+#: The file, next to the tables, that names the owner.
 OWNER: Final = ".owner"
 _COLUMNS: Final = ["tenant_id", "ecosystem"]
 

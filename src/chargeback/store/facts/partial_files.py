@@ -31,7 +31,7 @@ from chargeback.store.facts.places import Place, as_place
 
 log = logging.getLogger(__name__)
 
-#: The folder, beside the tables, that holds all of them.
+#: The folder, next to the tables, that holds all of them.
 PARTIALS: Final = ".partials"
 ONE_WEEK: Final = timedelta(days=7)
 

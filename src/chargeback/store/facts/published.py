@@ -1,4 +1,4 @@
-"""The tables for other engines: logs of Delta Lake beside the files, written after the fact.
+"""The tables for other engines: logs of Delta Lake next to the files, written after the fact.
 
 The catalogue says what the tables contain; a log repeats it for Spark, Trino, Polars and DuckDB, which read the same
 files. A run publishes at its end what the catalogue has and a log lacks, under its lease. Readers of this service never

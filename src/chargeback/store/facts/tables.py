@@ -218,7 +218,7 @@ class FactTables:
         return found
 
     def snapshots_of(self, connection: Connection, named: Iterable[NamedFile]) -> Snapshots:
-        """Return all tables with some other files of the catalogue, as far as these are kept."""
+        """Return all tables with some other files of the catalogue, if these are kept."""
         return self._snapshots([each for each in named if each.gone_at is None], _revision(connection))
 
     def day_file(self, named: NamedFile) -> DayFile:
@@ -247,7 +247,7 @@ class FactTables:
         replace_days(connection, new, at)
 
     def has_rows_of(self, content: NewContent) -> bool:
-        """Return whether a day of a table has the rows of a new content, as their digests tell. A file of an earlier
+        """Return whether a day of a table has the rows of a new content, by their digests. A file of an earlier
         version has no footer, so that it has another digest: then the rows are compared, if they can be read."""
         present = self.snapshot(content.table).of_day(content.day)
         new = content.file

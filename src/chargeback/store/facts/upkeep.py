@@ -36,7 +36,7 @@ LEFTOVER_AGE: Final = timedelta(hours=168)
 UPKEEP_EVERY: Final = timedelta(hours=24)
 #: The register of dimensions is read whole by every run: more files than this are made one.
 MAX_DIMENSION_FILES: Final = 32
-#: The file, beside the tables, that says when upkeep was last done.
+#: The file, next to the tables, that says when upkeep was last done.
 STAMP: Final = ".upkeep"
 
 
@@ -132,7 +132,7 @@ def settled_history(
 
 
 def is_fact_file(path: str) -> bool:
-    """Whether a file is one of a table: not of what is published of it, nor of the folders beside the tables."""
+    """Whether a file is one of a table: not of what is published of it, nor of the folders next to the tables."""
     return not path.startswith(".") and f"/{LOG}/" not in path
 
 

@@ -231,7 +231,7 @@ class UsedCategory:
 
     @property
     def is_split(self) -> str:
-        """The column that tells whether a row is split."""
+        """The column that says whether a row is split."""
         return f"is_split_{self.place}"
 
     @property

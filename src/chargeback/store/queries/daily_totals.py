@@ -107,7 +107,7 @@ _Files = tuple[str, ...]
 
 
 class DayTotals:
-    """The sums of the days that were asked for last, by the paths of their files: of whole days, whatever the scope of
+    """The sums of the days that were asked for last, by the paths of their files: of whole days, for any scope of
     a reader. Safe for use by several threads."""
 
     def __init__(self, room: int = ROOM) -> None:

@@ -107,7 +107,7 @@ class Column:
 @dataclass(frozen=True)
 class Measure:
     """A sum of the rows of a group, as SQL, and the columns that it ``reads``. It can be added up: the sum over some
-    rows is that of its values over parts of them. A ``condition`` tells which rows it is about."""
+    rows is that of its values over parts of them. A ``condition`` says which rows it is about."""
 
     name: str
     sql: str

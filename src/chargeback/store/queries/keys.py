@@ -165,8 +165,8 @@ class KeyLookups:
     def join_held(
         self, name: Hashable, holders: Mapping[str, Sequence[DatedValue]], its_id: str
     ) -> tuple[str, str, frozenset[str]]:
-        """Return the same as of :meth:`join_dated`, and the columns that are read beside the id: the day, where some
-        value does not always hold."""
+        """Return the same as of :meth:`join_dated`, and the columns that are read in addition to the id: the day, if
+        some value does not always hold."""
         if all(all_undated(values) for values in holders.values()):
             undated = {holder: values[0].value for holder, values in holders.items()}
             return *self.join_values(name, lambda: undated, its_id), frozenset()

@@ -52,7 +52,7 @@ class SumSource:
     """What the sums of a question are added up from: rows, or partial aggregates of them.
 
     ``relation`` is SQL after FROM, ``condition`` what its rows must match, and ``sums`` are the sums of a group by
-    their names, the number of rows among them, as SQL over the relation. ``are_partial`` tells which they are; ``rows``
+    their names, the number of rows among them, as SQL over the relation. ``are_partial`` says which they are; ``rows``
     is how many partial aggregates there are at most. Where cost is reallocated, sums have more digits: those that are
     ``fine`` have a second sum, by their name and :data:`~chargeback.store.queries.sql_format.FINE`.
     """

@@ -1,4 +1,4 @@
-"""What closings pin, besides the facts: documents beside the tables, and the display names of then."""
+"""What closings pin in addition to the facts: documents next to the tables, and the display names of that time."""
 
 from __future__ import annotations
 

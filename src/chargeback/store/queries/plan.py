@@ -347,7 +347,7 @@ class Plan:
         return narrowed(selection, dataset, self.scope, self.categories.index)
 
     def days_of(self, dataset: Dataset, selection: Selection) -> DayRange | None:
-        """Return the smallest range of UTC days that has all rows of the window of a selection, whatever its filters;
+        """Return the smallest range of UTC days that has all rows of the window of a selection, without its filters;
         None where there are no rows. No file of facts is opened."""
         return Scan.of(self.snapshot(dataset.table), self.visible(dataset, selection).window).days()
 

@@ -6,7 +6,7 @@ since the month before was closed:
     posted(P) = known(P, c(P)) + Σ over earlier months M of [known(M, c(P)) − known(M, c(P−1))]
 
 ``known(M, T)`` is what a reader as of the instant T sees of the days of M; ``c(P)`` is the instant at which P was
-closed or, of an open month, now. So the sum over all months is what is known now, whatever happened in between;
+closed or, of an open month, now. So the sum over all months is what is known now, after any history;
 nothing is copied, and no row needs a key. Only days whose files differ between the two instants are read for a
 correction, unless tags or cost categories that the question uses were changed as well. Where files alone decide, what
 was read for a correction is kept, and so is the answer: asked again, nothing is read; after a run, the month alone.
@@ -117,8 +117,8 @@ class _Part:
 class PostedReader(TenantReader):
     """Reads what was posted to the months of a selection, whose window must consist of whole UTC months.
 
-    All sums are those of the months: a unit of time is ``month`` or ``all``. Everything else that a reader tells is
-    what its ``base`` tells.
+    All sums are those of the months: a unit of time is ``month`` or ``all``. Everything else that a reader returns is
+    what its ``base`` returns.
 
     Raises (everywhere): HistoryGone when rows that it needs are no longer kept; QueryTimeout when the query was
     cancelled; StorageError when the facts cannot be read; ValueError when the window is no whole months, or begins
@@ -454,7 +454,7 @@ def _all_of(table: str) -> Run:
 
 
 def _differing(then: TenantReader, now: TenantReader, within: DayRange, tables: Iterable[str]) -> frozenset[date]:
-    """Return the days of a range of which tables have other files in one reader than in another."""
+    """Return the days of a range whose files differ between two readers."""
     found: set[date] = set()
     for table in tables:
         before, after = ({each.path: each.day for each in side.snapshot(table).files} for side in (then, now))
@@ -510,7 +510,7 @@ def _columns(question: Sums, side: _Side, number: int, sums: SumRelation, *, is_
                 found.append(f"d{of_side} AS d{overall}")
                 overall, of_side = overall + 1, of_side + 1
     sign = "-" if side.entry == REVERSAL else ""
-    # Of the same types whatever they are added up from.
+    # Of the same types for any summands.
     amount = f"DECIMAL(38, {question.places})"
     signed = {name: f"({name})::BIGINT" if name in COUNTS else f"({sign}{name})::{amount}" for name in question.of}
     if is_fine:

@@ -67,7 +67,7 @@ class SumRelation:
     amounts; what shows an amount takes both (:meth:`amount`, :meth:`total`). It is read whenever it is used.
 
     Attributes:
-        days: the UTC days that have rows of the window, whatever its filters; None if none has.
+        days: the UTC days that have rows of the window, without its filters; None if none has.
         is_whole: it has all groups, not only the newest ones.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
@@ -112,7 +112,7 @@ class SumRelation:
         self.run(lambda sums, its: self.cursor.run(f"INSERT INTO {table} BY NAME {_with(sums, sql)}", its))
 
     def newest(self, most: int) -> SumRelation:
-        """Return the same sums, read once; if there are more than ``most`` groups, at least so many of the newest
+        """Return the same sums, read once; if there are more than ``most`` groups, at least that many of the newest
         units of time, each of them whole."""
         return self if self.keep is None else self.keep(most)
 

@@ -89,7 +89,7 @@ class TenantReader:
         return TenantReader(self.cursor, *known, categories, self.scope)
 
     def with_files(self, table: str, files: Sequence[DayFile]) -> TenantReader:
-        """Return the same reader with other files of a table, of which no partial aggregates are kept."""
+        """Return the same reader with other files of a table, without partial aggregates."""
         snapshots = {**self._snapshots, table: Snapshot(self.snapshot(table).version, tuple(files))}
         past = self._past or Past({}, self.tags)
         known = (self._tables, self.tags, snapshots, self.clusters, past)
@@ -156,7 +156,7 @@ class TenantReader:
 
     @property
     def smallest_unit(self) -> str:
-        """The smallest unit of time of all sums, whatever their zone."""
+        """The smallest unit of time of all sums, in any zone."""
         return "day"
 
     @property
@@ -166,7 +166,7 @@ class TenantReader:
 
     @property
     def scope_digest(self) -> str:
-        """What tells the reader's scope from others; empty without one."""
+        """A key of the reader's scope; empty without one."""
         return "" if self.scope is None else self.scope.digest
 
     def scan(self, dataset: Dataset, selection: Selection) -> Scan:
@@ -179,7 +179,7 @@ class TenantReader:
         return self.plan.scan(dataset, selection)
 
     def days_of(self, dataset: Dataset, selection: Selection) -> DayRange | None:
-        """Return the smallest range of UTC days that has all rows of the window of a selection, whatever its filters;
+        """Return the smallest range of UTC days that has all rows of the window of a selection, without its filters;
         None where there are no rows. No file of facts is opened."""
         return self.plan.days_of(dataset, selection)
 

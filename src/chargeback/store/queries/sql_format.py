@@ -41,7 +41,7 @@ def decimal_text(column: str, places: int = PLACES) -> str:
 
 
 def _plain(text: str, places: int) -> str:
-    """A text of so many decimal places without superfluous zeros."""
+    """A text of ``places`` decimal places without superfluous zeros."""
     return f"regexp_replace({text}, '0{{1,{places - 2}}}$', '')"
 
 

@@ -80,7 +80,7 @@ class TagIndex:
         return sorted({key for tags in self._entities for key in tags})
 
     def pairs(self) -> set[tuple[str, str]]:
-        """Return every key with each of its values, on whatever days."""
+        """Return every key with each of its values, on any day."""
         return {(key, each.value) for tags in self._entities for key, values in tags.items() for each in values}
 
     def holders(self, entity_type: str, key: str) -> dict[str, Sequence[DatedValue]]:

@@ -1,4 +1,4 @@
-"""The version of a tenant's data: whatever is made of the same version, in the same way, is the same."""
+"""The version of a tenant's data: what is made from the same version in the same way is the same."""
 
 from __future__ import annotations
 
