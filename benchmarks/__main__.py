@@ -26,6 +26,7 @@ from benchmarks.dashboard import dashboard
 from benchmarks.estimates import estimates
 from benchmarks.fleet import fleet
 from benchmarks.floors import Floors
+from benchmarks.light import disk, light
 from benchmarks.measure import Figure, yardstick
 from benchmarks.questions import Asking, aggregates, lists, small, tagging, topics
 from benchmarks.reference.star import Star
@@ -57,6 +58,7 @@ _OF_TENANTS: Final = (
     "busy",
     "page",
     "limit",
+    "light",
 )
 #: What is measured only when it is asked for: a thousand tenants take half an hour.
 _FLEET: Final = "fleet"
@@ -150,6 +152,9 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
             yield _size(tenant)
         yield from _read(tenants, wanted, scratch, quick=given.quick)
         yield from _start(tenants[0], scratch)
+        if "light" in wanted:
+            yield from disk(tenants)
+            yield from light(tenants[0], scratch)
         with serving(tenants, scratch / "served") as service:
             yield from _served(service, tenants, wanted, data, scratch, quick=given.quick)
         if "clients" in wanted:

@@ -175,6 +175,8 @@ _RULES: Final = (
     ),
     _at_figure(r"requests, .* / tenants, 8 clients", 0.2, "/health", lambda key: key.replace("tenants", "health")),
     _at_floor(r"backfill, 200 days / own CPU, without topics", 1.5),
+    _at_time(r"light / chargeback --help", 150),
+    _at_time(r"light / ready with ten tenants", 1000),
 )
 
 

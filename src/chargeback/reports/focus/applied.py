@@ -42,7 +42,8 @@ _APPLIED: Final = pa.schema(
     ]
 )
 
-NOTHING_APPLIED: Final = _APPLIED.empty_table()
+# Without an array of Python objects, for which pyarrow looks for pandas: a start should not wait for that.
+NOTHING_APPLIED: Final = pa.Table.from_batches([], _APPLIED)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""How light the service is: what is installed, how soon it is there, and the memory and the disk that it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from benchmarks.measure import Figure, memory_mib
+from benchmarks.serving import serving
+from benchmarks.tenants import Generated
+
+GROUP: Final = "light"
+#: The group of what the facts of a tenant need, by its size.
+DISK: Final = "disk, "
+IDLE: Final = "memory of an idle service with ten tenants"
+_LOCK: Final = Path(__file__).parents[1] / "requirements" / "runtime.lock"
+_PACKAGE: Final = Path(__file__).parents[1] / "src" / "chargeback"
+_TENANTS: Final = 10
+_STARTS: Final = 7
+#: Until a service has done what it does after its start.
+_IDLE_SECONDS: Final = 2
+
+
+def light(tenant: Generated, scratch: Path) -> Iterator[Figure]:
+    """Measure what an installation weighs, the start of the command line, and a service with ten tenants like this."""
+    yield Figure(GROUP, "installed, without Python", _installed_mib(), "MiB")
+    nothing = _start_ms("-c", "pass")
+    yield Figure(GROUP, "chargeback --help", _start_ms("-m", "chargeback", "--help"), "ms", floor=nothing)
+    copies = [_copy(tenant, scratch / f"light-{number}", f"t{number}") for number in range(_TENANTS)]
+    with serving(copies, scratch / "light") as service:
+        yield Figure(GROUP, "ready with ten tenants", service.start_ms, "ms", floor=nothing)
+        time.sleep(_IDLE_SECONDS)
+        yield Figure(GROUP, IDLE, memory_mib(service.process.pid), "MiB")
+
+
+def disk(tenants: Sequence[Generated]) -> Iterator[Figure]:
+    """Measure what tenants need on disk."""
+    for tenant in tenants:
+        size = _bytes_below(tenant.facts) + tenant.database.stat().st_size
+        days = len(tenant.shape.dates())
+        yield Figure(f"{DISK}{tenant.shape.name}", f"{days} days", size / 2**20, "MiB", note=f"{tenant.rows:,} rows")
+
+
+def _installed_mib() -> float:
+    """The size of the locked packages and of this one, as far as they are for this machine."""
+    size = _bytes_below(_PACKAGE)
+    for name in re.findall(r"^([A-Za-z0-9._-]+)==", _LOCK.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        try:
+            files = distribution(name).files or []
+        except PackageNotFoundError:  # of another system
+            continue
+        places = (Path(str(file.locate())) for file in files)
+        size += sum(place.stat().st_size for place in places if place.is_file())
+    return size / 2**20
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
+
+
+def _start_ms(*words: str) -> float:
+    """The median time of a process from its start to its end, its modules in memory."""
+    taken = []
+    for _ in range(_STARTS):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
+        taken.append((time.perf_counter() - start) * 1000)
+    return median(taken[1:])
+
+
+def _copy(tenant: Generated, folder: Path, name: str) -> Generated:
+    """A tenant of another name, whose files are the same ones."""
+    shutil.copytree(tenant.facts, folder, copy_function=os.link)
+    return replace(tenant, shape=replace(tenant.shape, name=name), facts=folder)
