@@ -166,7 +166,7 @@ def test_unknown_values_find_nothing(client: Client, everything: Everything) -> 
         ({"not.cost_type": "USAGE", "not.group_by": "x"}, ["not.cost_type", "not.group_by"]),
         ({"cost_type": ["usage", "x"], "not.tag:": "x"}, ["cost_type", "not.tag:"]),
         ({"tags": "x", "excluded": "x", "not.tags": "x"}, ["excluded", "not.tags", "tags"]),
-        ({"period": "week"}, ["period"]),
+        ({"period": "fortnight"}, ["period"]),
         ({"period": "7d", "start_date": "2026-01-01"}, ["period"]),
         ({"group_by": "identity_id"}, ["group_by"]),
         ({"cost_type": "x", "tag_value": "x", "page": 0}, ["cost_type", "page", "tag_value"]),

@@ -45,7 +45,7 @@ def backtest(
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Show which anomalies would have been reported on past days, on the evening of each day with the data as it was
+    """Show which anomalies would have been reported on past days. On the evening of each day, with the data as it was
     known then, and whether they still are anomalies by what is known now."""
     from chargeback.model.anomalies import Floors
     from chargeback.reports.backtest import back_test

@@ -36,7 +36,7 @@ def backtest(
     through: LastDay,
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Show how accurate forecasts would have been on past days, on the evening of each day with the data as it was
+    """Show how accurate forecasts would have been on past days. On the evening of each day, with the data as it was
     known then, compared with what the month has cost and with the mean of the last week."""
     from chargeback.reports.backtest import forecast_back_test
     from chargeback.store.queries.engine import QueryEngine
