@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from benchmarks.bars import judge
 from benchmarks.fleet import CORRECTED, ROUNDS_PER_HOUR
+from benchmarks.light import DISK, GROUP, IDLE
 from benchmarks.measure import Figure, number
 from benchmarks.report import FLEET_RESULTS, LARGE_RESULTS, RESULTS
 
@@ -23,6 +24,21 @@ _ALSO: Final = ("topic overlay", "categories")
 _SIZES: Final = ("usual", "middle", "large")
 #: For so many tenants it is told what follows from a round of fewer.
 _TENANTS: Final = (1_000, 10_000, 100_000, 1_000_000)
+#: The calculations of days, and the tenant whose rows need as much disk as theirs.
+_CALCULATED: Final = {
+    "calculate, 2,077 rows a day": "usual",
+    "calculate, 50,552 rows a day": "large",
+    "calculate, 1,015,830 rows a day": "large",
+}
+#: The prices of docs/running-costs.md, in USD: an hour of a core and of a GiB of memory, a month of a GiB of disk.
+_CORE_HOUR: Final = 0.04
+_GIB_HOUR: Final = 0.005
+_GIB_MONTH: Final = 0.10
+_HOURS: Final = 730
+_KEPT_DAYS: Final = 400
+#: A machine has twice of what was measured.
+_SPARE: Final = 2
+_ROWS_OF_A_CORE: Final = 100_000
 #: The figures shown for all sizes of tenants: group, name.
 _GROWING: Final = (
     ("aggregate", "by identity_id and day, all"),
@@ -158,9 +174,34 @@ def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
     return lines
 
 
+def _running(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
+    """What tenants of three sizes need, and what that costs at the prices of the page."""
+    known = {f.key: f for f in figures}
+    idle = known[f"{GROUP} / {IDLE}"].value
+    lines = [*_about(document), "", "| rows of a day | calculating a day | memory | disk | machine | a month |"]
+    lines.append("|---|---|---|---|---|---|")
+    for group, size in _CALCULATED.items():
+        rows = int(re.sub(r"\D", "", group))
+        seconds = rows / known[f"{group} / a day like the one before"].value
+        peak = known[f"{group} / peak memory"].value
+        kept = next(f for f in figures if f.group == f"{DISK}{size}")
+        disk = kept.value / known[f"generated / {size}"].value * rows * _KEPT_DAYS / 1024
+        memory = 2 ** math.ceil(math.log2(_SPARE * (idle + peak) / 1024))
+        room = max(10, math.ceil(_SPARE * disk / 10) * 10)
+        cores = 1 if rows < _ROWS_OF_A_CORE else 2
+        month = cores * _HOURS * _CORE_HOUR + memory * _HOURS * _GIB_HOUR + room * _GIB_MONTH
+        machine = f"{cores} core{'s' if cores > 1 else ''}, {memory} GiB, {room} GiB of disk"
+        needs = f"{seconds * 1000:,.0f} ms | {idle + peak:,.0f} MiB | {disk:,.1f} GiB"
+        lines.append(f"| {rows:,} | {needs} | {machine} | {month:,.0f} USD |")
+    lines += ["", "What it is before it does anything:", "", "| what | figure |", "|---|---|"]
+    lines += [f"| {f.name} | {number(f.value)} {f.unit} |" for f in figures if f.group == GROUP]
+    return lines
+
+
 #: What is shown where.
 SHOWN: Final = (
     Shown(RESULTS, _DOCS / "figures.md", {"figures": _measured, "growth": _growth}),
+    Shown(RESULTS, _DOCS / "running-costs.md", {"running": _running}),
     Shown(LARGE_RESULTS, _DOCS / "scaling.md", {"large": _large}),
     Shown(FLEET_RESULTS, _DOCS / "scaling.md", {"fleet": _fleet}),
 )

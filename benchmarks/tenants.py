@@ -37,6 +37,7 @@ from chargeback.store.control.day_revisions import (
 from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire
 from chargeback.store.facts.dimensions import DimensionRegister
+from chargeback.store.facts.owner import claim
 from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import (
     BILLING_TABLE,
@@ -99,6 +100,8 @@ def generated(shape: Shape, below: Path) -> Generated:
             raise RuntimeError(f"the tenant {shape.name} could not be generated")
     store = _open(shape, folder)
     store.control.upgrade()
+    # As the first run of a tenant does: whoever opens the storage need not read all bills to know whose it is.
+    claim(store.facts.place, store.owner)
     store.close()
     done = json.loads((folder / _DONE).read_text())
     return Generated(shape, folder / _FACTS, folder / _DATABASE, done["rows"], done["seconds"])
