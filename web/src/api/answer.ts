@@ -7,6 +7,10 @@ const SECOND = 1000;
 /** How the keys of questions begin that only try a change: what changes for all the others says nothing of them. */
 export const TRIAL = "trial";
 
+/** Ask everything again after a change, except for what only tried it. */
+export const askAgain = (client: QueryClient) =>
+  client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL });
+
 /** A question, by its address; `of` says what was asked. */
 export interface Question<T, Q = unknown> {
   key: readonly unknown[];

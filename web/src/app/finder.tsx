@@ -1,23 +1,22 @@
 import { useState } from "react";
 import { missing, present } from "../api/answer";
-import { address } from "../api/client";
 import { useAccess } from "../api/me";
 import { useSearch, useTenant, useViews } from "../api/questions";
 import type { Found } from "../api/shapes";
 import { range } from "../format/days";
 import { money } from "../format/money";
 import { dimension, label, type } from "../format/names";
-import { useStartRun } from "../pages/days/followed";
+import { download, rowsFile } from "../ui/csv";
 import { Drawer } from "../ui/drawer";
 import { matches } from "../ui/filters";
 import { useLater } from "../ui/later";
 import { type Choice, Picker } from "../ui/picker";
 import { HOME, MONTH_END } from "../url/link";
 import { resolve } from "../url/period";
-import { apiQuery, readView, type View } from "../url/view";
+import { readView, type View } from "../url/view";
 import { addressOf, pagesFor } from "./pages";
 import { go, useHere } from "./router";
-import { useRun } from "./run";
+import { useCanRun, useRun, useStartRun } from "./run";
 
 /** What can be found: each leads to an address, or to a file; what can be done is done on the way. */
 interface Place extends Choice {
@@ -65,7 +64,7 @@ export function Finder({ onClose }: { onClose: () => void }) {
         onChoose={({ href, file, does }) => {
           onClose();
           does?.();
-          if (file) Object.assign(document.createElement("a"), { href, download: file }).click();
+          if (file) download({ href, name: file });
           else go(href);
         }}
         empty={
@@ -81,19 +80,15 @@ export function Finder({ onClose }: { onClose: () => void }) {
 function useActions(tenant: string): Place[] {
   const { view, to } = useHere();
   const { may, seesAll } = useAccess(tenant);
-  const features = present(useTenant(tenant))?.features;
-  const { isOn, suspended } = useRun(tenant);
+  const { isOn } = useRun(tenant);
+  const canRun = useCanRun(tenant);
   const start = useStartRun(tenant);
   const at = (page: string) => to({ ...view, extra: {} }, page);
-  const canRun = may("run") && features?.can_run && !isOn && suspended === null;
-  const rows = address(tenant, "/chargebacks.csv", {
-    query: apiQuery(view, { compare: false }),
-    filters: view.filters,
-  });
+  const { href: rows, name: file } = rowsFile(tenant, view, "costs");
   const actions: (Omit<Place, "key" | "note"> | false | undefined)[] = [
-    canRun && { name: "Run now", href: at("days"), does: () => start.mutate({}) },
+    canRun && !isOn && { name: "Run now", href: at("days"), does: () => start.mutate({}) },
     may("run") && { name: "Recalculate days", href: at("days") },
-    may("export") && { name: "Export these rows as CSV", href: rows, file: `${tenant}-costs.csv` },
+    may("export") && { name: "Export these rows as CSV", href: rows, file },
     may("admin") && seesAll && { name: "Assign what has no owner", href: at("unowned") },
     may("close") && seesAll && { name: "Close a month", href: at(MONTH_END) },
   ];

@@ -3,8 +3,8 @@ import { useEffect, useRef } from "react";
 import { present } from "../api/answer";
 import { send } from "../api/client";
 import { useAccess } from "../api/me";
-import { usePipeline } from "../api/questions";
-import type { RunProgress } from "../api/shapes";
+import { usePipeline, useTenant } from "../api/questions";
+import type { RunBody, RunProgress } from "../api/shapes";
 import { count, spoken } from "../format/days";
 import { Refusal } from "../ui/refusal";
 
@@ -30,6 +30,23 @@ export function useRun(tenant: string): Run {
 export function inWords({ stage, date, done, total }: RunProgress): string {
   const days = total > 0 && `${done} of ${count(total, "day")}`;
   return [stage?.replace(/_/g, " "), days, date && spoken(date)].filter(Boolean).join(", ");
+}
+
+/** Whether this reader can start runs here: who has the right, of a service that starts them, of a tenant that goes on. */
+export function useCanRun(tenant: string): boolean {
+  const { may } = useAccess(tenant);
+  const canRun = present(useTenant(tenant))?.features.can_run ?? false;
+  const { suspended } = useRun(tenant);
+  return may("run") && canRun && suspended === null;
+}
+
+/** Start a run; what it does then is told above every page. */
+export function useStartRun(tenant: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Partial<RunBody>) => send("post", tenant, "/pipeline/run", { body }),
+    onSettled: () => void client.invalidateQueries(),
+  });
 }
 
 /** Ask everything again when a run has ended: it may have changed every figure. */

@@ -1,4 +1,5 @@
 /** A chart as a picture: PNG, for a message or a slide. */
+import { download } from "../ui/csv";
 
 const SCALE = 2;
 const PADDING = 16;
@@ -14,7 +15,7 @@ export interface Caption {
 }
 
 /** Draws a chart with its caption, as it looks now: light or dark, as wide as it is. */
-export async function pictureOf(chart: SVGSVGElement, { title, legend }: Caption): Promise<Blob> {
+async function pictureOf(chart: SVGSVGElement, { title, legend }: Caption): Promise<Blob> {
   const { width, height } = chart.getBoundingClientRect();
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(alone(chart)))}`;
@@ -77,7 +78,7 @@ function alone(chart: SVGSVGElement): SVGSVGElement {
 }
 
 /** Entries in rows that are no wider than the chart. */
-export function placed<T extends { width: number }>(
+function placed<T extends { width: number }>(
   entries: readonly T[],
   most: number,
 ): (T & { row: number; left: number })[] {
@@ -91,18 +92,14 @@ export function placed<T extends { width: number }>(
 }
 
 /** Puts the picture on the clipboard or, where the browser does not allow that, into a file. */
-export async function copyPicture(chart: SVGSVGElement, caption: Caption, name: string): Promise<"copied" | "saved"> {
+export async function copyPicture(chart: SVGSVGElement, caption: Caption, name: string): Promise<void> {
   // The promise itself is given, because browsers take it only within the click.
   const made = pictureOf(chart, caption);
   try {
     await navigator.clipboard.write([new ClipboardItem({ "image/png": made })]);
-    return "copied";
   } catch {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(await made);
-    link.download = name;
-    link.click();
-    URL.revokeObjectURL(link.href);
-    return "saved";
+    const href = URL.createObjectURL(await made);
+    download({ href, name });
+    URL.revokeObjectURL(href);
   }
 }

@@ -27,7 +27,7 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
   // Days, not places: while other days come, what was pointed at may be at another place, or gone.
   const [pointed, setPointed] = useState<string | null>(null);
   const [dragged, setDragged] = useState<string | null>(null);
-  const [here, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
+  const [place, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
   const shape = useMemo(() => geometry(plot, width), [plot, width]);
   const label = useId();
   const last = times.length - 1;
@@ -44,7 +44,7 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
     setDragged(null);
     onZoom(Math.min(drag, end), Math.max(drag, end));
   };
-  const x = here === null ? 0 : shape.x(here);
+  const x = place === null ? 0 : shape.x(place);
 
   return (
     <div className={`chart ${lit ? "lit" : ""}`} ref={frame}>
@@ -93,7 +93,7 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
               {brief(at(times, n))}
             </text>
           ))}
-          {here !== null && drag !== null && (
+          {place !== null && drag !== null && (
             <rect
               className="brush"
               x={Math.min(shape.x(drag), x)}
@@ -102,7 +102,7 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
               height={HEIGHT - PAD.top - PAD.bottom}
             />
           )}
-          {here !== null && <line className="cursor" x1={x} x2={x} y1={PAD.top} y2={HEIGHT - PAD.bottom} />}
+          {place !== null && <line className="cursor" x1={x} x2={x} y1={PAD.top} y2={HEIGHT - PAD.bottom} />}
         </svg>
         <label className="sr" htmlFor={label}>
           Read the chart day by day
@@ -112,17 +112,17 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
           type="range"
           min={0}
           max={last}
-          value={here ?? last}
-          aria-valuetext={describe(here ?? last)}
+          value={place ?? last}
+          aria-valuetext={describe(place ?? last)}
           onChange={(event) => setPointed(at(times, Number(event.target.value)))}
-          onFocus={(event) => event.target.matches(":focus-visible") && setPointed(at(times, here ?? last))}
+          onFocus={(event) => event.target.matches(":focus-visible") && setPointed(at(times, place ?? last))}
           onBlur={() => setPointed(null)}
-          onKeyDown={(event) => event.key === "Enter" && here !== null && onZoom(here, here)}
+          onKeyDown={(event) => event.key === "Enter" && place !== null && onZoom(place, place)}
         />
       </div>
-      {here !== null && (
+      {place !== null && (
         <div className="tip" style={x > width / 2 ? { right: width - x + 12 } : { left: x + 12 }}>
-          {tip(here)}
+          {tip(place)}
         </div>
       )}
     </div>

@@ -1,6 +1,5 @@
 import type { ReactNode } from "react";
 import { present } from "../api/answer";
-import { address } from "../api/client";
 import { useAccess } from "../api/me";
 import { useCosts, useTenant } from "../api/questions";
 import type { Costs } from "../api/shapes";
@@ -12,10 +11,11 @@ import { advice, NOBODY, reason } from "../format/names";
 import { refused } from "../format/rights";
 import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";
+import { rowsFile } from "../ui/csv";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
-import { apiQuery, has, toggle } from "../url/view";
+import { has, toggle } from "../url/view";
 import { ToAssign } from "./categories/toassign";
 import { comparison, ranked } from "./costs/facts";
 import { TagForm } from "./tags/form";
@@ -37,13 +37,7 @@ export function UnownedPage() {
       <Toolbar
         currencies
         compared={compared ? { start: compared.start_date, end: compared.end_date } : null}
-        file={{
-          href: address(name, "/chargebacks.csv", {
-            query: apiQuery(narrowed, { compare: false }),
-            filters: narrowed.filters,
-          }),
-          name: `${name}-unowned.csv`,
-        }}
+        file={rowsFile(name, narrowed, "unowned")}
       />
       <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) =>

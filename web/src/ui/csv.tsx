@@ -36,6 +36,19 @@ export function CsvPlace() {
   );
 }
 
+/** Lets the browser keep a file that no link leads to. */
+export function download({ href, name }: File): void {
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+}
+
+/** The rows of a view; `what` they are stands in the name of the file. */
+export function rowsFile(tenant: string, view: View, what: string): File {
+  return {
+    href: address(tenant, "/chargebacks.csv", { query: apiQuery(view, { compare: false }), filters: view.filters }),
+    name: `${tenant}-${what}.csv`,
+  };
+}
+
 /** The costs of topics: a row for each topic, product and day. Topics have no filters of their own in an address. */
 export function topicsFile(tenant: string, view: View): File {
   return {

@@ -6,7 +6,17 @@ import type { Answered, Path } from "../../src/api/client";
 import type { CategoryDocument } from "../../src/pages/categories/document";
 import { acme, answer, type Organisation } from "./fake.ts";
 import { ETAG } from "./fakepages.ts";
-import { type Answers, close, findings, hasAsked, over, overflow, problem, settled, type World } from "./world.ts";
+import {
+  type Answers,
+  close,
+  findings,
+  hasAsked,
+  leaveAtEveryWidth,
+  over,
+  problem,
+  settled,
+  type World,
+} from "./world.ts";
 
 const PAGE = "acme/categories/cost_center?period=7d";
 const ONE = "/cost-categories/{category_key}";
@@ -65,18 +75,6 @@ async function visit(
   });
   await found.open(path);
   return { ...found, sent };
-}
-
-/** Close a window in which nothing went wrong, at every width; the pictures of the pages are of both themes. */
-async function leave({ page, complaints, close: end }: World): Promise<void> {
-  await page.mouse.move(0, 0);
-  for (const width of [1440, 360, 320]) {
-    await page.setViewportSize({ width, height: 900 });
-    assert.equal(await overflow(page), 0, `${width} px`);
-    assert.deepEqual(await findings(page), [], `${width} px`);
-  }
-  assert.deepEqual(complaints, []);
-  await end();
 }
 
 const exact = (text: string) =>
@@ -148,7 +146,7 @@ test("the figures are the API's, to the last digit, and the values stand below w
   await hasAsked({ page, asked }, (each) => each.endsWith("/cost-categories/cost_center/coverage?period=7d"));
   const file = await page.getByRole("link", { name: "CSV of single rules" }).getAttribute("href");
   assert.ok(file?.endsWith("/tenants/acme/cost-categories/cost_center/rules.csv"));
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("a value leads to its costs, and Back leads here again", async () => {
@@ -177,7 +175,7 @@ test("the tester says the value, what it belongs to, the rule, and the rules tha
       "Later rules that would match, too3, rules[2]",
   );
   await hasAsked({ page, asked }, (each) => each.endsWith("/resolve?identity_id=sa-2&date=2026-11-16"));
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("a rule is added, moved, changed and removed; what changes is shown before it is saved", async () => {
@@ -242,7 +240,7 @@ test("a rule is added, moved, changed and removed; what changes is shown before 
   assert.deepEqual(change?.body, { document: wanted, reason: "CHG-77" });
   assert.equal(change?.headers["if-match"], ETAG);
   assert.equal(change?.headers["if-none-match"], undefined);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("the editor works by keys alone", async () => {
@@ -272,7 +270,7 @@ test("the editor works by keys alone", async () => {
   await page.getByRole("region", { name: "Table of values" }).waitFor();
   assert.deepEqual(sent.at(-1)?.body.document.rules?.[0], { match: { topic: ["pay.*"] }, assign: "payments" });
   assert.equal(sent.at(-1)?.body.reason, "because");
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("somebody else was faster: it says who, shows theirs, and keeps what was typed", async () => {
@@ -310,7 +308,7 @@ test("somebody else was faster: it says who, shows theirs, and keeps what was ty
   await page.getByRole("region", { name: "Table of versions" }).waitFor();
   assert.equal(sent.at(-1)?.headers["if-match"], '"4-fedcba9876543210"');
   assert.deepEqual(sent.at(-1)?.body.document.rules?.[0]?.match, { identity: ["sa-mine"] });
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("a refused document: every problem at its place, and nothing is saved", async () => {
@@ -338,7 +336,7 @@ test("a refused document: every problem at its place, and nothing is saved", asy
   await table(page, "Rules to edit").locator("tbody tr").first().getByText("did you mean orders?").waitFor();
   await page.getByText("share[0].from: platform → infra → platform is a cycle").waitFor();
   assert.equal(await page.getByRole("button", { name: "Save", exact: true }).count(), 0);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("a category is removed in the version that was seen, once what goes was told", async () => {
@@ -372,7 +370,7 @@ test("a category is removed in the version that was seen, once what goes was tol
     { query: "?reason=CHG-9", version: ETAG },
     { query: "?reason=CHG-9", version: ETAG },
   ]);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("the whole document is edited as text, and a text that is none is told", async () => {
@@ -396,7 +394,7 @@ test("the whole document is edited as text, and a text that is none is told", as
   await page.getByRole("button", { name: "Rules", exact: true }).click();
   await table(page, "Rules to edit").getByText("not (identity is sa-1)").waitFor();
   await page.getByText("in the document", { exact: true }).waitFor();
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("without a category: what it is, and a first one from the tenant's tags", async () => {
@@ -418,7 +416,7 @@ test("without a category: what it is, and a first one from the tenant's tags", a
   });
   assert.equal(change?.headers["if-none-match"], "*");
   await settled(page);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("one part that fails leaves the others where they are", async () => {
@@ -434,7 +432,7 @@ test("one part that fails leaves the others where they are", async () => {
   broken = false;
   await found.page.getByRole("button", { name: "Try again" }).click();
   await table(found.page, "Table of versions").waitFor();
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("who is not assigned gets a value on the spot", async () => {
@@ -461,7 +459,7 @@ test("who is not assigned gets a value on the spot", async () => {
   assert.deepEqual(change?.body.document.rules?.slice(1), DOCUMENT.rules);
   assert.equal(change?.headers["if-match"], ETAG);
   await page.keyboard.press("Escape");
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("costs begin with the first category: named, as a filter, and a level up", async () => {
@@ -494,7 +492,7 @@ test("costs begin with the first category: named, as a filter, and a level up", 
   await settled(page);
   await page.getByRole("link", { name: "one level down" }).click();
   await settled(page);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("the filter menu knows categories and what their values are called", async () => {
@@ -552,5 +550,5 @@ test("why this amount: whose it is by each category, and which part", async () =
     "Cost centreOrders0.412.980902398332",
     "Cost centrePayments0.619.471353597498",
   ]);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });

@@ -6,7 +6,7 @@ import type { Tag } from "../../src/api/shapes";
 import type { CategoryDocument } from "../../src/pages/categories/document";
 import { acme, type Organisation } from "./fake.ts";
 import { pictures } from "./picture.ts";
-import { BASE, close, findings, over, overflow, reader, settled, type World } from "./world.ts";
+import { BASE, close, findings, leaveAtEveryWidth, over, reader, settled, type World } from "./world.ts";
 
 const PAGE = "acme/unowned?period=7d";
 const NAMES = [
@@ -46,17 +46,6 @@ async function visit(of = teams(), path = PAGE): Promise<World> {
       .nth(OPEN.length - 1)
       .waitFor();
   return found;
-}
-
-/** Close a window in which nothing went wrong, at every width. */
-async function leave({ page, complaints, close: end }: World): Promise<void> {
-  for (const width of [1440, 360, 320]) {
-    await page.setViewportSize({ width, height: 900 });
-    assert.equal(await overflow(page), 0, `${width} px`);
-    assert.deepEqual(await findings(page), [], `${width} px`);
-  }
-  assert.deepEqual(complaints, []);
-  await end();
 }
 
 const cardOf = (page: Page) => page.getByRole("region", { name: "To be assigned", exact: true });
@@ -118,7 +107,7 @@ test("three get the value that others named like them have: seen, saved, and und
   await listed(page).getByText("payments-mail").waitFor();
   assert.deepEqual(await rowsOf(page), all);
   assert.deepEqual(await rules(), before);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("what somebody else has saved since is not undone", async () => {
@@ -139,7 +128,7 @@ test("what somebody else has saved since is not undone", async () => {
   );
   assert.deepEqual(await findings(page, "all"), []);
   assert.deepEqual(await rules(), theirs.rules);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("the list is in order of cost, of proposals or of names, and what has the same proposal is chosen at once", async () => {
@@ -171,7 +160,7 @@ test("the list is in order of cost, of proposals or of names, and what has the s
   assert.equal(await card.getByRole("combobox", { name: "Value" }).inputValue(), "payments");
   await card.getByRole("button", { name: "None" }).click();
   await card.getByText("3 things chosen:").waitFor({ state: "detached" });
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("what has no owner and who is not assigned get a value at once, each by a rule of its own", async () => {
@@ -197,7 +186,7 @@ test("what has no owner and who is not assigned get a value at once, each by a r
   );
   // It has no owner, but it is assigned.
   await listed(page).getByText("prod-enterprise-1").waitFor({ state: "detached" });
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("who may not change categories sees what is to be assigned, and nothing to change it", async () => {
@@ -207,7 +196,7 @@ test("who may not change categories sees what is to be assigned, and nothing to 
   assert.equal(await cardOf(page).getByRole("checkbox").count(), 0);
   assert.equal(await cardOf(page).getByRole("link", { name: "Proposal" }).count(), 0);
   assert.ok(!asked.some((each) => each.includes("group_by=identity_id")));
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 const teamsNow = async (): Promise<Record<string, string>> => {
@@ -240,7 +229,7 @@ test("tags that were written are put back as they were", async () => {
   await tagAndUndo(found.page, async () => undefined);
   await found.page.getByText("Undone: the tags are as they were before.").waitFor();
   assert.deepEqual(await teamsNow(), before);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("tags that somebody has changed since are not put back", async () => {
@@ -251,7 +240,7 @@ test("tags that somebody has changed since are not put back", async () => {
   await found.page.getByRole("alert").getByText("Some of these tags were changed after you saved them.").waitFor();
   const { "sa-0": mine, "sa-1": other } = await teamsNow();
   assert.deepEqual([mine, other], ["search", "theirs"]);
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });
 
 test("the last version in the history is undone once what moves was seen", async () => {
@@ -275,5 +264,5 @@ test("the last version in the history is undone once what moves was seen", async
   assert.deepEqual(await rules(), before);
   await page.keyboard.press("Escape");
   await versions.getByRole("button", { name: "Undo version 5" }).waitFor();
-  await leave(found);
+  await leaveAtEveryWidth(found);
 });

@@ -133,9 +133,21 @@ export async function visit(path: string): Promise<World> {
 }
 
 /** Close a window in which nothing went wrong. */
-export async function leave({ complaints, close: end }: World): Promise<void> {
+export async function leave({ complaints, close: end }: Pick<World, "complaints" | "close">): Promise<void> {
   assert.deepEqual(complaints, []);
   await end();
+}
+
+/** Close a window in which nothing went wrong, at every width; nothing is pointed at. */
+export async function leaveAtEveryWidth(found: Pick<World, "page" | "complaints" | "close">): Promise<void> {
+  const { page } = found;
+  await page.mouse.move(0, 0);
+  for (const width of [1440, 360, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.equal(await overflow(page), 0, `${width} px`);
+    assert.deepEqual(await findings(page), [], `${width} px`);
+  }
+  await leave(found);
 }
 
 /** Wait until the page has asked a question of the service: a page shows its frame before it asks. */

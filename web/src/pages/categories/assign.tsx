@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useMemo, useState } from "react";
-import { missing, TRIAL } from "../../api/answer";
+import { askAgain, missing } from "../../api/answer";
 import { type Because, documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
 import type { Versioned } from "../../api/client";
 import type { Category } from "../../api/shapes";
@@ -264,7 +264,7 @@ function Preview({ categoryKey, meant, found, onSaved }: PreviewProps) {
     mutationFn: (because: Because) => saveCategory(name, categoryKey, document, because, base.etag),
     onSuccess: async (after) => {
       onSaved(savedOf(base, after));
-      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL });
+      await askAgain(client);
     },
   });
   const theirs = useMutation({

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef, useState } from "react";
-import { missing, TRIAL } from "../../api/answer";
+import { askAgain, missing } from "../../api/answer";
 import { type Because, readCategory, saveCategory, useDryRun } from "../../api/categories";
 import { useAccess } from "../../api/me";
 import { asProblem, type Mistake } from "../../api/problems";
@@ -59,7 +59,7 @@ export function Editor({ start, onDone }: Props) {
     } catch (error) {
       return failed(error);
     }
-    await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL });
+    await askAgain(client);
     onDone();
     if (start.etag === null) go(here.to({ ...here.view, extra: {} }, `${CATEGORIES}/${encodeURIComponent(key)}`));
   };

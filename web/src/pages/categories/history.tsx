@@ -7,10 +7,11 @@ import { count, instant } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
+import { NotUndone } from "../../ui/saved";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { EffectOf } from "./effect";
-import { NotUndone, undoneWords, useUndo } from "./saved";
+import { restatingBy, undoneWords, useUndo } from "./saved";
 import { lastOf, type Saved } from "./undo";
 
 /** Who changed the category, when, and why; the last change can be undone. */
@@ -115,7 +116,7 @@ function UndoForm({ saved, before }: { saved: Saved; before: Category }) {
           </Answered>
         )}
       </Answered>
-      <NotUndone undo={undo} />
+      <NotUndone undo={undo} onRestate={restatingBy(undo)} />
     </div>
   );
 }

@@ -1,15 +1,14 @@
 import { useDeferredValue } from "react";
-import { address } from "../../api/client";
 import { useAllCosts } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
 import { isCategory } from "../../format/names";
+import { rowsFile } from "../../ui/csv";
 import { NothingHere } from "../../ui/nothing";
 import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
-import { apiQuery } from "../../url/view";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
 import { DaysCard, Waiting } from "./days";
 import { OverTime } from "./overtime";
@@ -41,16 +40,9 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
   const compared = costs?.compared_with
     ? { start: costs.compared_with.start_date, end: costs.compared_with.end_date }
     : null;
-  const file = {
-    href: address(name, "/chargebacks.csv", {
-      query: apiQuery(here.view, { compare: false }),
-      filters: here.view.filters,
-    }),
-    name: `${name}-costs.csv`,
-  };
   return (
     <>
-      <Toolbar compared={compared} file={file} currencies />
+      <Toolbar compared={compared} file={rowsFile(name, here.view, "costs")} currencies />
       {head}
       <Answered answer={answer} skeleton={<Skeleton />}>
         {(found) => (

@@ -4,10 +4,9 @@ import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
-import { useRun } from "../../app/run";
+import { useRun, useStartRun } from "../../app/run";
 import { refused } from "../../format/rights";
 import type { Dates } from "../../url/period";
-import { useStartRun } from "./followed";
 import { Recalculate } from "./recalculate";
 
 /** Run now, or recalculate days; told why not, where the service cannot. */

@@ -1,20 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { present } from "../../api/answer";
-import { send } from "../../api/client";
 import { usePipeline } from "../../api/questions";
 import type { RunBody } from "../../api/shapes";
-import { useRun } from "../../app/run";
+import { useRun, useStartRun } from "../../app/run";
 import { count } from "../../format/days";
-
-/** Start a run; what it does then is told above every page. */
-export function useStartRun(tenant: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: Partial<RunBody>) => send("post", tenant, "/pipeline/run", { body }),
-    onSettled: () => void client.invalidateQueries(),
-  });
-}
 
 /** Start a run, to show its progress: `before` is when the run before it ended. */
 export function useFollowedRun(tenant: string) {

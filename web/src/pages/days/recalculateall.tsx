@@ -1,9 +1,6 @@
 import { useState } from "react";
-import { present } from "../../api/answer";
-import { useAccess } from "../../api/me";
-import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
-import { useRun } from "../../app/run";
+import { useCanRun, useRun } from "../../app/run";
 import { count, range } from "../../format/days";
 import { Drawer } from "../../ui/drawer";
 import { Refusal } from "../../ui/refusal";
@@ -14,11 +11,9 @@ import type { Pending } from "./pending";
  * outlives the last of these days, to say how the run went. */
 export function RecalculateAll({ pending }: { pending: Pending | null }) {
   const tenant = useHere().tenant ?? "";
-  const canRun = present(useTenant(tenant))?.features.can_run ?? false;
-  const { isOn, suspended } = useRun(tenant);
-  const { isKnown, may } = useAccess(tenant);
+  const { isOn } = useRun(tenant);
+  const isOffered = useCanRun(tenant);
   const [asked, setAsked] = useState<Pending | null>(null);
-  const isOffered = isKnown && may("run") && canRun && suspended === null;
   return (
     <>
       {pending && isOffered && (

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { TRIAL, useAnswer } from "../../api/answer";
+import { askAgain, TRIAL, useAnswer } from "../../api/answer";
 import { send as change } from "../../api/client";
 import { asProblem } from "../../api/problems";
 import type { Effect, Tag } from "../../api/shapes";
@@ -87,7 +87,7 @@ export function Preview({ change: meant }: { change: Change }) {
       const after = before && (await known(name, change));
       return { effect, saved: before && after && { before, after } };
     },
-    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
+    onSuccess: () => askAgain(client),
   });
   const problem = write.isError ? asProblem(write.error) : null;
   if (write.isSuccess)

@@ -1,11 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
-import { TRIAL } from "../../api/answer";
+import { askAgain } from "../../api/answer";
 import { get, send } from "../../api/client";
-import { asProblem, Problem } from "../../api/problems";
+import { Problem } from "../../api/problems";
 import type { Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { ReachesClosed } from "../../ui/closed";
+import { SavedBanner } from "../../ui/saved";
 import { isAsSaved, type Place, placeOf, restoringOf, type SavedTags } from "./undo";
 
 /** The most pages of tags that are read to know those of some places. */
@@ -44,7 +43,6 @@ interface Props {
 export function SavedTagsNotice({ done, places, saved, author: created_by }: Props) {
   const tenant = useHere().tenant ?? "";
   const client = useQueryClient();
-  const notice = useRef<HTMLParagraphElement>(null);
   const restoring = saved && restoringOf(saved);
   const undo = useMutation({
     mutationFn: async (restating: { restate_closed?: true; reason?: string }) => {
@@ -56,36 +54,15 @@ export function SavedTagsNotice({ done, places, saved, author: created_by }: Pro
         await send("post", tenant, "/tags/bulk", { body: { items: values, ...replacing, ...restating } });
       if (none.length > 0) await send("post", tenant, "/tags/bulk-delete", { body: { items: none, ...restating } });
     },
-    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== TRIAL }),
+    onSuccess: () => askAgain(client),
   });
-  const problem = undo.isError ? asProblem(undo.error) : null;
-  // The button that was pressed is gone: keys go on from here.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the undo takes away its button, too
-  useEffect(() => notice.current?.focus(), [undo.isSuccess]);
   return (
-    <>
-      <p ref={notice} className="banner good" role="status" tabIndex={-1}>
-        {undo.isSuccess ? "Undone: the tags are as they were before." : done}
-        {restoring && !undo.isSuccess && (
-          <button type="button" className="button" disabled={undo.isPending} onClick={() => undo.mutate({})}>
-            Undo
-          </button>
-        )}
-      </p>
-      {problem?.reaching && (
-        <ReachesClosed
-          of={problem.reaching}
-          onRestate={(reason) => undo.mutate({ restate_closed: true, reason })}
-          isPending={undo.isPending}
-        />
-      )}
-      {problem && !problem.reaching && (
-        <p className="banner bad" role="alert">
-          <span>
-            <b>{problem.title}.</b> {problem.detail}
-          </span>
-        </p>
-      )}
-    </>
+    <SavedBanner
+      done={done}
+      undone="Undone: the tags are as they were before."
+      undo={undo}
+      onUndo={restoring && (() => undo.mutate({}))}
+      onRestate={(reason) => undo.mutate({ restate_closed: true, reason })}
+    />
   );
 }
