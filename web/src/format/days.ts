@@ -1,22 +1,10 @@
 // Tests of the browser use this module without a bundler: Node needs the endings of what it imports.
+import { say } from "../words/say.ts";
 import { formats, grouped } from "./formats.ts";
 
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const LONG = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-  "November",
-  "December",
-];
-const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = say("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec").split(" ");
+const LONG = say("January February March April May June July August September October November December").split(" ");
+const WEEKDAYS = say("Sun Mon Tue Wed Thu Fri Sat").split(" ");
 const DAY = 86_400_000;
 
 /** A calendar day is a text, `2026-11-15`, and has no hour. */
@@ -78,7 +66,7 @@ export function brief(day: Day): string {
   if (isIso()) return day.slice(5, 10);
   if (hasPoints()) return `${day.slice(8, 10)}.${day.slice(5, 7)}.`;
   const date = utc(day);
-  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  return say("{day} {month}", { day: date.getUTCDate(), month: MONTHS[date.getUTCMonth()] ?? "" });
 }
 
 /** `15 Nov 2026`, `15.11.2026` or `2026-11-15` */
@@ -90,7 +78,7 @@ export function full(day: Day): string {
 /** `Sun, 15 November 2026`, `Sun, 15.11.2026` or `Sun, 2026-11-15` */
 export function spoken(day: Day): string {
   const date = utc(day);
-  const long = isIso() || hasPoints() ? full(day) : `${date.getUTCDate()} ${month(day)}`;
+  const long = isIso() || hasPoints() ? full(day) : say("{day} {month}", { day: date.getUTCDate(), month: month(day) });
   return `${WEEKDAYS[date.getUTCDay()]}, ${long}`;
 }
 
@@ -117,7 +105,11 @@ export function monthRange(start: Day, end: Day): string {
 /** ` from 1 Mar 2026`, ` to 28 Feb 2026`, or both, with a space before each; nothing for what holds for ever. The last
  * day is part of it, while `valid_to` is the day after. */
 export function inTime({ valid_from, valid_to }: { valid_from?: Day | null; valid_to?: Day | null }): string {
-  return `${valid_from ? ` from ${full(valid_from)}` : ""}${valid_to ? ` to ${full(add(valid_to, -1))}` : ""}`;
+  const from = valid_from && full(valid_from);
+  const to = valid_to && full(add(valid_to, -1));
+  if (from && to) return say(" from {from} to {to}", { from, to });
+  if (from) return say(" from {from}", { from });
+  return to ? say(" to {to}", { to }) : "";
 }
 
 /** `21 Nov 2026, 20:04 UTC` */

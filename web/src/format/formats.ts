@@ -1,20 +1,27 @@
 import type { StatementFormat } from "../api/shapes";
 import { remember, remembered } from "../app/memory.ts";
+import { type Language, language } from "../words/language.ts";
 
 /** How this page writes numbers, days, and the currency of an amount: the choices that a tenant has for its statements. */
 export type Formats = StatementFormat;
 
-/** What can be chosen; the first of each is usual. */
-export const CHOICES: { [Name in keyof Formats]: readonly [Formats[Name], ...Formats[Name][]] } = {
+/** What can be chosen. */
+export const CHOICES: { [Name in keyof Formats]: readonly Formats[Name][] } = {
   numbers: ["1,234.56", "1.234,56", "1 234,56"],
   dates: ["14 November 2026", "14.11.2026", "2026-11-14"],
   currency: ["before", "after"],
 };
 
+/** What is usual in a language. */
+const USUAL: Record<Language, Formats> = {
+  en: { numbers: "1,234.56", dates: "14 November 2026", currency: "before" },
+  de: { numbers: "1.234,56", dates: "14.11.2026", currency: "after" },
+};
+
 /** What this browser remembers of a choice; the usual one if that is nothing that can be chosen. */
 function remembers<Name extends keyof Formats>(name: Name): Formats[Name] {
   const found = remembered(name);
-  return CHOICES[name].find((each) => each === found) ?? CHOICES[name][0];
+  return CHOICES[name].find((each) => each === found) ?? USUAL[language][name];
 }
 
 /** What it remembers of all of them. */
@@ -27,7 +34,7 @@ export const formats = chosen();
 
 /** Let this browser remember a choice, for when the page is loaded again. */
 export function choose(name: keyof Formats, value: string): void {
-  remember(name, value === CHOICES[name][0] ? null : value);
+  remember(name, value === USUAL[language][name] ? null : value);
 }
 
 interface Signs {

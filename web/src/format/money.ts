@@ -1,9 +1,18 @@
 import { ratio, read, type Units, write } from "../money/money";
+import { say } from "../words/say";
 import { formats, grouped, MINUS, signs, ungrouped } from "./formats";
 
 /** A space at which no line breaks. */
 const SPACE = "\u00a0";
 type Style = Intl.NumberFormatOptions;
+
+/** What thousands, millions and more are written as on axes. */
+const COMPACT: Record<string, string> = {
+  K: say("K [thousands]"),
+  M: say("M [millions]"),
+  B: say("B [thousands of millions]"),
+  T: say("T [millions of millions]"),
+};
 
 const known = new Map<string, Intl.NumberFormat>();
 
@@ -38,7 +47,8 @@ function shown(format: Intl.NumberFormat, amount: string | number): string {
   const { thousands: group, point: decimal } = signs();
   const own: Record<string, string> = { group, decimal, minusSign: MINUS };
   const parts = format.formatToParts(amount as `${number}`);
-  const join = (some: typeof parts) => some.map(({ type, value }) => own[type] ?? value).join("");
+  const join = (some: typeof parts) =>
+    some.map(({ type, value }) => own[type] ?? (type === "compact" ? (COMPACT[value] ?? value) : value)).join("");
   if (formats.currency === "before") return join(parts);
   const symbol = parts.filter(({ type }) => type === "currency");
   return join(parts.filter(({ type }) => type !== "currency" && type !== "literal")) + SPACE + join(symbol);
@@ -91,7 +101,7 @@ export function split(amount: string, currency: string): [string, string] {
 export function percent(share: number | null, digits = 1): string {
   if (share === null) return "–";
   const text = (share * 100).toFixed(digits);
-  return `${ungrouped(Number(text) === 0 ? text.replace("-", "") : text)}%`;
+  return say("{number}%", { number: ungrouped(Number(text) === 0 ? text.replace("-", "") : text) });
 }
 
 export interface Change {
@@ -105,12 +115,12 @@ export interface Change {
 export function change(amount: Units, previous: Units | null): Change | null {
   if (previous === null) return null;
   const difference = amount - previous;
-  if (difference === 0n) return { direction: "same", text: "no change", amount: 0n };
+  if (difference === 0n) return { direction: "same", text: say("no change"), amount: 0n };
   const direction = difference > 0n ? "up" : "down";
   const size = previous < 0n ? -previous : previous;
   const share = ratio(difference, size);
-  if (share === null) return { direction: "new", text: "new", amount: difference };
-  if (Math.abs(share) < 0.0005) return { direction: "same", text: "no change", amount: difference };
-  const text = Math.abs(share) > 9.995 ? `${difference > 0n ? "+" : MINUS}>999%` : percent(share);
+  if (share === null) return { direction: "new", text: say("new [an amount]"), amount: difference };
+  if (Math.abs(share) < 0.0005) return { direction: "same", text: say("no change"), amount: difference };
+  const text = Math.abs(share) > 9.995 ? `${difference > 0n ? "+" : MINUS}>${percent(9.99, 0)}` : percent(share);
   return { direction, text: difference > 0n && !text.startsWith("+") ? `+${text}` : text, amount: difference };
 }

@@ -1,30 +1,31 @@
 /** What codes and missing values are called. */
 import type { Explained } from "../api/shapes";
+import { say } from "../words/say";
 
 export const NOBODY = "UNALLOCATED";
 export const UNTAGGED = "UNTAGGED";
 export const UNASSIGNED = "UNASSIGNED";
 
 const DIMENSIONS: Record<string, string> = {
-  identity_id: "Identity",
-  resource_id: "Resource",
-  environment_id: "Environment",
-  cluster_id: "Cluster",
-  cluster_resource_id: "Cluster",
-  env_id: "Environment",
-  line_id: "Bill line",
-  product_type: "Product",
-  product_category: "Product group",
-  cost_type: "Kind of cost",
-  allocation_method: "Method",
-  allocation_detail: "Reason",
-  ecosystem: "Bill",
+  identity_id: say("Identity"),
+  resource_id: say("Resource"),
+  environment_id: say("Environment"),
+  cluster_id: say("Cluster"),
+  cluster_resource_id: say("Cluster"),
+  env_id: say("Environment"),
+  line_id: say("Bill line"),
+  product_type: say("Product"),
+  product_category: say("Product group"),
+  cost_type: say("Kind of cost"),
+  allocation_method: say("Method"),
+  allocation_detail: say("Reason"),
+  ecosystem: say("Bill"),
 };
 
 /** What the empty value of a column is called, for the columns that have one. */
 export const OUTSIDE: Readonly<Record<string, string>> = {
-  environment_id: "Organisation-wide",
-  cluster_id: "In no cluster",
+  environment_id: say("Organisation-wide"),
+  cluster_id: say("In no cluster"),
 };
 
 const ACRONYMS = new Set(["API", "ID", "SSL", "USM", "REST"]);
@@ -44,7 +45,8 @@ export function dimension(by: string): string {
   if (by.startsWith("tag:")) return capital(spaced(by.slice(4)));
   if (isCategory(by)) {
     const { key, level } = categoryOf(by);
-    return capital(spaced(key)) + (level ? `, ${level} up` : "");
+    const name = capital(spaced(key));
+    return level ? say("{name}, {level} up", { name, level }) : name;
   }
   return DIMENSIONS[by] ?? capital(by.replace(/_/g, " "));
 }
@@ -70,15 +72,15 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-const KINDS: Record<string, string> = { usage: "By usage", shared: "Shared" };
+const KINDS: Record<string, string> = { usage: say("By usage"), shared: say("Shared") };
 
 /** What a value of a dimension is called, and the id to stand small behind it, where that says more. */
 export function label(by: string, value: string | null, name?: string | null): { name: string; id: string | null } {
-  if (by === "identity_id" && value === NOBODY) return { name: "No owner", id: null };
+  if (by === "identity_id" && value === NOBODY) return { name: say("No owner"), id: null };
   if (by.startsWith("tag:"))
-    return { name: value === null || value === UNTAGGED ? "Without this tag" : value, id: null };
-  if (isCategory(by) && value === UNASSIGNED) return { name: "Not assigned", id: null };
-  if (value === null || value === "") return { name: OUTSIDE[by] ?? "None", id: null };
+    return { name: value === null || value === UNTAGGED ? say("Without this tag") : value, id: null };
+  if (isCategory(by) && value === UNASSIGNED) return { name: say("Not assigned"), id: null };
+  if (value === null || value === "") return { name: OUTSIDE[by] ?? say("None [no value]"), id: null };
   if (by === "product_type" || by === "product_category") return { name: code(value), id: null };
   if (by === "cost_type") return { name: KINDS[value] ?? value, id: null };
   if (by === "allocation_detail") return { name: reason(value), id: null };
@@ -93,11 +95,11 @@ export function isNobody(by: string, value: string | null): boolean {
 }
 
 const METHODS: Record<string, string> = {
-  usage_ratio: "by measured usage",
-  even_split: "evenly",
-  proportional: "in proportion to other costs",
-  direct: "to its owner",
-  terminal: "to no owner",
+  usage_ratio: say("by measured usage"),
+  even_split: say("evenly"),
+  proportional: say("in proportion to other costs"),
+  direct: say("to its owner"),
+  terminal: say("to no owner"),
 };
 
 export function method(text: string): string {
@@ -105,10 +107,10 @@ export function method(text: string): string {
 }
 
 const ATTRIBUTIONS: Record<string, string> = {
-  bytes_ratio: "by bytes",
-  retained_bytes_ratio: "by retained bytes",
-  even_split: "evenly",
-  ATTRIBUTION_FAILED: "not at all: the metrics were missing",
+  bytes_ratio: say("by bytes"),
+  retained_bytes_ratio: say("by retained bytes"),
+  even_split: say("evenly"),
+  ATTRIBUTION_FAILED: say("not at all: the metrics were missing"),
 };
 
 /** How a line went to topics. */
@@ -123,17 +125,17 @@ export function nameOfPayer(found: Explained): string {
 }
 
 const REASONS: Record<string, string> = {
-  USAGE_RATIO_ALLOCATION: "By measured usage",
-  OWNER_ALLOCATION: "To its owner",
-  EVEN_SPLIT_ALLOCATION: "Evenly",
-  PROPORTIONAL_ALLOCATION: "In proportion to other costs",
-  NO_METRICS_LOCATED: "There are no measurements",
-  METRICS_UNAVAILABLE: "Measurements could not be fetched",
-  NO_USAGE_FOR_ACTIVE_IDENTITIES: "Nobody used it that day",
-  NO_OWNER_LOCATED: "The owner is not known",
-  NO_ACTIVE_IDENTITIES_LOCATED: "No identity was active that day",
-  NO_IDENTITIES_LOCATED: "There is no identity to charge",
-  UNKNOWN_PRODUCT_TYPE: "No policy knows the product",
+  USAGE_RATIO_ALLOCATION: say("By measured usage"),
+  OWNER_ALLOCATION: say("To its owner"),
+  EVEN_SPLIT_ALLOCATION: say("Evenly"),
+  PROPORTIONAL_ALLOCATION: say("In proportion to other costs"),
+  NO_METRICS_LOCATED: say("There are no measurements"),
+  METRICS_UNAVAILABLE: say("Measurements could not be fetched"),
+  NO_USAGE_FOR_ACTIVE_IDENTITIES: say("Nobody used it that day"),
+  NO_OWNER_LOCATED: say("The owner is not known"),
+  NO_ACTIVE_IDENTITIES_LOCATED: say("No identity was active that day"),
+  NO_IDENTITIES_LOCATED: say("There is no identity to charge"),
+  UNKNOWN_PRODUCT_TYPE: say("No policy knows the product"),
 };
 
 /** Every code of `allocation_detail` in words. */
@@ -142,13 +144,15 @@ export function reason(text: string): string {
 }
 
 const ADVICE: Record<string, string> = {
-  NO_METRICS_LOCATED: "Check that the metrics of this resource reach the metrics source, then recalculate the days.",
-  METRICS_UNAVAILABLE: "The metrics source did not answer. The days are tried again by themselves.",
-  NO_USAGE_FOR_ACTIVE_IDENTITIES: "Idle, and still billed. Ask whether it is needed.",
-  NO_OWNER_LOCATED: "Name an owner at the provider, or tag the resource so that a team can see it.",
-  NO_ACTIVE_IDENTITIES_LOCATED: "Nobody had access that day. Ask whether it is needed.",
-  NO_IDENTITIES_LOCATED: "Create a service account at the provider for whoever uses it.",
-  UNKNOWN_PRODUCT_TYPE: "Add a policy for this product to the configuration.",
+  NO_METRICS_LOCATED: say(
+    "Check that the metrics of this resource reach the metrics source, then recalculate the days.",
+  ),
+  METRICS_UNAVAILABLE: say("The metrics source did not answer. The days are tried again by themselves."),
+  NO_USAGE_FOR_ACTIVE_IDENTITIES: say("Idle, and still billed. Ask whether it is needed."),
+  NO_OWNER_LOCATED: say("Name an owner at the provider, or tag the resource so that a team can see it."),
+  NO_ACTIVE_IDENTITIES_LOCATED: say("Nobody had access that day. Ask whether it is needed."),
+  NO_IDENTITIES_LOCATED: say("Create a service account at the provider for whoever uses it."),
+  UNKNOWN_PRODUCT_TYPE: say("Add a policy for this product to the configuration."),
 };
 
 /** What can be done about a reason. */
@@ -157,14 +161,14 @@ export function advice(text: string): string | null {
 }
 
 const CAUSES: Record<string, string> = {
-  first: "Calculated for the first time",
-  bill_changed: "The provider changed the bill",
-  policy_changed: "The policies were changed",
-  metrics_returned: "Usage was measured again",
-  members_changed: "Others were active, or owned what was billed",
-  manual: "Recalculated by hand",
-  repair: "A damaged file was rebuilt",
-  retention: "Past its retention: the rows were deleted",
+  first: say("Calculated for the first time"),
+  bill_changed: say("The provider changed the bill"),
+  policy_changed: say("The policies were changed"),
+  metrics_returned: say("Usage was measured again"),
+  members_changed: say("Others were active, or owned what was billed"),
+  manual: say("Recalculated by hand"),
+  repair: say("A damaged file was rebuilt"),
+  retention: say("Past its retention: the rows were deleted"),
 };
 
 /** Why a day has other rows than before. */
@@ -172,7 +176,7 @@ export function cause(text: string): string {
   return CAUSES[text] ?? capital(text.replace(/_/g, " "));
 }
 
-const TYPES: Record<string, string> = { api_key: "API key", ksqldb_cluster: "ksqlDB cluster" };
+const TYPES: Record<string, string> = { api_key: say("API key"), ksqldb_cluster: say("ksqlDB cluster") };
 
 export function type(text: string): string {
   return TYPES[text] ?? text.replace(/_/g, " ");
