@@ -2,6 +2,7 @@
 import { categoryOf, isCategory, UNASSIGNED, UNTAGGED } from "../format/names";
 import type { CategoryDocument } from "../pages/categories/document";
 import { apiQuery, type View } from "../url/view";
+import { say } from "../words/say";
 import { TRIAL, useAnswer, useAnswers } from "./answer";
 import { address, get, getVersion, type Query, remove, send, sendVersion, type Versioned } from "./client";
 import { useAccess } from "./me";
@@ -116,7 +117,7 @@ export function useDryRun(tenant: string, category_key: string, document: Catego
     ask: async (): Promise<DryRun> => {
       const body = { document: { ...document } };
       const answer = await send("put", tenant, CATEGORY, { at: { category_key }, query, body });
-      if ("version" in answer) throw new Error("The service saved what it should only try.");
+      if ("version" in answer) throw new Error(say("The service saved what it should only try."));
       return answer;
     },
     enabled: document !== null,
@@ -144,7 +145,7 @@ export async function saveCategory(
     body: { document: { ...document }, reason: reason || null, ...(restates && { restate_closed: true }) },
     headers: etag === null ? { "If-None-Match": "*" } : { "If-Match": etag },
   });
-  if (!("version" in body)) throw new Error("The service only tried what it should save.");
+  if (!("version" in body)) throw new Error(say("The service only tried what it should save."));
   return { body, etag: now };
 }
 
@@ -167,5 +168,5 @@ export const removeCategory = (
 export const rulesFile = (tenant: string, category_key: string) => ({
   href: address(tenant, `${CATEGORY}/rules.csv`, { at: { category_key } }),
   name: `${tenant}-${category_key}.csv`,
-  what: "single rules",
+  what: say("single rules"),
 });

@@ -1,3 +1,5 @@
+import { say } from "../words/say";
+
 /** One part of a request, such as `document.rules[0].assign`, and what is wrong with it. */
 export interface Mistake {
   parameter: string;
@@ -63,21 +65,21 @@ export class Problem extends Error {
 }
 
 const TITLES: Record<number, string> = {
-  401: "You are not signed in",
-  403: "You may not see this",
-  404: "There is no such thing here",
-  504: "This takes too long",
+  401: say("You are not signed in"),
+  403: say("You may not see this"),
+  404: say("There is no such thing here"),
+  504: say("This takes too long"),
 };
 
 const DETAILS: Record<number, string> = {
-  401: "The proxy before this service asks who you are. Load the page again to sign in.",
-  403: "The proxy before this service does not let you see it. Ask whoever runs the service.",
+  401: say("The proxy before this service asks who you are. Load the page again to sign in."),
+  403: say("The proxy before this service does not let you see it. Ask whoever runs the service."),
 };
 
 /** The problem that an answer tells; a proxy's answer may be a page of HTML, which says nothing to a reader. */
 export async function problemOf(answer: Response): Promise<Problem> {
   const { status } = answer;
-  const title = TITLES[status] ?? (status >= 500 ? "The service has a problem" : "The request was refused");
+  const title = TITLES[status] ?? (status >= 500 ? say("The service has a problem") : say("The request was refused"));
   try {
     const body = await answer.json();
     const errors: Mistake[] = Array.isArray(body.errors) ? body.errors : [];
@@ -89,19 +91,27 @@ export async function problemOf(answer: Response): Promise<Problem> {
   }
 }
 
-const PART_MISSING = "Your session has ended, the service was updated, or it cannot be reached. Load the page again.";
+const PART_MISSING = say(
+  "Your session has ended, the service was updated, or it cannot be reached. Load the page again.",
+);
 
 /** What a page of HTML in place of an answer means: the proxy before the service asks who the reader is. */
 export function signedOut(status: number): Problem {
   return new Problem(
     status,
-    "Your session has ended",
-    "Something before this service answered with a page of its own, as it does to let you sign in. Load the page again to do so.",
+    say("Your session has ended"),
+    say(
+      "Something before this service answered with a page of its own, as it does to let you sign in. Load the page again to do so.",
+    ),
   );
 }
 
 export function unreachable(): Problem {
-  return new Problem(0, "The service cannot be reached", "The network or the service is down; the page tries again.");
+  return new Problem(
+    0,
+    say("The service cannot be reached"),
+    say("The network or the service is down; the page tries again."),
+  );
 }
 
 /** Whether a part of the page could not be loaded: loading the page again can help, and nothing else. */
@@ -111,6 +121,6 @@ export function isPartMissing(error: unknown): boolean {
 
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (isPartMissing(error)) return new Problem(0, "A part of the page could not be loaded", PART_MISSING);
-  return new Problem(0, "This page made a mistake", String(error));
+  if (isPartMissing(error)) return new Problem(0, say("A part of the page could not be loaded"), PART_MISSING);
+  return new Problem(0, say("This page made a mistake"), String(error));
 }

@@ -4,6 +4,7 @@ import { type Day, month, spoken, weekday } from "../format/days";
 import { money } from "../format/money";
 import { pixels, type Units } from "../money/money";
 import { useRoving } from "../ui/roving";
+import { say } from "../words/say";
 
 export interface CalendarDay {
   date: Day;
@@ -13,13 +14,13 @@ export interface CalendarDay {
 }
 
 export const STATES: Record<DayState, string> = {
-  equal: "equal to the bill",
-  differs: "differs from the bill",
-  pending: "pending",
-  none: "no bill yet",
+  equal: say("equal to the bill"),
+  differs: say("differs from the bill"),
+  pending: say("pending"),
+  none: say("no bill yet"),
 };
 
-const WEEK = ["M", "T", "W", "T", "F", "S", "S"];
+const WEEK = say("M T W T F S S [the days of a week]").split(" ");
 
 /** Months of days: the stronger the colour, the higher the cost; the mark is the state. Arrow keys walk. */
 export function Calendar({ days, currency }: { days: readonly CalendarDay[]; currency: string }) {

@@ -1,5 +1,6 @@
 /** A chart as a picture: PNG, for a message or a slide. */
 import { download } from "../ui/csv";
+import { say } from "../words/say";
 
 const SCALE = 2;
 const PADDING = 16;
@@ -22,7 +23,7 @@ async function pictureOf(chart: SVGSVGElement, { title, legend }: Caption): Prom
   await image.decode();
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d");
-  if (!pen) throw new Error("this browser draws no pictures");
+  if (!pen) throw new Error(say("this browser draws no pictures"));
   const style = getComputedStyle(chart);
   const write = (size: string) => {
     pen.font = `${size} ${style.fontFamily}`;
@@ -52,7 +53,7 @@ async function pictureOf(chart: SVGSVGElement, { title, legend }: Caption): Prom
     pen.fillText(name, PADDING + left + 16, top + 13);
   }
   return new Promise((done, failed) =>
-    canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("the picture could not be made"))), "image/png"),
+    canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error(say("the picture could not be made")))), "image/png"),
   );
 }
 

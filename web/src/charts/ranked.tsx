@@ -1,6 +1,7 @@
 import { pixels, ratio, type Units } from "../money/money";
 import { Amount, Delta, share } from "../ui/card";
 import { Icon } from "../ui/icons";
+import { say } from "../words/say";
 
 export interface Ranked {
   key: string;
@@ -51,9 +52,9 @@ export function RankedList({ items, whole, currency, swatches = false, comparabl
             </span>
           </Line>
           {item.not && (
-            <a className="not" href={item.not} title={`Leave out ${item.name}`}>
+            <a className="not" href={item.not} title={say("Leave out {name}", item)}>
               <Icon name="minus" />
-              <span className="sr">Leave out {item.name}</span>
+              <span className="sr">{say("Leave out {name}", item)}</span>
             </a>
           )}
         </li>

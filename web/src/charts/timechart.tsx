@@ -2,6 +2,7 @@ import { type PointerEvent, useId, useMemo, useState } from "react";
 import { brief, type Day } from "../format/days";
 import { percent, short } from "../format/money";
 import { at } from "../money/money";
+import { say } from "../words/say";
 import { geometry, HEIGHT, PAD, type Plot } from "./areas";
 import { useWidth } from "./width";
 
@@ -105,7 +106,7 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
           {place !== null && <line className="cursor" x1={x} x2={x} y1={PAD.top} y2={HEIGHT - PAD.bottom} />}
         </svg>
         <label className="sr" htmlFor={label}>
-          Read the chart day by day
+          {say("Read the chart day by day")}
         </label>
         <input
           id={label}

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { money, percent } from "../format/money";
 import { pixels, ratio, sum, type Units } from "../money/money";
 import { type Direction, useRoving } from "../ui/roving";
+import { say } from "../words/say";
 import { useSize } from "./width";
 
 export interface Leaf {
@@ -102,7 +103,12 @@ export function Treemap({ groups, currency, whole }: { groups: readonly Group[];
     neighbour(boxes, from, direction),
   );
   return (
-    <section className="treemap" ref={frame} aria-label="Topics by their cost; arrow keys walk" onKeyDown={onKeyDown}>
+    <section
+      className="treemap"
+      ref={frame}
+      aria-label={say("Topics by their cost; arrow keys walk")}
+      onKeyDown={onKeyDown}
+    >
       {boxes.map((box, n) => (
         <a
           key={box.key}

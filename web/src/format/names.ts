@@ -53,7 +53,7 @@ export function dimension(by: string): string {
 
 /** A key as words. The page spells `cost centre` one way, however a key is spelt. */
 function spaced(key: string): string {
-  return key.replace(/[_-]/g, " ").replace(/\bcost center\b/gi, "cost centre");
+  return key.replace(/[_-]/g, " ").replace(/\bcost cent(er|re)\b/gi, say("cost centre"));
 }
 
 /** `Kafka CKUs` for `KAFKA_NUM_CKUS`. A name that is no such code, as bills of other providers have, stays as it is. */

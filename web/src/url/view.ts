@@ -1,5 +1,6 @@
 import { FILTERS, GROUPS } from "../api/filters";
 import { isDay } from "../format/days";
+import { say } from "../words/say";
 
 /** The words of an address that are the page's alone. Every other one is a filter: the API says whether it knows it. */
 const OWN = [
@@ -140,18 +141,23 @@ export function mistakesOf(search: string): string[] {
     ...(["period", "compare", "by", "currency"] as const).map((name) => {
       const text = params.get(name);
       const isRead = name === "period" && dated ? view.start !== null || view.period === text : view[name] === text;
-      return text !== null && !isRead && `${NAMES[name]} “${text}” is not known`;
+      return text !== null && !isRead && say("{what} “{text}” is not known", { what: NAMES[name], text });
     }),
   ];
   return found.filter((each) => each !== false);
 }
 
-const NAMES = { period: "the period", compare: "the comparison", by: "the dimension", currency: "the currency" };
+const NAMES = {
+  period: say("the period"),
+  compare: say("the comparison"),
+  by: say("the dimension"),
+  currency: say("the currency"),
+};
 
 function datesWrong(start: string, end: string): string {
   const wrong = [start, end].find((each) => !isDay(each));
-  if (wrong === undefined) return `the last day, ${end}, is before the first, ${start}`;
-  return wrong === "" ? "one of its two dates is missing" : `“${wrong}” is no day`;
+  if (wrong === undefined) return say("the last day, {end}, is before the first, {start}", { start, end });
+  return wrong === "" ? say("one of its two dates is missing") : say("“{day}” is no day", { day: wrong });
 }
 
 /** The query of a view, without what is usual; `?` included, empty for the usual view. */

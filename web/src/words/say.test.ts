@@ -9,8 +9,9 @@ import { say } from "./say";
 
 const SOURCE = join(import.meta.dirname, "..");
 const CATALOGUE: Readonly<Record<string, string>> = german;
-/** What a browser or React calls something, which only looks like a word of the page. */
-const NAMES = /^(?:Arrow(?:Up|Down|Left|Right)|Home|End|Page(?:Up|Down)|Enter|Escape|Tab|[A-Z]\w*-[A-Z][\w-]*)$/;
+/** What is called so in every language: brands, and what a browser calls keys and headers. */
+const NAMES =
+  /^(?:Kafka|Flink|Tableflow|Arrow(?:Up|Down|Left|Right)|Home|End|Page(?:Up|Down)|Enter|Escape|Tab|[A-Z]\w*-[A-Z][\w-]*)$/;
 const ATTRIBUTES = ["aria-label", "title", "placeholder", "alt", "label"];
 
 interface Found {
@@ -46,7 +47,7 @@ function readSource(): { said: Found[]; plain: Found[] } {
 /** Whether a node is a text for readers: one between elements, one in an attribute that is read, or a sentence. */
 function isSeen(node: ts.Node): node is ts.JsxText | ts.StringLiteralLike {
   if (ts.isJsxText(node)) return /\p{L}/u.test(node.text);
-  if (!ts.isStringLiteralLike(node)) return false;
+  if (!ts.isStringLiteralLike(node) || ts.isLiteralTypeNode(node.parent)) return false;
   if (ts.isJsxAttribute(node.parent))
     return ATTRIBUTES.includes(node.parent.name.getText()) && /\p{L}/u.test(node.text);
   return /^\p{Lu}\p{Ll}+(?:$|[ ,:])/u.test(node.text) && !NAMES.test(node.text);
