@@ -58,7 +58,10 @@ function places(text: string): string[] {
   return [...new Set([...text.matchAll(/\{([^{}|]+)/g)].map(([, name]) => name ?? ""))].sort();
 }
 
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.resetModules();
+});
 
 test("every text of the page is in the catalogue, and nothing else", () => {
   const { said, plain } = readSource();
@@ -72,8 +75,7 @@ test("every text of the page is in the catalogue, and nothing else", () => {
 test.each(Object.entries(CATALOGUE))("%s: the translation has the same values, and is whole", (text, translated) => {
   expect(places(translated)).toEqual(places(text));
   expect(translated.trim()).not.toBe("");
-  const edges = (each: string) => [/^\s*/.exec(each)?.[0], /\s*$/.exec(each)?.[0]];
-  expect(edges(translated)).toEqual(edges(text.replace(/ \[[^\]]*\]$/, "")));
+  for (const edge of [/^ /, / $/]) if (edge.test(text)) expect(translated).toMatch(edge);
 });
 
 test("values stand in their places, numbers as the page writes them", () => {
