@@ -6,7 +6,7 @@ import type { Anomalies, Anomaly, AnomalyMark } from "../api/shapes";
 import { useCanTag } from "../api/tagging";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
-import { count, full, range } from "../format/days";
+import { full, range } from "../format/days";
 import { label } from "../format/names";
 import { filtersOf } from "../format/stories";
 import { AuthorField } from "../ui/author";
@@ -20,26 +20,27 @@ import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { HOME } from "../url/link";
 import { apiQuery, extra, type View } from "../url/view";
+import { say } from "../words/say";
 
 const MARKS = "/anomalies/marks";
 
 const STATES: Record<Anomaly["state"], [words: string, tone: string]> = {
-  open: ["still so", "warn"],
-  resolved: ["over", "quiet"],
-  level_shift: ["the new level", "quiet"],
+  open: [say("still so"), "warn"],
+  resolved: [say("over [it has ended]"), "quiet"],
+  level_shift: [say("the new level"), "quiet"],
 };
 
 const STATUSES: Record<AnomalyMark["status"], string> = {
-  planned: "planned",
-  expected: "expected",
-  dismissed: "a false alarm",
-  confirmed: "confirmed",
+  planned: say("planned"),
+  expected: say("expected"),
+  dismissed: say("a false alarm"),
+  confirmed: say("confirmed"),
 };
 const CHOICES: [AnomalyMark["status"], string][] = [
-  ["expected", "Expected: it is usual for them"],
-  ["planned", "Planned: somebody wanted it"],
-  ["dismissed", "A false alarm"],
-  ["confirmed", "Confirmed: it was worth telling"],
+  ["expected", say("Expected: it is usual for them")],
+  ["planned", say("Planned: somebody wanted it")],
+  ["dismissed", say("A false alarm")],
+  ["confirmed", say("Confirmed: it was worth telling")],
 ];
 
 /** The days on which somebody's costs are not what they usually are, the largest impact first. */
@@ -63,15 +64,26 @@ function Stories({ answer }: { answer: Anomalies }) {
   const [marking, setMarking] = useState<Anomaly | null>(null);
   const can = useCanTag(useHere().tenant ?? "");
   return (
-    <Card title="What stands out" note={`${range(start, end)}, of ${count(series, "series", "series")}`}>
+    <Card
+      title={say("What stands out")}
+      note={say("{days}, of {n} {n|series|series}", { days: range(start, end), n: series })}
+    >
       {doubt(answer)}
       {items.length === 0 ? (
-        <p className="note">Nothing: every day costs what its weekday usually does.</p>
+        <p className="note">{say("Nothing: every day costs what its weekday usually does.")}</p>
       ) : (
         <Table
           className="tall"
-          label="Table of what stands out"
-          heads={["Who", "Product", "Days", { name: "Impact", end: true }, "What happened", "State", "Known"]}
+          label={say("Table of what stands out")}
+          heads={[
+            say("Who"),
+            say("Product"),
+            say("Days"),
+            { name: say("Impact"), end: true },
+            say("What happened"),
+            say("State"),
+            say("Known"),
+          ]}
         >
           {items.map((each) => (
             <Story
@@ -84,13 +96,18 @@ function Stories({ answer }: { answer: Anomalies }) {
           ))}
         </Table>
       )}
-      {more > 0 && <p className="note">and {count(more, "other")}, with a smaller impact.</p>}
+      {more > 0 && <p className="note">{say("and {n} {n|other|others}, with a smaller impact.", { n: more })}</p>}
       {drifts.length > 0 && (
         <>
-          <h3>Has moved slowly</h3>
+          <h3>{say("Has moved slowly")}</h3>
           <Table
-            label="Table of what has moved slowly"
-            heads={["Who", "Product", { name: "A day before", end: true }, { name: "A day now", end: true }]}
+            label={say("Table of what has moved slowly")}
+            heads={[
+              say("Who"),
+              say("Product"),
+              { name: say("A day before"), end: true },
+              { name: say("A day now"), end: true },
+            ]}
           >
             {drifts.map((each) => (
               <tr key={`${each.identity_id} ${each.product_category}`}>
@@ -106,10 +123,15 @@ function Stories({ answer }: { answer: Anomalies }) {
       )}
       {fees.length > 0 && (
         <>
-          <h3>Fees that have changed</h3>
+          <h3>{say("Fees that have changed")}</h3>
           <Table
-            label="Table of fees that have changed"
-            heads={["Product", "Resource", { name: "The month before", end: true }, { name: "Now", end: true }]}
+            label={say("Table of fees that have changed")}
+            heads={[
+              say("Product"),
+              say("Resource"),
+              { name: say("The month before"), end: true },
+              { name: say("Now"), end: true },
+            ]}
           >
             {fees.map((each) => (
               <tr key={`${each.product_type} ${each.resource_id}`}>
@@ -146,7 +168,11 @@ function doubt({ not_judged: left }: Anomalies) {
   if (!first) return null;
   return (
     <Warning>
-      {count(left.length, "day")} could not be judged, such as {full(first.date)}: {first.reason}.
+      {say("{n} {n|day|days} could not be judged, such as {day}: {reason}.", {
+        n: left.length,
+        day: full(first.date),
+        reason: first.reason,
+      })}
     </Warning>
   );
 }
@@ -169,7 +195,11 @@ function Story({ of, who, currency, onMark }: StoryProps) {
           {who}
         </a>
       </th>
-      <td>{of.product_category === null ? "all" : label("product_category", of.product_category, null).name}</td>
+      <td>
+        {of.product_category === null
+          ? say("all [products]")
+          : label("product_category", of.product_category, null).name}
+      </td>
       <td>{range(of.first_date, of.last_date)}</td>
       <td className="end">
         <Amount amount={of.impact.toFixed(2)} currency={currency} />
@@ -183,7 +213,8 @@ function Story({ of, who, currency, onMark }: StoryProps) {
         {of.mark && <Mark of={of.mark} onRemove={onMark !== null} />}
         {!of.mark && onMark && (
           <button type="button" className="more" onClick={onMark}>
-            Expected?<span className="sr"> {who}</span>
+            {say("Expected?")}
+            <span className="sr"> {who}</span>
           </button>
         )}
       </td>
@@ -198,10 +229,10 @@ function whoOf({ identity_id, value }: Anomaly, names: Anomalies["names"]): stri
 
 /** Why nobody is told of it, in words; nothing if somebody is. */
 function becauseOf({ by_policy, growth_of, others_used_more, goes_with }: Anomaly): string | null {
-  if (by_policy) return "split by another policy";
-  if (growth_of !== null) return `${growth_of} has grown as much`;
-  if (others_used_more) return "others used more";
-  return goes_with === null ? null : "part of another one";
+  if (by_policy) return say("split by another policy");
+  if (growth_of !== null) return say("{name} has grown as much", { name: growth_of });
+  if (others_used_more) return say("others used more");
+  return goes_with === null ? null : say("part of another one");
 }
 
 /** What it comes from, each with the way to why it is that much. */
@@ -209,7 +240,8 @@ function Contributors({ of, currency }: { of: Anomaly; currency: string }) {
   const here = useHere();
   return of.contributors.map(({ identity_id, product_type, resource_id, impact, explain }) => {
     const whose = of.identity_id === null ? `${identity_id}: ` : "";
-    const text = `${whose}${label("product_type", product_type, null).name} of ${resource_id}`;
+    const product = label("product_type", product_type, null).name;
+    const text = whose + say("{product} of {resource}", { product, resource: resource_id });
     const asked = explain?.split("?")[1];
     return (
       <div className="quiet small" key={`${identity_id} ${product_type} ${resource_id}`}>
@@ -240,7 +272,7 @@ function Mark({ of, onRemove }: { of: AnomalyMark; onRemove: boolean }) {
           href={address<"/anomalies/marks/{number}", "delete">(tenant, `${MARKS}/{number}`, {
             at: { number: String(of.id) },
           })}
-          what={`what ${of.created_by} says of it`}
+          what={say("what {who} says of it", { who: of.created_by })}
         />
       )}
     </>
@@ -278,11 +310,11 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
     mark.mutate(said);
   };
   return (
-    <Drawer title={`What is known of ${of.identity_id ?? of.value}`} onClose={onClose}>
+    <Drawer title={say("What is known of {name}", { name: of.identity_id ?? of.value ?? "" })} onClose={onClose}>
       <p className="note">{of.sentence}.</p>
       <form className="form" onSubmit={onSubmit}>
         <label>
-          It was
+          {say("It was")}
           <select className="field" name="status" defaultValue="expected">
             {CHOICES.map(([status, words]) => (
               <option key={status} value={status}>
@@ -292,19 +324,21 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
           </select>
         </label>
         <label>
-          Until and with this day
+          {say("Until and with this day")}
           <input className="field" name="until" type="date" required min={of.first_date} defaultValue={of.last_date} />
         </label>
         <label>
-          Why
+          {say("Why")}
           <input className="field" name="note" required maxLength={255} autoComplete="off" />
         </label>
         <AuthorField maxLength={255} />
         <p className="note">
-          Unless it is confirmed, nobody is told what stands out on these days, and no later day is compared with them.
+          {say(
+            "Unless it is confirmed, nobody is told what stands out on these days, and no later day is compared with them.",
+          )}
         </p>
         <button type="submit" className="button primary" disabled={mark.isPending}>
-          Say so
+          {say("Say so")}
         </button>
         <Refusal of={mark} />
       </form>

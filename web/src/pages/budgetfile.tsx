@@ -2,10 +2,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { send } from "../api/client";
 import { asProblem } from "../api/problems";
-import { count } from "../format/days";
 import { FileField } from "../ui/filefield";
 import { texts } from "../ui/form";
 import { Icon } from "../ui/icons";
+import { say } from "../words/say";
 
 /** Budgets from a CSV file such as the one that the list is saved as: what it would change is shown before anything is.
  * Budgets that it does not name stay as they are. */
@@ -40,20 +40,22 @@ export function BudgetFile({ tenant, onDone }: { tenant: string; onDone: () => v
     <form className="form" onSubmit={submit}>
       <FileField onText={take} />
       <div role="status" className="note">
-        {would && moved === 0 && "Every line is as it is: nothing would change."}
-        {would && would.created.length > 0 && <p>New: {would.created.join(", ")}</p>}
-        {would && would.changed.length > 0 && <p>Changed: {would.changed.join(", ")}</p>}
-        {would && would.unchanged > 0 && moved > 0 && <p>{count(would.unchanged, "other")} as before</p>}
+        {would && moved === 0 && say("Every line is as it is: nothing would change.")}
+        {would && would.created.length > 0 && <p>{say("New: {names}", { names: would.created.join(", ") })}</p>}
+        {would && would.changed.length > 0 && <p>{say("Changed: {names}", { names: would.changed.join(", ") })}</p>}
+        {would && would.unchanged > 0 && moved > 0 && (
+          <p>{say("{n} {n|other|others} as before", { n: would.unchanged })}</p>
+        )}
       </div>
       <Mistakes of={look} />
       <Mistakes of={write} />
       <label>
-        Why
+        {say("Why")}
         <input className="field" name="reason" maxLength={2000} autoComplete="off" />
       </label>
       <button type="submit" className="button primary" disabled={moved === 0 || write.isPending}>
         <Icon name="upload" />
-        Write {moved > 0 ? count(moved, "budget") : "them"}
+        {moved > 0 ? say("Write {n} {n|budget|budgets}", { n: moved }) : say("Write them")}
       </button>
     </form>
   );

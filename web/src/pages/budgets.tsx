@@ -8,7 +8,7 @@ import { useOf, useTenant } from "../api/questions";
 import type { Budget, BudgetStatus } from "../api/shapes";
 import { useHere } from "../app/router";
 import { BUDGET_STATES } from "../format/budgets";
-import { addMonths, count, full, month as monthName } from "../format/days";
+import { addMonths, full, month as monthName } from "../format/days";
 import { dimension, isCategory } from "../format/names";
 import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";
@@ -20,15 +20,16 @@ import { Answered, Bone } from "../ui/states";
 import { Table } from "../ui/table";
 import { HOME } from "../url/link";
 import { filterKey, type View } from "../url/view";
+import { say } from "../words/say";
 import { BudgetFile } from "./budgetfile";
 import { Contracts, short } from "./contracts";
 
 const MONTH = /^\d{4}-\d{2}$/;
 
-const KINDS: Record<BudgetStatus["crossed"][number]["on"], string> = {
-  actual: "charged",
-  pace: "of the same days",
-  forecast: "forecast",
+const CROSSED: Record<BudgetStatus["crossed"][number]["on"], (percent: string) => string> = {
+  actual: (percent) => say("{percent} % charged", { percent }),
+  pace: (percent) => say("{percent} % of the same days", { percent }),
+  forecast: (percent) => say("{percent} % forecast", { percent }),
 };
 
 /** What months may cost, and how far they are. */
@@ -46,10 +47,10 @@ export function BudgetsPage() {
   const add = (
     <>
       <button type="button" className="button" onClick={() => setEdited("file")}>
-        From a file
+        {say("From a file")}
       </button>
       <button type="button" className="button" onClick={() => setEdited("new")}>
-        Add a budget
+        {say("Add a budget")}
       </button>
     </>
   );
@@ -57,10 +58,17 @@ export function BudgetsPage() {
     <>
       <Answered answer={found} skeleton={<Bone height={16} />}>
         {({ items }) => (
-          <Card title="Budgets" note={noteOf(items)} action={edits && add} file={items.length > 0 ? file : undefined}>
+          <Card
+            title={say("Budgets")}
+            note={noteOf(items)}
+            action={edits && add}
+            file={items.length > 0 ? file : undefined}
+          >
             {items.length === 0 ? (
               <p className="note">
-                None yet. A budget says what a month may cost: of all costs, or of a cost centre, a team or a product.
+                {say(
+                  "None yet. A budget says what a month may cost: of all costs, or of a cost centre, a team or a product.",
+                )}
               </p>
             ) : (
               <Budgets tenant={tenant} items={items} onEdit={edits ? setEdited : null} />
@@ -70,12 +78,15 @@ export function BudgetsPage() {
       </Answered>
       <Contracts />
       {edited === "file" && (
-        <Drawer title="Budgets from a CSV file" onClose={close}>
+        <Drawer title={say("Budgets from a CSV file")} onClose={close}>
           <BudgetFile tenant={tenant} onDone={close} />
         </Drawer>
       )}
       {edited !== null && edited !== "file" && (
-        <Drawer title={edited === "new" ? "Add a budget" : `Change ${edited.name}`} onClose={close}>
+        <Drawer
+          title={edited === "new" ? say("Add a budget") : say("Change {name}", { name: edited.name })}
+          onClose={close}
+        >
           <BudgetForm tenant={tenant} of={edited === "new" ? null : edited} onDone={close} />
         </Drawer>
       )}
@@ -87,9 +98,9 @@ function noteOf(items: readonly Budget[]): string {
   const [first] = items;
   if (!first) return "";
   const { period_id, data_through, missing_days } = first.status;
-  const through = data_through ? `until ${full(data_through)}` : "no day yet";
-  const missing = missing_days.length > 0 ? `, ${count(missing_days.length, "day")} missing` : "";
-  return `${monthName(period_id)}, ${through}${missing}`;
+  const through = data_through ? say("until {day}", { day: full(data_through) }) : say("no day yet");
+  const missing = missing_days.length > 0 && say("{n} {n|day|days} missing", { n: missing_days.length });
+  return [monthName(period_id), through, missing].filter(Boolean).join(", ");
 }
 
 interface BudgetsProps {
@@ -113,16 +124,16 @@ function Budgets({ tenant, items, onEdit }: BudgetsProps) {
   return (
     <>
       <Table
-        label="Table of budgets"
+        label={say("Table of budgets")}
         heads={[
-          "Budget",
-          { name: "To date", end: true },
-          { name: "Budget", end: true },
-          { name: "Used", end: true },
-          { name: "Same days", end: true },
-          { name: "Forecast", end: true },
-          "State",
-          onEdit !== null && "Change",
+          say("Budget"),
+          { name: say("To date"), end: true },
+          { name: say("Budget"), end: true },
+          { name: say("Used [of an amount]"), end: true },
+          { name: say("Same days"), end: true },
+          { name: say("Forecast"), end: true },
+          say("State"),
+          onEdit !== null && say("Change [a column of buttons]"),
         ]}
       >
         {ordered(items).map(({ budget, depth }) => (
@@ -163,7 +174,10 @@ function Row({ tenant, budget, depth, onEdit }: RowProps) {
         {amount(status.forecast)}
         {budget.expected[status.period_id] !== undefined && (
           <div className="quiet small">
-            expected by {budget.who}; calculated {amount(status.calculated_forecast)}
+            {say("expected by {who}; calculated {amount}", {
+              who: budget.who,
+              amount: amount(status.calculated_forecast),
+            })}
           </div>
         )}
       </td>
@@ -172,14 +186,15 @@ function Row({ tenant, budget, depth, onEdit }: RowProps) {
         {status.crossed.length > 0 && (
           <span className="quiet small">
             {" "}
-            {status.crossed.map((each) => `${short(each.percent)} % ${KINDS[each.on]}`).join(", ")}
+            {status.crossed.map((each) => CROSSED[each.on](short(each.percent))).join(", ")}
           </span>
         )}
       </td>
       {onEdit && (
         <td>
           <button type="button" className="more" onClick={() => onEdit(budget)}>
-            Edit<span className="sr"> {budget.name}</span>
+            {say("Edit")}
+            <span className="sr"> {budget.name}</span>
           </button>{" "}
           <RemoveButton
             href={address(tenant, "/budgets/{budget_id}", { at: { budget_id: budget.id } })}
@@ -213,7 +228,7 @@ function viewOf(view: View, { scope, status }: Budget): View {
 
 function scopeText({ scope }: Budget): string {
   const conditions = Object.entries(scope).map(([name, values]) => `${dimension(name)}: ${values.join(", ")}`);
-  return conditions.join("; ") || "all costs";
+  return conditions.join("; ") || say("all costs");
 }
 
 interface FormProps {
@@ -249,7 +264,7 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
       const id = of?.id ?? idOf(said.name);
       const at = { budget_id: id };
       const before = of && (await getVersion(tenant, "/budgets/{budget_id}", { at }));
-      if (before && before.body.version !== of.version) throw new Error("Somebody else has changed it meanwhile.");
+      if (before && before.body.version !== of.version) throw new Error(say("Somebody else has changed it meanwhile."));
       const thresholds = [
         ...percentages(said.actual).map((percent) => ({ on: "actual" as const, percent })),
         ...percentages(said.expected).map((percent) => ({ on: "forecast" as const, percent })),
@@ -292,30 +307,32 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
   return (
     <form className="form" onSubmit={submit}>
       <label>
-        Name
+        {say("Name")}
         <input className="field" name="name" required maxLength={255} autoComplete="off" defaultValue={of?.name} />
       </label>
       {of === null && (
         <>
           <label>
-            Of which costs
+            {say("Of which costs")}
             <select className="field" name="by" defaultValue="">
-              <option value="">All</option>
+              <option value="">{say("All")}</option>
               {columns.map((each) => (
                 <option key={each} value={each}>
-                  {isCategory(each) ? each.replace("category:", "Cost category ") : dimension(each)}
+                  {isCategory(each)
+                    ? say("Cost category {name}", { name: each.replace("category:", "") })
+                    : dimension(each)}
                 </option>
               ))}
             </select>
           </label>
           <label>
-            With one of these values (commas between them)
+            {say("With one of these values (commas between them)")}
             <input className="field" name="values" autoComplete="off" />
           </label>
         </>
       )}
       <label>
-        A month may cost
+        {say("A month may cost")}
         <input
           className="field"
           name="monthly"
@@ -325,19 +342,19 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
         />
       </label>
       <label>
-        Tell when so many percent are charged
+        {say("Tell when so many percent are charged")}
         <input className="field" name="actual" autoComplete="off" defaultValue={percents("actual", "80, 100")} />
       </label>
       <label>
-        Tell when the forecast reaches so many percent
+        {say("Tell when the forecast reaches so many percent")}
         <input className="field" name="expected" autoComplete="off" defaultValue={percents("forecast", "100")} />
       </label>
       <label>
-        Why
+        {say("Why")}
         <input className="field" name="reason" maxLength={2000} autoComplete="off" />
       </label>
       <button type="submit" className="button primary" disabled={put.isPending}>
-        {of ? "Change it" : "Add it"}
+        {of ? say("Change it") : say("Add it")}
       </button>
       <Refusal of={put} />
     </form>

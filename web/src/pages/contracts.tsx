@@ -9,6 +9,7 @@ import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";
 import { Answered } from "../ui/states";
 import { Table } from "../ui/table";
+import { say } from "../words/say";
 
 /** How much of what was committed to the provider is drawn; nothing without a contract, or for who sees a part. */
 export function Contracts() {
@@ -24,18 +25,21 @@ export function Contracts() {
 
 function OfContract({ contract }: { contract: Contract }) {
   const { id, issuer, currency, start_date: start, end_date: end, data_through: through, commitments } = contract;
-  const known = through ? `, known until ${full(through)}` : "";
+  const known = through && say("known until {day}", { day: full(through) });
   return (
-    <Card title={`Contract with ${issuer}`} note={`${id}, ${range(start, end)}${known}`}>
+    <Card
+      title={say("Contract with {issuer}", { issuer })}
+      note={[id, range(start, end), known].filter(Boolean).join(", ")}
+    >
       <Table
-        label={`Table of the contract ${id}`}
+        label={say("Table of the contract {id}", { id })}
         heads={[
-          "Committed to",
-          { name: "Drawn", end: true },
-          { name: "Of", end: true },
-          { name: "Used", end: true },
-          { name: "Left", end: true },
-          "It goes on",
+          say("Committed to"),
+          { name: say("Drawn"), end: true },
+          { name: say("Of [a committed amount]"), end: true },
+          { name: say("Used [of an amount]"), end: true },
+          { name: say("Left [of an amount]"), end: true },
+          say("It goes on"),
         ]}
       >
         {commitments.map((each) => (
@@ -66,7 +70,7 @@ function Row({ of, currency }: { of: Commitment; currency: string }) {
         </>
       ) : (
         <td className="quiet" colSpan={5}>
-          it has not begun
+          {say("it has not begun")}
         </td>
       )}
     </tr>
@@ -79,12 +83,14 @@ function outlook({ intervals, unit }: Commitment, currency: string) {
   if (!now) return null;
   const { exhausted_on: days, shortfall, is_over: isOver } = now;
   if (!isOver && days?.p50) {
-    const between = days.p10 && days.p90 && days.p10 !== days.p90 ? ` (${range(days.p10, days.p90)})` : "";
-    return `used up on ${full(days.p50)}${between}`;
+    const day = full(days.p50);
+    if (!days.p10 || !days.p90 || days.p10 === days.p90) return say("used up on {day}", { day });
+    return say("used up on {day} ({days})", { day, days: range(days.p10, days.p90) });
   }
-  if (shortfall === null) return "too few days are known to tell";
-  const left = unit === null ? <Amount amount={read(shortfall)} currency={currency} /> : `${short(shortfall)} ${unit}`;
-  return isOver ? <>{left} was not drawn</> : <>about {left} left at the end</>;
+  if (shortfall === null) return say("too few days are known to tell");
+  const amount =
+    unit === null ? <Amount amount={read(shortfall)} currency={currency} /> : `${short(shortfall)} ${unit}`;
+  return isOver ? say("{amount} was not drawn", { amount }) : say("about {amount} left at the end", { amount });
 }
 
 function placesOf({ applies_to: places }: Commitment): string {

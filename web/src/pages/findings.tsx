@@ -8,7 +8,7 @@ import type { Finding, FindingList } from "../api/shapes";
 import { useCanTag } from "../api/tagging";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
-import { count, full } from "../format/days";
+import { full } from "../format/days";
 import { UNTAGGED } from "../format/names";
 import { refused } from "../format/rights";
 import { AuthorField } from "../ui/author";
@@ -23,20 +23,30 @@ import { RemoveButton } from "../ui/remove";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { type Filter, has, passes, toggle } from "../url/view";
+import { say } from "../words/say";
 
 const STATES = [
-  ["open", "Open"],
-  ["snoozed", "Snoozed"],
-  ["all", "All"],
+  ["open", say("Open [a finding]")],
+  ["snoozed", say("Snoozed")],
+  ["all", say("All")],
 ] as const;
 const KINDS: Record<Finding["kind"], string> = {
-  topic_without_traffic: "Topic without traffic",
-  topic_never_read: "Topic that nobody reads",
-  topic_never_written: "Topic that nobody writes",
-  idle_resource: "Idle resource",
-  idle_identity: "Identity without usage",
+  topic_without_traffic: say("Topic without traffic"),
+  topic_never_read: say("Topic that nobody reads"),
+  topic_never_written: say("Topic that nobody writes"),
+  idle_resource: say("Idle resource"),
+  idle_identity: say("Identity without usage"),
 };
-const SAVES: Record<Finding["avoidable"], string> = { none: "nothing", partial: "a part", full: "all of it" };
+const SAVES: Record<Finding["avoidable"], string> = {
+  none: say("nothing [is saved]"),
+  partial: say("a part [is saved]"),
+  full: say("all of it [is saved]"),
+};
+const CONFIDENCES: Record<Finding["confidence"], string> = {
+  high: say("high confidence"),
+  medium: say("medium confidence"),
+  low: say("low confidence"),
+};
 const SNOOZE = "/findings/{finding_id}/snooze";
 const MIN_DAYS = ["7", "14", "30", "60"];
 
@@ -55,10 +65,10 @@ export function FindingsPage() {
       <div className="tools">
         <Chips />
         <FilterButton tenant={present(useTenant(name))} />
-        <Choice name="State" values={STATES} chosen={state} field="state" />
+        <Choice name={say("State")} values={STATES} chosen={state} field="state" />
         <Choice
-          name="Unused for at least"
-          values={MIN_DAYS.map((each) => [each, `${each} days`] as const)}
+          name={say("Unused for at least")}
+          values={MIN_DAYS.map((each) => [each, say("{n} {n|day|days}", { n: Number(each) })] as const)}
           chosen={days}
           field="days"
         />
@@ -68,9 +78,11 @@ export function FindingsPage() {
       <Answered answer={found} skeleton={<Bone height={30} />}>
         {(answer) =>
           answer.items.length === 0 ? (
-            <Empty title={state === "snoozed" ? "Nothing is snoozed" : "Nothing unused was found"}>
-              <p>Only what was measured is judged: a day without measurements says nothing.</p>
-              {answer.snoozed > 0 && state === "open" && <p>{count(answer.snoozed, "finding")} snoozed.</p>}
+            <Empty title={state === "snoozed" ? say("Nothing is snoozed") : say("Nothing unused was found")}>
+              <p>{say("Only what was measured is judged: a day without measurements says nothing.")}</p>
+              {answer.snoozed > 0 && state === "open" && (
+                <p>{say("{n} {n|finding|findings} snoozed.", { n: answer.snoozed })}</p>
+              )}
             </Empty>
           ) : (
             <Findings answer={answer} />
@@ -105,25 +117,35 @@ function Findings({ answer }: { answer: FindingList }) {
   const isAll = answer.items.length === total;
   return (
     <>
-      <LeftAside subject="Findings" keys={view.filters.map((each) => each.key).filter((key) => !KNOWN.test(key))} />
+      <LeftAside
+        subject={say("Findings")}
+        keys={view.filters.map((each) => each.key).filter((key) => !KNOWN.test(key))}
+      />
       <Card
         title={
           items.length === answer.items.length
-            ? count(total, "finding")
-            : `${items.length} of ${count(total, "finding")}`
+            ? say("{n} {n|finding|findings}", { n: total })
+            : say("{some} of {n} {n|finding|findings}", { some: items.length, n: total })
         }
-        note="the most expensive first; the cost is that of the last 30 days"
+        note={say("the most expensive first; the cost is that of the last 30 days")}
       >
         <Table
           className="tall"
-          label="Findings"
-          heads={["What", "Why", "Unused since", "Deleting it saves", { name: "A month", end: true }, "Snooze"]}
+          label={say("Findings")}
+          heads={[
+            say("What"),
+            say("Why"),
+            say("Unused since"),
+            say("Deleting it saves"),
+            { name: say("A month [each month]"), end: true },
+            say("Snooze"),
+          ]}
         >
           {items.map((each) => (
             <Row key={each.id} finding={each} currency={currency} onSnooze={() => setSnoozing(each)} />
           ))}
         </Table>
-        {!isAll && <p className="note">Of the first {answer.items.length}; the file has all.</p>}
+        {!isAll && <p className="note">{say("Of the first {n}; the file has all.", { n: answer.items.length })}</p>}
         {snoozing && <SnoozeDialog finding={snoozing} onClose={() => setSnoozing(null)} />}
       </Card>
     </>
@@ -138,14 +160,14 @@ interface RowProps {
 
 function Row({ finding, currency, onSnooze }: RowProps) {
   const { evidence, subject, snooze } = finding;
+  const what = KINDS[finding.kind];
   return (
     <tr>
       <th scope="row">
         <Subject finding={finding} />
         <div className="quiet small">
-          {KINDS[finding.kind]}
-          {subject.cluster_id && ` in ${subject.cluster_id}`}
-          {finding.tags.team && `, team ${finding.tags.team}`}
+          {subject.cluster_id ? say("{what} in {cluster}", { what, cluster: subject.cluster_id }) : what}
+          {finding.tags.team && say(", team {team}", { team: finding.tags.team })}
         </div>
       </th>
       <td className="why">
@@ -155,9 +177,9 @@ function Row({ finding, currency, onSnooze }: RowProps) {
       <td>
         {full(finding.since)}
         <div className="quiet small">
-          {count(evidence.measured_days, "measured day")}
-          {evidence.unmeasured_days > 0 && `, ${evidence.unmeasured_days} not measured`}; {finding.confidence}{" "}
-          confidence
+          {say("{n} measured {n|day|days}", { n: evidence.measured_days })}
+          {evidence.unmeasured_days > 0 && say(", {n} not measured", { n: evidence.unmeasured_days })};{" "}
+          {CONFIDENCES[finding.confidence]}
         </div>
       </td>
       <td>
@@ -176,7 +198,7 @@ function Row({ finding, currency, onSnooze }: RowProps) {
           <>
             {snooze.reason}
             <div className="quiet small">
-              {snooze.created_by}, {snooze.until ? `until ${full(snooze.until)}` : "for good"}
+              {snooze.created_by}, {snooze.until ? say("until {day}", { day: full(snooze.until) }) : say("for good")}
             </div>
             <WakeButton finding={finding} />
           </>
@@ -217,7 +239,8 @@ function SnoozeButton({ name, onSnooze }: { name: string; onSnooze: () => void }
   if (!can) return why ? <span className="note">{why}</span> : null;
   return (
     <button type="button" className="more" onClick={onSnooze}>
-      Snooze<span className="sr"> {name}</span>
+      {say("Snooze")}
+      <span className="sr"> {name}</span>
     </button>
   );
 }
@@ -229,7 +252,7 @@ function WakeButton({ finding }: { finding: Finding }) {
   return (
     <RemoveButton
       href={address<typeof SNOOZE, "delete">(name, SNOOZE, { at: { finding_id: finding.id } })}
-      what={`the snooze of ${finding.subject.name ?? finding.subject.id}`}
+      what={say("the snooze of {name}", { name: finding.subject.name ?? finding.subject.id })}
     />
   );
 }
@@ -253,19 +276,19 @@ function SnoozeDialog({ finding, onClose }: { finding: Finding; onClose: () => v
     snooze.mutate({ reason, created_by: author, ...(until ? { until } : {}) });
   };
   return (
-    <Drawer title={`Snooze ${finding.subject.name ?? finding.subject.id}`} onClose={onClose}>
+    <Drawer title={say("Snooze {name}", { name: finding.subject.name ?? finding.subject.id })} onClose={onClose}>
       <form className="form" onSubmit={onSubmit}>
         <label>
-          Reason
+          {say("Reason")}
           <input className="field" name="reason" required maxLength={255} autoComplete="off" />
         </label>
         <label>
-          Until this day, or for good
+          {say("Until this day, or for good")}
           <input className="field" name="until" type="date" />
         </label>
         <AuthorField maxLength={255} />
         <button type="submit" className="button primary" disabled={snooze.isPending}>
-          Snooze
+          {say("Snooze")}
         </button>
         <Refusal of={snooze} />
       </form>

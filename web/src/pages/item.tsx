@@ -7,6 +7,7 @@ import { dimension, type } from "../format/names";
 import { useFilterNames } from "../ui/filters";
 import { Empty } from "../ui/states";
 import type { Filter } from "../url/view";
+import { say } from "../words/say";
 import { CostsView } from "./costs";
 import { isStated, statementOf } from "./statement/address";
 
@@ -16,8 +17,8 @@ export function ItemPage() {
   const subject = view.filters.find((each) => !each.not);
   if (!subject)
     return (
-      <Empty title="Whose bill?">
-        <p>Find an identity, a resource or a tag with the key /.</p>
+      <Empty title={say("Whose bill?")}>
+        <p>{say("Find an identity, a resource or a tag with the key /.")}</p>
       </Empty>
     );
   return (
@@ -49,9 +50,11 @@ function Head({ subject }: { subject: Filter }) {
       <h2 id="item-name">{called}</h2>
       <p className="note">
         {entity?.display_name && entity.display_name !== subject.value && <span>{subject.value} · </span>}
-        {entity?.created_at && <span>since {full(entity.created_at)}</span>}
-        {entity?.deleted_at && <span> · deleted {full(entity.deleted_at)}</span>}
-        {entity?.last_seen_at && !entity.deleted_at && <span> · last seen {instant(entity.last_seen_at)}</span>}
+        {entity?.created_at && <span>{say("since {day}", { day: full(entity.created_at) })}</span>}
+        {entity?.deleted_at && <span> · {say("deleted {day}", { day: full(entity.deleted_at) })}</span>}
+        {entity?.last_seen_at && !entity.deleted_at && (
+          <span> · {say("last seen {time}", { time: instant(entity.last_seen_at) })}</span>
+        )}
       </p>
       <p className="tools">
         {tags?.map((each) => (
@@ -60,21 +63,21 @@ function Head({ subject }: { subject: Filter }) {
             {inTime(each)}
           </span>
         ))}
-        {tags?.length === 0 && <span className="note">no tags</span>}
+        {tags?.length === 0 && <span className="note">{say("no tags")}</span>}
         <span className="fill" />
         {isStated(subject.key) && (
           <a className="more" href={here.to(statementOf(here.view, subject.key, subject.value), "statement")}>
-            Its statement
+            {say("Its statement")}
           </a>
         )}
         <a className="more" href={here.to({ ...here.view, extra: {} }, "rows")}>
-          Its rows
+          {say("Its rows")}
         </a>
         <a className="more" href={here.to({ ...here.view, filters: [], extra: { find: subject.value } }, "tags")}>
-          Its tags
+          {say("Its tags")}
         </a>
         <button type="button" className="button" onClick={() => print()}>
-          Print
+          {say("Print")}
         </button>
       </p>
     </section>

@@ -4,7 +4,6 @@ import type { TopicItem, Topics } from "../api/shapes";
 import { useHere } from "../app/router";
 import { colours } from "../charts/colours";
 import { type Group, Treemap } from "../charts/treemap";
-import { count } from "../format/days";
 import { money } from "../format/money";
 import { larger, read, sum, type Units } from "../money/money";
 import { Amount, Card, Delta, share } from "../ui/card";
@@ -14,6 +13,7 @@ import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { extra, type View } from "../url/view";
+import { say } from "../words/say";
 import { maybe } from "./costs/facts";
 
 const MOST = 1000;
@@ -26,8 +26,8 @@ export function TopicsPage() {
   const query = useTopics(name, here.view, MOST);
   if (tenant && !tenant.features.topics)
     return (
-      <Empty title="Costs of topics are not attributed">
-        <p>Switch topic attribution on in the configuration of this tenant, and recalculate the days.</p>
+      <Empty title={say("Costs of topics are not attributed")}>
+        <p>{say("Switch topic attribution on in the configuration of this tenant, and recalculate the days.")}</p>
       </Empty>
     );
   return (
@@ -36,7 +36,7 @@ export function TopicsPage() {
       <Answered answer={query} skeleton={<Bone height={40} />}>
         {(found) =>
           found.items.length === 0 ? (
-            <Empty title="No topics in this view" />
+            <Empty title={say("No topics in this view")} />
           ) : (
             <AllTopics topics={found} currency={found.currency} />
           )
@@ -56,14 +56,17 @@ function AllTopics({ topics, currency }: { topics: Topics; currency: string }) {
   const whole = cluster ? sum(items.map((each) => read(each.amount))) : read(topics.total);
   return (
     <>
-      <LeftAside subject="Topics" keys={topics.ignored_filters} />
+      <LeftAside subject={say("Topics")} keys={topics.ignored_filters} />
       <Card
-        title={`${count(items.length + (cluster ? 0 : (topics.other?.count ?? 0)), "topic")}, ${money(whole, currency)}`}
-        note={cluster ? "of one cluster" : "area is the cost; press a cluster to see it alone"}
+        title={say("{n} {n|topic|topics}, {amount}", {
+          n: items.length + (cluster ? 0 : (topics.other?.count ?? 0)),
+          amount: money(whole, currency),
+        })}
+        note={cluster ? say("of one cluster") : say("area is the cost; press a cluster to see it alone")}
         action={
           cluster && (
             <a className="more" href={here.to({ ...here.view, extra: {} })}>
-              all clusters
+              {say("all clusters")}
             </a>
           )
         }
@@ -113,17 +116,17 @@ function TopicTable({ items, whole, currency, lit }: TableProps) {
   const here = useHere();
   const traffic = items.some((each) => each.bytes_in != null || each.zombie);
   return (
-    <Card title="The same as a table" note="the most expensive first">
+    <Card title={say("The same as a table")} note={say("the most expensive first")}>
       <Table
         className="tall"
-        label="Table of topics"
+        label={say("Table of topics")}
         heads={[
-          "Topic",
-          "Cluster",
-          traffic && "Traffic",
-          { name: "Share", end: true },
-          { name: "Change", end: true },
-          { name: "Amount", end: true },
+          say("Topic"),
+          say("Cluster"),
+          traffic && say("Traffic"),
+          { name: say("Share"), end: true },
+          { name: say("Change [of an amount]"), end: true },
+          { name: say("Amount"), end: true },
         ]}
       >
         {items.map((each) => (
@@ -134,7 +137,7 @@ function TopicTable({ items, whole, currency, lit }: TableProps) {
             <th scope="row">
               <a className="more" href={here.to(rowsOf(here.view, each), "rows")}>
                 {each.topic_name}
-                <span className="sr">: its rows</span>
+                <span className="sr">{say(": its rows")}</span>
               </a>
             </th>
             <td>
@@ -145,9 +148,9 @@ function TopicTable({ items, whole, currency, lit }: TableProps) {
             {traffic && (
               <td>
                 {each.zombie ? (
-                  <span className="warn">none: costs without traffic</span>
+                  <span className="warn">{say("none: costs without traffic")}</span>
                 ) : (
-                  <span className="quiet">yes</span>
+                  <span className="quiet">{say("yes [there is traffic]")}</span>
                 )}
               </td>
             )}

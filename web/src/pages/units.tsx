@@ -4,7 +4,7 @@ import { address } from "../api/client";
 import { question, useTenant } from "../api/questions";
 import type { UnitCosts } from "../api/shapes";
 import { useHere } from "../app/router";
-import { count, full } from "../format/days";
+import { full } from "../format/days";
 import { grouped } from "../format/formats";
 import { money } from "../format/money";
 import { dimension, label } from "../format/names";
@@ -15,6 +15,7 @@ import { Answered, Bone, Empty, Warning } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { filterKey, sumsQuery, takes, toggle } from "../url/view";
+import { say } from "../words/say";
 import { filterValue } from "./costs/facts";
 
 const OF_IDENTITIES = ["identity_id", "environment_id", "resource_id", "product_type"];
@@ -29,14 +30,16 @@ interface Per {
 }
 
 const PERS: readonly Per[] = [
-  { per: "gib_in", title: "GiB written", by: OF_IDENTITIES, ofTopics: false },
-  { per: "gib_out", title: "GiB read", by: OF_IDENTITIES, ofTopics: false },
-  { per: "gib_stored", title: "GiB stored", by: OF_TOPICS, ofTopics: true },
-  { per: "topic", title: "Topic", by: OF_TOPICS, ofTopics: true },
+  { per: "gib_in", title: say("GiB written"), by: OF_IDENTITIES, ofTopics: false },
+  { per: "gib_out", title: say("GiB read"), by: OF_IDENTITIES, ofTopics: false },
+  { per: "gib_stored", title: say("GiB stored"), by: OF_TOPICS, ofTopics: true },
+  { per: "topic", title: say("Topic"), by: OF_TOPICS, ofTopics: true },
 ];
 const [USUAL] = PERS as [Per, ...Per[]];
 const MOST = 200;
-const TITLES: Record<string, string> = { topic_name: "Topic", cluster_resource_id: "Cluster" };
+const TITLES: Record<string, string> = { topic_name: say("Topic"), cluster_resource_id: say("Cluster") };
+/** The units of the service that other languages have words of their own for. */
+const UNITS: Record<string, string> = { "GiB-day": say("GiB-day"), "topic-day": say("topic-day") };
 
 function titleOfPer(per: UnitCosts["per"]): string {
   return PERS.find((each) => each.per === per)?.title ?? per;
@@ -64,8 +67,18 @@ export function UnitsPage() {
   return (
     <>
       <Toolbar compare={false} file={file} currencies />
-      <Choice name="Costs per" values={offered.map((each) => [each.per, each.title])} chosen={found.per} field="per" />
-      <Choice name="By" values={choices.map((each) => [each, titleOf(each)])} chosen={by} field="group" />
+      <Choice
+        name={say("Costs per")}
+        values={offered.map((each) => [each.per, each.title])}
+        chosen={found.per}
+        field="per"
+      />
+      <Choice
+        name={say("By [grouped]")}
+        values={choices.map((each) => [each, titleOf(each)])}
+        chosen={by}
+        field="group"
+      />
       <Answered answer={costs} skeleton={<Bone height={30} />}>
         {(answer, of) => <Listed answer={answer} by={of} title={titleOfPer(answer.per)} />}
       </Answered>
@@ -74,41 +87,53 @@ export function UnitsPage() {
 }
 
 function Listed({ answer, by, title }: { answer: UnitCosts; by: string; title: string }) {
-  const { total, currency, unit } = answer;
-  if (answer.items.length === 0) return <Empty title="No costs in this view" />;
+  const { total, currency, missing_days: missing } = answer;
+  if (answer.items.length === 0) return <Empty title={say("No costs in this view")} />;
   const more = answer.groups - answer.items.length;
+  const unit = UNITS[answer.unit] ?? answer.unit;
+  const days = missing.slice(0, 5).map(full).join(", ");
   return (
     <>
-      <LeftAside subject="Topics" keys={answer.ignored_filters} />
-      {answer.missing_days.length > 0 && (
+      <LeftAside subject={say("Topics")} keys={answer.ignored_filters} />
+      {missing.length > 0 && (
         <Warning>
-          {money(total.excluded_amount, currency)} of {count(answer.missing_days.length, "day")} is left out, because
-          usage was not measured there: {answer.missing_days.slice(0, 5).map(full).join(", ")}
-          {answer.missing_days.length > 5 && " and others"}.
+          {say("{amount} of {n} {n|day|days} is left out, because usage was not measured there: {days}.", {
+            amount: money(total.excluded_amount, currency),
+            n: missing.length,
+            days: missing.length > 5 ? say("{days} and others", { days }) : days,
+          })}
         </Warning>
       )}
       <Card
-        title={`${title}: ${each(total.unit_cost, currency)}${total.unit_cost === null ? "" : ` per ${unit}`}`}
-        note={`${money(total.amount, currency)} divided by ${usage(total.usage, unit)}, ${count(total.days, "day")}`}
+        title={
+          total.unit_cost === null
+            ? say("{title}: no usage was measured", { title })
+            : say("{title}: {cost} per {unit}", { title, cost: money(total.unit_cost, currency), unit })
+        }
+        note={say("{amount} divided by {usage}, {n} {n|day|days}", {
+          amount: money(total.amount, currency),
+          usage: total.usage === null ? say("no usage") : `${grouped(total.usage)} ${unit}`,
+          n: total.days,
+        })}
       >
         <Table
           className="tall"
-          label={`Costs per ${unit}`}
+          label={say("Costs per {unit}", { unit })}
           heads={[
             titleOf(by),
-            { name: `Per ${unit}`, end: true },
-            { name: unit, end: true, note: "measured" },
-            { name: "Days with usage", end: true },
-            { name: "Amount", end: true },
+            { name: say("Per {unit}", { unit }), end: true },
+            { name: unit, end: true, note: say("measured") },
+            { name: say("Days with usage"), end: true },
+            { name: say("Amount"), end: true },
           ]}
         >
           {answer.items.map((item) => (
             <Row key={JSON.stringify(item.dimensions)} item={item} by={by} answer={answer} />
           ))}
         </Table>
-        {more > 0 && <p className="note">and {count(more, "other")} with smaller amounts.</p>}
+        {more > 0 && <p className="note">{say("and {n} {n|other|others} with smaller amounts.", { n: more })}</p>}
         <p className="note">
-          The amount is every cost in this view, whatever the product. Without usage there is no unit cost.
+          {say("The amount is every cost in this view, whatever the product. Without usage there is no unit cost.")}
         </p>
       </Card>
     </>
@@ -132,24 +157,14 @@ function Row({ item, by, answer }: { item: UnitCosts["items"][number]; by: strin
       </th>
       <td className="end">
         {item.unit_cost === null ? (
-          <span className="quiet">no usage</span>
+          <span className="quiet">{say("no usage")}</span>
         ) : (
           <Exact amount={item.unit_cost} currency={answer.currency} />
         )}
       </td>
       <td className="end num">{item.usage === null ? "–" : grouped(item.usage)}</td>
-      <td className="end num">
-        {item.days_with_usage} of {item.days}
-      </td>
+      <td className="end num">{say("{some} of {n}", { some: item.days_with_usage, n: item.days })}</td>
       <td className="end num">{money(item.amount, answer.currency)}</td>
     </tr>
   );
-}
-
-function each(cost: string | null, currency: string): string {
-  return cost === null ? "no usage was measured" : money(cost, currency);
-}
-
-function usage(value: string | null, unit: string): string {
-  return value === null ? "no usage" : `${grouped(value)} ${unit}`;
 }

@@ -5,7 +5,6 @@ import { useCosts, useTenant } from "../api/questions";
 import type { Costs } from "../api/shapes";
 import { useHere } from "../app/router";
 import { RankedList } from "../charts/ranked";
-import { count } from "../format/days";
 import { grouped } from "../format/formats";
 import { advice, NOBODY, reason } from "../format/names";
 import { refused } from "../format/rights";
@@ -16,6 +15,7 @@ import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { has, toggle } from "../url/view";
+import { say } from "../words/say";
 import { ToAssign } from "./categories/toassign";
 import { comparison, ranked } from "./costs/facts";
 import { TagForm } from "./tags/form";
@@ -59,8 +59,8 @@ export function UnownedPage() {
 
 function Nothing() {
   return (
-    <Empty title="Everything has an owner">
-      <p>In this view, no cost is charged to nobody.</p>
+    <Empty title={say("Everything has an owner")}>
+      <p>{say("In this view, no cost is charged to nobody.")}</p>
     </Empty>
   );
 }
@@ -83,22 +83,24 @@ function Reasons({ costs, whole, canTag, children }: ReasonsProps) {
   return (
     <>
       <Card
-        title={
-          <>
-            <Amount amount={amount} currency={currency} /> has no owner
-          </>
-        }
+        title={say("{amount} has no owner", { amount: <Amount amount={amount} currency={currency} /> })}
         term="no-owner"
-        note={whole && `${share(amount, read(whole.total.amount))} of the total, ${count(total.rows, "row")}`}
+        note={
+          whole &&
+          say("{share} of the total, {n} {n|row|rows}", {
+            share: share(amount, read(whole.total.amount)),
+            n: total.rows,
+          })
+        }
       >
         <Table
-          label="Reasons"
+          label={say("Reasons")}
           heads={[
-            "Why",
-            "What to do",
-            { name: "Resources", end: true },
-            { name: "Rows", end: true },
-            { name: "Amount", end: true },
+            say("Why"),
+            say("What to do"),
+            { name: say("Resources"), end: true },
+            { name: say("Rows"), end: true },
+            { name: say("Amount"), end: true },
           ]}
         >
           {issues?.map((each) => (
@@ -114,7 +116,7 @@ function Reasons({ costs, whole, canTag, children }: ReasonsProps) {
                   {reason(each.reason)}
                 </a>
               </th>
-              <td className="quiet">{advice(each.reason) ?? "See the rows."}</td>
+              <td className="quiet">{advice(each.reason) ?? say("See the rows.")}</td>
               <td className="end num">{grouped(each.resources)}</td>
               <td className="end num">{grouped(each.rows)}</td>
               <td className="end">
@@ -127,7 +129,7 @@ function Reasons({ costs, whole, canTag, children }: ReasonsProps) {
       {children}
       <div className="split">
         {resources && (
-          <Card title="Resources" note="what these costs are for">
+          <Card title={say("Resources")} note={say("what these costs are for")}>
             <RankedList
               items={ranked(resources, 12, listing)}
               whole={amount}
@@ -136,7 +138,7 @@ function Reasons({ costs, whole, canTag, children }: ReasonsProps) {
             />
           </Card>
         )}
-        <Card title="Name a team" note="tag the resources, so that a team sees what is its own">
+        <Card title={say("Name a team")} note={say("tag the resources, so that a team sees what is its own")}>
           {canTag && resources ? (
             <TagForm
               entities={resources.items.flatMap((each) =>
@@ -144,7 +146,7 @@ function Reasons({ costs, whole, canTag, children }: ReasonsProps) {
               )}
             />
           ) : (
-            <p className="note">{isKnown && !may("tag") ? refused("tag") : "Tags cannot be changed here."}</p>
+            <p className="note">{isKnown && !may("tag") ? refused("tag") : say("Tags cannot be changed here.")}</p>
           )}
         </Card>
       </div>

@@ -10,6 +10,7 @@ import { RemoveButton } from "../ui/remove";
 import { Answered, Bone } from "../ui/states";
 import { Table } from "../ui/table";
 import { readView } from "../url/view";
+import { say } from "../words/say";
 
 /** Views that somebody saved under a name, for everyone who may see the tenant. */
 export function ViewsPage() {
@@ -17,13 +18,24 @@ export function ViewsPage() {
   const query = useViews(tenant ?? "");
   const { scope } = useAccess(tenant ?? "");
   return (
-    <Card title="Saved views" note={scope ? "your own" : "for everyone who sees this tenant"}>
+    <Card title={say("Saved views")} note={scope ? say("your own") : say("for everyone who sees this tenant")}>
       <Answered answer={query} skeleton={<Bone height={12} />}>
         {({ items }) =>
           items.length === 0 ? (
-            <p className="note">None yet. Choose a period and filters on any page, and press “Save view” there.</p>
+            <p className="note">
+              {say("None yet. Choose a period and filters on any page, and press “Save view” there.")}
+            </p>
           ) : (
-            <Table label="Table of views" heads={["Name", "Page", "By", "Since", "Change"]}>
+            <Table
+              label={say("Table of views")}
+              heads={[
+                say("Name"),
+                say("Page"),
+                say("By [a person]"),
+                say("Since"),
+                say("Change [a column of buttons]"),
+              ]}
+            >
               {items.map((each) => (
                 <OneView key={each.id} {...each} />
               ))}
@@ -50,7 +62,7 @@ function OneView({ id, name, page, query, created_by, created_at }: SavedView) {
       <td>
         <RemoveButton
           href={address<"/views/{view_id}", "delete">(here.tenant ?? "", "/views/{view_id}", { at: { view_id: id } })}
-          what={`the view ${name}`}
+          what={say("the view {name}", { name })}
         />
       </td>
     </tr>
