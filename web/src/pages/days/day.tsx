@@ -3,7 +3,6 @@ import type { Reconciled, Revision } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { STATES } from "../../charts/calendar";
 import { instant, spoken } from "../../format/days";
-import { grouped } from "../../format/formats";
 import { exact } from "../../format/money";
 import { cause } from "../../format/names";
 import { Amount, Exact } from "../../ui/card";
@@ -11,6 +10,7 @@ import { Drawer } from "../../ui/drawer";
 import { Fact } from "../../ui/fact";
 import { Answered, Bone } from "../../ui/states";
 import { during, readView } from "../../url/view";
+import { say } from "../../words/say";
 
 interface Props {
   day: Reconciled;
@@ -25,29 +25,29 @@ export function DayDrawer({ day, currency, onClose }: Props) {
   return (
     <Drawer title={spoken(day.date)} onClose={onClose}>
       <dl className="facts-list">
-        <Fact name="State">{STATES[day.state]}</Fact>
-        <Fact name={`Billed, in ${grouped(day.lines)} lines`}>
+        <Fact name={say("State")}>{STATES[day.state]}</Fact>
+        <Fact name={say("Billed, in {n} lines", { n: day.lines })}>
           <Exact amount={day.billed} currency={currency} />
         </Fact>
-        <Fact name={`Charged, in ${grouped(day.rows)} rows`}>
+        <Fact name={say("Charged, in {n} rows", { n: day.rows })}>
           <Exact amount={day.charged} currency={currency} />
         </Fact>
-        <Fact name="No owner">
+        <Fact name={say("No owner")}>
           <Exact amount={day.unallocated} currency={currency} />
         </Fact>
-        <Fact name="Policies">{POLICIES[day.policies ?? ""] ?? "not known"}</Fact>
-        <Fact name="Bill fetched">{day.gathered_at ? instant(day.gathered_at) : "not yet"}</Fact>
-        <Fact name="Its fingerprint">
+        <Fact name={say("Policies")}>{POLICIES[day.policies ?? ""] ?? say("not known")}</Fact>
+        <Fact name={say("Bill fetched")}>{day.gathered_at ? instant(day.gathered_at) : say("not yet")}</Fact>
+        <Fact name={say("Its fingerprint")}>
           <span className="small">{day.fingerprint?.slice(0, 16) ?? "–"}</span>
         </Fact>
       </dl>
-      <h3>What it has contained</h3>
+      <h3>{say("What it has contained")}</h3>
       <Answered answer={query} skeleton={<Bone height={8} />}>
         {({ items }) => {
           const charges = items.filter((each) => each.dataset === "chargebacks");
-          if (charges.length === 0) return <p className="note">It has not been calculated yet.</p>;
+          if (charges.length === 0) return <p className="note">{say("It has not been calculated yet.")}</p>;
           return (
-            <ol className="steps" aria-label="Revisions, the latest first">
+            <ol className="steps" aria-label={say("Revisions, the latest first")}>
               {[...charges].reverse().map((each, n) => (
                 <li key={each.revision}>
                   <RevisionFacts revision={each} day={day.date} currency={currency} isPresent={n === 0} />
@@ -62,8 +62,8 @@ export function DayDrawer({ day, currency, onClose }: Props) {
 }
 
 export const POLICIES: Record<string, string> = {
-  current: "as they are configured now",
-  superseded: "others than those configured now",
+  current: say("as they are configured now"),
+  superseded: say("others than those configured now"),
 };
 
 function RevisionFacts({
@@ -79,43 +79,43 @@ function RevisionFacts({
 }) {
   const here = useHere();
   const at = revision.calculated_at;
+  const number = String(revision.revision);
   const then = { ...during(readView(""), day, day), extra: { as_of: at } };
   const since = { ...during(readView(""), day, day), extra: { from: at } };
   return (
     <>
       <h4>
-        Revision {revision.revision}
-        {isPresent && <span className="badge">present</span>}
+        {say("Revision {number}", { number })}
+        {isPresent && <span className="badge">{say("present [a revision]")}</span>}
       </h4>
       <p>
         {cause(revision.cause)}, {instant(at)}
       </p>
       <p className="note">
-        {revision.total !== null && (
-          <>
-            <Amount amount={revision.total} currency={currency} /> in {grouped(revision.rows)} rows
-          </>
-        )}
+        {revision.total !== null &&
+          say("{amount} in {n} rows", {
+            amount: <Amount amount={revision.total} currency={currency} />,
+            n: revision.rows,
+          })}
         {revision.moved !== null && <span title={exact(revision.moved, currency)}>; </span>}
-        {revision.moved !== null && (
-          <>
-            <Amount amount={revision.moved} currency={currency} /> moved
-          </>
-        )}
+        {revision.moved !== null &&
+          say("{amount} moved", { amount: <Amount amount={revision.moved} currency={currency} /> })}
       </p>
       {!isPresent && (
         <p className="tools">
           {revision.is_kept ? (
             <>
               <a className="more" href={here.to(then, "rows")}>
-                As it was then<span className="sr">, revision {revision.revision}</span>
+                {say("As it was then")}
+                <span className="sr">{say(", revision {number}", { number })}</span>
               </a>
               <a className="more" href={here.to(since, "moments")}>
-                What changed since<span className="sr"> revision {revision.revision}</span>
+                {say("What changed since")}
+                <span className="sr">{say(" revision {number}", { number })}</span>
               </a>
             </>
           ) : (
-            <span className="note">Its rows are no longer kept.</span>
+            <span className="note">{say("Its rows are no longer kept.")}</span>
           )}
         </p>
       )}

@@ -3,7 +3,7 @@ import { present } from "../../api/answer";
 import { usePipeline } from "../../api/questions";
 import type { RunBody } from "../../api/shapes";
 import { useRun, useStartRun } from "../../app/run";
-import { count } from "../../format/days";
+import { say } from "../../words/say";
 
 /** Start a run, to show its progress: `before` is when the run before it ended. */
 export function useFollowedRun(tenant: string) {
@@ -26,16 +26,17 @@ export function Progress({ tenant, before }: { tenant: string; before: string | 
     return (
       <div className="stack" role="status">
         <p>
-          <b>The run is on{doing && `: ${doing}`}.</b>
+          <b>{doing ? say("The run is on: {doing}.", { doing }) : say("The run is on.")}</b>
         </p>
-        <progress aria-label="The run is on" />
-        <p className="note">It goes on when this is closed.</p>
+        <progress aria-label={say("The run is on")} />
+        <p className="note">{say("It goes on when this is closed.")}</p>
       </div>
     );
+  const n = result.errors.length;
   return (
     <div className="stack" role="status">
-      <p className={result.errors.length ? "warn" : "good"}>
-        <b>{result.errors.length ? `The run has ended with ${count(result.errors.length, "error")}.` : "Done."}</b>
+      <p className={n ? "warn" : "good"}>
+        <b>{n ? say("The run has ended with {n} {n|error|errors}.", { n }) : say("Done.")}</b>
       </p>
       <ul className="errors">
         {result.errors.map((each) => (
@@ -44,7 +45,7 @@ export function Progress({ tenant, before }: { tenant: string; before: string | 
           </li>
         ))}
       </ul>
-      <p className="note">The figures behind this are the new ones.</p>
+      <p className="note">{say("The figures behind this are the new ones.")}</p>
     </div>
   );
 }

@@ -1,21 +1,22 @@
 import { useHealth } from "../../api/questions";
 import type { Health, HealthProblem } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant, range } from "../../format/days";
+import { instant, range } from "../../format/days";
 import { nameOf } from "../../format/health";
 import { Card } from "../../ui/card";
 import { Icon } from "../../ui/icons";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { during } from "../../url/view";
+import { say } from "../../words/say";
 import { pendingOf } from "./pending";
 import { RecalculateAll } from "./recalculateall";
 
 const SOURCES: Record<Health["sources"][number]["source"], string> = {
-  bill: "Bill",
-  inventory: "Inventory",
-  metrics: "Usage",
-  topic_metrics: "Usage of topics",
+  bill: say("Bill"),
+  inventory: say("Inventory"),
+  metrics: say("Usage"),
+  topic_metrics: say("Usage of topics"),
 };
 
 /** What is wrong, the worst first, with what to do about it; and how far each source has answered. */
@@ -27,8 +28,8 @@ export function HealthCards() {
       {(found) => (
         <div className="halves">
           <Card
-            title={found.problems.length ? "What to look at" : "Nothing is wrong"}
-            note={found.problems.length ? "the worst first" : "every source has answered for every day"}
+            title={found.problems.length ? say("What to look at") : say("Nothing is wrong")}
+            note={found.problems.length ? say("the worst first") : say("every source has answered for every day")}
           >
             <RecalculateAll pending={pendingOf(found.problems)} />
             {found.problems.length > 0 && (
@@ -67,7 +68,7 @@ function Problem({ problem }: { problem: HealthProblem }) {
           </p>
         ))}
         <p className="note">
-          {kind === "days_waiting" && ended_by === "source" && "Recalculating does not help. "}
+          {kind === "days_waiting" && ended_by === "source" && say("Recalculating does not help. ")}
           {remedy}
         </p>
       </div>
@@ -75,25 +76,34 @@ function Problem({ problem }: { problem: HealthProblem }) {
   );
 }
 
+/** What a source that answers still lacks. */
+function missing(days: number, last_at: string | null): string {
+  if (days === 0) return say("all of it, so far");
+  return last_at ? say("nothing; last fetched {time}", { time: instant(last_at) }) : say("nothing");
+}
+
 /** How far each source has answered. */
 function Sources({ health: { sources, days_calculated, lookback_days } }: { health: Health }) {
   return (
-    <Card title="Sources" note={`the last ${count(lookback_days, "day")} are fetched, older ones stay`}>
-      <Table label="Table of sources" heads={["What", { name: "Days", end: true }, "What is missing"]}>
+    <Card
+      title={say("Sources")}
+      note={say("the last {n} {n|day|days} are fetched, older ones stay", { n: lookback_days })}
+    >
+      <Table
+        label={say("Table of sources")}
+        heads={[say("What"), { name: say("Days"), end: true }, say("What is missing")]}
+      >
         {sources.map(({ source, days, last_at, error }) => (
           <tr key={source}>
             <th scope="row">{SOURCES[source]}</th>
             <td className="end num">{days}</td>
-            <td className={error ? "bad wordy" : "quiet"}>
-              {error ??
-                (days === 0 ? "all of it, so far" : `nothing${last_at ? `; last fetched ${instant(last_at)}` : ""}`)}
-            </td>
+            <td className={error ? "bad wordy" : "quiet"}>{error ?? missing(days, last_at)}</td>
           </tr>
         ))}
         <tr>
-          <th scope="row">Costs</th>
+          <th scope="row">{say("Costs")}</th>
           <td className="end num">{days_calculated}</td>
-          <td className="quiet">{days_calculated ? "nothing" : "the first day needs all of these"}</td>
+          <td className="quiet">{days_calculated ? say("nothing") : say("the first day needs all of these")}</td>
         </tr>
       </Table>
     </Card>

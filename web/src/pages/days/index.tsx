@@ -4,7 +4,7 @@ import { useReconciliation, useTenant } from "../../api/questions";
 import type { Reconciled } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { STATES } from "../../charts/calendar";
-import { count, range, spoken } from "../../format/days";
+import { range, spoken } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
@@ -15,6 +15,7 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
+import { say } from "../../words/say";
 import { isCalculated, twelve, verdictOf, Waiting } from "../costs/days";
 import { FirstRun } from "../firstrun";
 import { RunControls } from "./controls";
@@ -36,7 +37,7 @@ export function DaysPage() {
     <>
       <Toolbar shown={shown} compare={false} filters={false}>
         <a className="button" href={here.to({ ...here.view, extra: {} }, "moments")}>
-          Compare two moments
+          {say("Compare two moments")}
         </a>
         <RunControls shown={shown} />
       </Toolbar>
@@ -48,7 +49,7 @@ export function DaysPage() {
           <Answered answer={query} skeleton={<Bone height={30} />}>
             {(found) =>
               found.days.length === 0 ? (
-                <Empty title="No days in this period" />
+                <Empty title={say("No days in this period")} />
               ) : (
                 <>
                   <Waiting days={found.days} currency={found.currency} />
@@ -74,26 +75,30 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
     <Card
       title={verdictOf(days).text}
       term={days.some((each) => each.state === "pending") ? "waiting" : "equal"}
-      note={`${range(days[0]?.date ?? "", days.at(-1)?.date ?? "")}; ${calculated.length} of ${count(days.length, "day")} calculated; the whole tenant, whatever the filters`}
+      note={say("{range}; {calculated} of {n} {n|day|days} calculated; the whole tenant, whatever the filters", {
+        range: range(days[0]?.date ?? "", days.at(-1)?.date ?? ""),
+        calculated: calculated.length,
+        n: days.length,
+      })}
       file={billingFile(here.tenant ?? "", here.view)}
     >
       <Table
         className="tall"
-        label="Table of days"
+        label={say("Table of days")}
         heads={[
-          "Day",
-          "State",
-          { name: "Billed", end: true },
-          { name: "Charged", end: true },
-          { name: "Difference", end: true },
-          { name: "No owner", end: true },
-          { name: "Rows", end: true },
-          "Topics",
-          "History",
+          say("Day"),
+          say("State"),
+          { name: say("Billed"), end: true },
+          { name: say("Charged"), end: true },
+          { name: say("Difference"), end: true },
+          { name: say("No owner"), end: true },
+          { name: say("Rows"), end: true },
+          say("Topics"),
+          say("History"),
         ]}
         foot={
           <tr>
-            <th scope="row">Total</th>
+            <th scope="row">{say("Total")}</th>
             <td />
             <td className="end">
               <Amount amount={sum(calculated.map((each) => read(each.billed)))} currency={currency} />
@@ -132,11 +137,11 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
               {isCalculated(each) ? <Amount amount={each.unallocated} currency={currency} /> : "–"}
             </td>
             <td className="end num">{isCalculated(each) ? grouped(each.rows) : "–"}</td>
-            <td>{each.topics ? "yes" : "no"}</td>
+            <td>{each.topics ? say("yes") : say("no")}</td>
             <td>
               <button type="button" className="more" onClick={() => setOpened(each)}>
-                {each.revision === null ? "Details" : `Revision ${each.revision}`}
-                <span className="sr"> of {spoken(each.date)}</span>
+                {each.revision === null ? say("Details") : say("Revision {number}", { number: String(each.revision) })}
+                <span className="sr">{say(" of {day}", { day: spoken(each.date) })}</span>
               </button>
             </td>
           </tr>
@@ -154,7 +159,7 @@ function State({ day }: { day: Reconciled }) {
     <span className={`state ${tone}`}>
       <Icon name={icon[day.state]} />
       {STATES[day.state]}
-      {day.policies === "superseded" && <span className="badge">policies superseded</span>}
+      {day.policies === "superseded" && <span className="badge">{say("policies superseded")}</span>}
     </span>
   );
 }

@@ -1,11 +1,12 @@
 import { type FormEvent, useState } from "react";
 import { asProblem } from "../../api/problems";
 import type { RunBody } from "../../api/shapes";
-import { count, isDay, length } from "../../format/days";
+import { isDay, length } from "../../format/days";
 import { ReachesClosed } from "../../ui/closed";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
 import type { Dates } from "../../url/period";
+import { say } from "../../words/say";
 import { Progress, useFollowedRun } from "./followed";
 
 interface Props {
@@ -32,31 +33,34 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
   const reaching = start.isError ? asProblem(start.error).reaching : null;
   const days = length(chosen.start, chosen.end);
   return (
-    <Drawer title="Recalculate these days" onClose={onClose}>
+    <Drawer title={say("Recalculate these days")} onClose={onClose}>
       {start.isSuccess ? (
         <Progress tenant={tenant} before={before} />
       ) : (
         <form className="stack" onSubmit={submit} onChange={choose}>
           <p>
-            Bill, inventory and usage of these days are fetched again, and their costs are split again. What was charged
-            may change; it stays equal to the bill.
+            {say(
+              "Bill, inventory and usage of these days are fetched again, and their costs are split again. What was charged may change; it stays equal to the bill.",
+            )}
           </p>
           <div className="form">
             <label>
-              From
+              {say("From")}
               <input className="field" type="date" name="from" defaultValue={dates.start} required />
             </label>
             <label>
-              To
+              {say("To")}
               <input className="field" type="date" name="to" defaultValue={dates.end} required />
             </label>
           </div>
           <label className="check">
-            <input type="checkbox" checked={accept_less} onChange={() => setLess(!accept_less)} /> accept bills and
-            usage that are smaller than the stored ones
+            <input type="checkbox" checked={accept_less} onChange={() => setLess(!accept_less)} />{" "}
+            {say("accept bills and usage that are smaller than the stored ones")}
           </label>
           <p className="note">
-            Without this, an answer that has less than what is stored is taken for incomplete, and the stored one stays.
+            {say(
+              "Without this, an answer that has less than what is stored is taken for incomplete, and the stored one stays.",
+            )}
           </p>
           {reaching ? (
             <ReachesClosed
@@ -73,10 +77,10 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
           )}
           <p className="tools">
             <button type="submit" className="button primary" disabled={start.isPending || days < 1}>
-              Recalculate {count(days, "day")}
+              {say("Recalculate {n} {n|day|days}", { n: days })}
             </button>
             <button type="button" className="button" onClick={onClose}>
-              Cancel
+              {say("Cancel")}
             </button>
           </p>
         </form>

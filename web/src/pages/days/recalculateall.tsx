@@ -1,9 +1,10 @@
 import { useState } from "react";
 import { useHere } from "../../app/router";
 import { useCanRun, useRun } from "../../app/run";
-import { count, range } from "../../format/days";
+import { range } from "../../format/days";
 import { Drawer } from "../../ui/drawer";
 import { Refusal } from "../../ui/refusal";
+import { say } from "../../words/say";
 import { Progress, useFollowedRun } from "./followed";
 import type { Pending } from "./pending";
 
@@ -19,10 +20,13 @@ export function RecalculateAll({ pending }: { pending: Pending | null }) {
       {pending && isOffered && (
         <p className="tools">
           <button type="button" className="button" disabled={isOn} onClick={() => setAsked(pending)}>
-            Recalculate all pending …
+            {say("Recalculate all pending …")}
           </button>
           <span className="note">
-            {count(pending.days, "day")}, {range(pending.dates.start, pending.dates.end)}
+            {say("{n} {n|day|days}, {range}", {
+              n: pending.days,
+              range: range(pending.dates.start, pending.dates.end),
+            })}
           </span>
         </p>
       )}
@@ -44,22 +48,24 @@ function Question({
 }) {
   const { start, run, before } = useFollowedRun(tenant);
   return (
-    <Drawer title="Recalculate all pending" onClose={onClose}>
+    <Drawer title={say("Recalculate all pending")} onClose={onClose}>
       {start.isSuccess ? (
         <Progress tenant={tenant} before={before} />
       ) : (
         <div className="stack">
           <p>
-            <b>
-              {count(days, "day")} {days === 1 ? "waits" : "wait"}: {range(dates.start, dates.end)}.
-            </b>{" "}
-            One run fetches what is missing and calculates {days === 1 ? "it" : "them"}. Days between that are complete
-            stay as they are.
+            <b>{say("{n} {n|day waits|days wait}: {range}.", { n: days, range: range(dates.start, dates.end) })}</b>{" "}
+            {say(
+              "One run fetches what is missing and calculates {n|it|them}. Days between that are complete stay as they are.",
+              { n: days },
+            )}
           </p>
           {others > 0 && (
             <p className="note">
-              {count(others, "more day")} {others === 1 ? "is" : "are"} not counted: recalculating does not help while a
-              source refuses, or has no bill.
+              {say(
+                "{n} more {n|day is|days are} not counted: recalculating does not help while a source refuses, or has no bill.",
+                { n: others },
+              )}
             </p>
           )}
           <Refusal of={start} />
@@ -70,10 +76,10 @@ function Question({
               disabled={start.isPending}
               onClick={() => run({ start_date: dates.start, end_date: dates.end })}
             >
-              Recalculate {count(days, "day")}
+              {say("Recalculate {n} {n|day|days}", { n: days })}
             </button>
             <button type="button" className="button" onClick={onClose}>
-              Cancel
+              {say("Cancel")}
             </button>
           </p>
         </div>

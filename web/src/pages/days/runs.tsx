@@ -7,6 +7,17 @@ import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
+
+const STATUSES: Record<string, string> = {
+  running: say("running"),
+  completed: say("completed"),
+  completed_with_errors: say("completed_with_errors"),
+  failed: say("failed"),
+  timed_out: say("timed_out"),
+  interrupted: say("interrupted"),
+  cancelled: say("cancelled"),
+};
 
 /** What the last runs did, and what went wrong in them. */
 export function Runs() {
@@ -14,39 +25,40 @@ export function Runs() {
   const query = useRuns(tenant ?? "");
   const [opened, setOpened] = useState<string | null>(null);
   return (
-    <Card title="Runs" note="the latest first">
+    <Card title={say("Runs")} note={say("the latest first [a run]")}>
       <Answered answer={query} skeleton={<Bone height={8} />}>
         {({ items }) =>
           items.length === 0 ? (
-            <p className="note">No run has ended yet.</p>
+            <p className="note">{say("No run has ended yet.")}</p>
           ) : (
             <Table
-              label="Table of runs"
+              label={say("Table of runs")}
               heads={[
-                "Ended",
-                "How",
-                { name: "Days fetched", end: true },
-                { name: "Days calculated", end: true },
-                { name: "Rows", end: true },
-                "Errors",
-                "Log",
+                say("Ended"),
+                say("How [a run ended]"),
+                { name: say("Days fetched"), end: true },
+                { name: say("Days calculated"), end: true },
+                { name: say("Rows"), end: true },
+                say("Errors"),
+                say("Log"),
               ]}
             >
               {items.map((each) => (
                 <tr key={each.run_id}>
                   <th scope="row" className="num">
-                    {each.completed_at ? instant(each.completed_at) : "is on"}
+                    {each.completed_at ? instant(each.completed_at) : say("is on")}
                   </th>
-                  <td>{each.status}</td>
+                  <td>{STATUSES[each.status] ?? each.status}</td>
                   <td className="end num">{grouped(each.dates_gathered)}</td>
                   <td className="end num">{grouped(each.dates_calculated)}</td>
                   <td className="end num">{grouped(each.chargeback_rows_written)}</td>
                   <td className={`wordy ${each.errors.length ? "bad" : "quiet"}`}>
-                    {each.errors.length ? each.errors.join("; ") : "none"}
+                    {each.errors.length ? each.errors.join("; ") : say("none [errors]")}
                   </td>
                   <td>
                     <button type="button" className="more" onClick={() => setOpened(each.run_id)}>
-                      Log<span className="sr"> of run {each.run_id}</span>
+                      {say("Log")}
+                      <span className="sr">{say(" of run {run}", { run: each.run_id })}</span>
                     </button>
                   </td>
                 </tr>
@@ -63,15 +75,16 @@ export function Runs() {
 /** What a run has logged so far. */
 function LogDrawer({ runId, onClose }: { runId: string; onClose: () => void }) {
   const { tenant } = useHere();
+  const title = say("Log of run {run}", { run: runId });
   const query = useOf(tenant ?? "", "/pipeline/log", { query: { run_id: Number(runId), page_size: 1000 } });
   return (
-    <Drawer title={`Log of run ${runId}`} onClose={onClose}>
+    <Drawer title={title} onClose={onClose}>
       <Answered answer={query} skeleton={<Bone height={12} />}>
         {({ items }) =>
           items.length === 0 ? (
-            <p className="note">Nothing is logged yet.</p>
+            <p className="note">{say("Nothing is logged yet.")}</p>
           ) : (
-            <Table className="tall" label={`Log of run ${runId}`} heads={["When", "What"]}>
+            <Table className="tall" label={title} heads={[say("When"), say("What")]}>
               {items.map((each, n) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: lines of a log never change their places
                 <tr key={n}>

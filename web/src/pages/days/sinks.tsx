@@ -4,12 +4,12 @@ import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";
 import type { Sink } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Refusal } from "../../ui/refusal";
 import { Answered } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 
 /** Who is told what happens, and whether that works; nothing where nobody is. */
 export function Sinks() {
@@ -21,17 +21,17 @@ export function Sinks() {
     <Answered answer={found} skeleton={null}>
       {({ items }) =>
         items.length === 0 ? null : (
-          <Card title="Who is told" note={count(items.length, "sink")}>
+          <Card title={say("Who is told")} note={say("{n} {n|sink|sinks}", { n: items.length })}>
             <Table
-              label="Table of sinks"
+              label={say("Table of sinks")}
               heads={[
-                "Name",
-                "Told of",
-                { name: "Delivered", end: true },
-                { name: "On the way", end: true },
-                { name: "Given up", end: true },
-                "Last error",
-                may("admin") && "Try",
+                say("Name"),
+                say("Told of"),
+                { name: say("Delivered"), end: true },
+                { name: say("On the way"), end: true },
+                { name: say("Given up"), end: true },
+                say("Last error"),
+                may("admin") && say("Try [a sink]"),
               ]}
             >
               {items.map((each) => (
@@ -39,7 +39,7 @@ export function Sinks() {
                   <th scope="row">
                     {each.name} <span className="quiet small">{each.type}</span>
                   </th>
-                  <td className="wordy">{each.kinds?.join(", ") ?? "everything"}</td>
+                  <td className="wordy">{each.kinds?.join(", ") ?? say("everything")}</td>
                   <td className="end num">{grouped(each.delivered)}</td>
                   <td className="end num">{grouped(each.pending)}</td>
                   <td className="end num">{grouped(each.dead)}</td>
@@ -69,11 +69,12 @@ function Try({ tenant, sink }: { tenant: string; sink: Sink }) {
   return (
     <>
       <button type="button" className="more" disabled={attempt.isPending} onClick={() => attempt.mutate()}>
-        Send a test<span className="sr"> to {sink.name}</span>
+        {say("Send a test")}
+        <span className="sr">{say(" to {sink}", { sink: sink.name })}</span>
       </button>
       <Refusal of={attempt} />
       <p role="status" className={attempt.data?.error ? "bad small" : "small"}>
-        {attempt.data && (attempt.data.error ?? "It has arrived.")}
+        {attempt.data && (attempt.data.error ?? say("It has arrived."))}
       </p>
     </>
   );

@@ -9,9 +9,10 @@ import { instant } from "../../format/days";
 import { Card } from "../../ui/card";
 import { Icon, type IconName } from "../../ui/icons";
 import { Answered, Bone, Empty } from "../../ui/states";
+import { say } from "../../words/say";
 import { type Counts, type Step, type StepState, stepsOf } from "./steps";
 
-const TITLE = "No day is calculated yet";
+const TITLE = say("No day is calculated yet");
 /** After how many seconds it is asked again: while a run is on, and while the next one is awaited. */
 const [SOON, LATER] = [4, 20];
 
@@ -29,7 +30,9 @@ function NothingYet({ tenant }: { tenant: string }) {
   const status = present(usePipeline(tenant));
   return (
     <Empty title={TITLE}>
-      <p>The first figures are there when a day’s bill and its usage have been read, and the day is calculated.</p>
+      <p>
+        {say("The first figures are there when a day’s bill and its usage have been read, and the day is calculated.")}
+      </p>
       {status && <p>{whenLast(status)}</p>}
     </Empty>
   );
@@ -45,11 +48,11 @@ function Checklist({ tenant }: { tenant: string }) {
   return (
     <Card
       title={TITLE}
-      note="the page follows by itself, and shows the costs when they are there"
+      note={say("the page follows by itself, and shows the costs when they are there")}
       action={
         here.page !== "days" && (
           <a className="more" href={here.to({ ...here.view, filters: [], extra: {} }, "days")}>
-            Days and runs
+            {say("Days and runs")}
           </a>
         )
       }
@@ -81,30 +84,30 @@ function countsOf({ resource_counts, identity_counts: { system: _, ...identities
 }
 
 function whenLast({ last_run, is_running }: PipelineStatus): string {
-  if (last_run) return `The last run ended ${instant(last_run)}.`;
-  return is_running ? "The first run is on." : "No run has ended yet.";
+  if (last_run) return say("The last run ended {time}.", { time: instant(last_run) });
+  return is_running ? say("The first run is on.") : say("No run has ended yet.");
 }
 
-const ICONS: Record<StepState, [name: IconName, tone: string]> = {
-  done: ["check", "good"],
-  running: ["next", ""],
-  waiting: ["minus", "quiet"],
-  failed: ["warning", "bad"],
+const STATES: Record<StepState, [words: string, icon: IconName, tone: string]> = {
+  done: [say("done"), "check", "good"],
+  running: [say("running"), "next", ""],
+  waiting: [say("waiting [a step]"), "minus", "quiet"],
+  failed: [say("failed"), "warning", "bad"],
 };
 
 function Steps({ steps, last }: { steps: readonly Step[]; last: string }) {
   const done = steps.filter((each) => each.state === "done").length;
   return (
     <>
-      <ol className="problems" aria-label="Steps to the first costs">
+      <ol className="problems" aria-label={say("Steps to the first costs")}>
         {steps.map(({ name, state, says, remedy }) => {
-          const [icon, tone] = ICONS[state];
+          const [words, icon, tone] = STATES[state];
           return (
             <li key={name}>
               <Icon name={icon} className={tone} />
               <div>
                 <h3>
-                  {name} <span className={`small ${state === "failed" ? "bad" : "quiet"}`}>{state}</span>
+                  {name} <span className={`small ${state === "failed" ? "bad" : "quiet"}`}>{words}</span>
                 </h3>
                 {says && <p className={state === "failed" ? "bad" : undefined}>{says}</p>}
                 {remedy && <p className="note">{remedy}</p>}
@@ -114,10 +117,7 @@ function Steps({ steps, last }: { steps: readonly Step[]; last: string }) {
         })}
       </ol>
       <p className="note">
-        <span role="status">
-          {done} of {steps.length} steps are done.
-        </span>{" "}
-        {last}
+        <span role="status">{say("{done} of {all} steps are done.", { done, all: steps.length })}</span> {last}
       </p>
     </>
   );

@@ -1,5 +1,5 @@
 import type { Health, PipelineStatus, SourceHealth } from "../../api/shapes";
-import { count } from "../../format/days";
+import { say } from "../../words/say";
 
 export type StepState = "done" | "running" | "waiting" | "failed";
 
@@ -36,28 +36,31 @@ export function stepsOf(facts: Facts): Step[] {
   return [configurationOf(facts.health), access, ...read, costsOf(facts, [access, ...read])];
 }
 
-const [CONFIGURATION, ACCESS, FOUND] = ["Configuration", "Access to the source", "Resources and identities"];
-const [BILL, USAGE, COSTS] = ["Bill", "Usage", "First costs"];
+const [CONFIGURATION, ACCESS] = [say("Configuration"), say("Access to the source")];
+const [FOUND, BILL] = [say("Resources and identities"), say("Bill")];
+const [USAGE, COSTS] = [say("Usage"), say("First costs")];
 
 const step = (name: string, state: StepState, says: string | null = null, remedy: string | null = null): Step => ({
   ...{ name, state, says, remedy },
 });
 
 /** A step that a source has failed: what is there all the same, and the source's own answer. */
-function failed(name: string, { error, is_refused, remedy }: SourceHealth, before = ""): Step {
-  return step(name, "failed", `${before}${is_refused ? "refused" : "no answer"}: ${error}`, remedy);
+function failed(name: string, { error, is_refused, remedy }: SourceHealth, before?: string | null): Step {
+  const why = error ?? "";
+  const answer = is_refused ? say("refused: {why}", { why }) : say("no answer: {why}", { why });
+  return step(name, "failed", before ? `${before}; ${answer}` : answer, remedy);
 }
 
 function configurationOf({ problems, lookback_days }: Health): Step {
   const wrong = problems.find((each) => each.kind === "topics_misconfigured");
   if (wrong) return step(CONFIGURATION, "failed", wrong.causes.join("; "), wrong.remedy);
-  return step(CONFIGURATION, "done", `read; days of up to ${count(lookback_days, "day")} ago are fetched`);
+  return step(CONFIGURATION, "done", say("read; days of up to {n} {n|day|days} ago are fetched", { n: lookback_days }));
 }
 
 function accessOf({ status, health, counts }: Facts): Step {
   const [bill, inventory] = [source(health, "bill"), source(health, "inventory")];
   if (isListed(health, counts) || (bill?.days ?? 0) > 0 || daysRead(status) > 0)
-    return step(ACCESS, "done", "accepted");
+    return step(ACCESS, "done", say("accepted [access]"));
   if (status.is_running) return step(ACCESS, isIn(status, "gathering") ? "running" : "waiting");
   const broken = [bill, inventory].find((each) => each?.is_refused) ?? [bill, inventory].find((each) => each?.error);
   return broken ? failed(ACCESS, broken) : step(ACCESS, "waiting");
@@ -66,9 +69,12 @@ function accessOf({ status, health, counts }: Facts): Step {
 function inventoryOf({ status, health, counts }: Facts): Step {
   const inventory = source(health, "inventory");
   const found =
-    counts && `${count(counts.resources, "resource")} and ${count(counts.identities, "identity", "identities")}`;
-  if (!status.is_running && inventory?.error) return failed(FOUND, inventory, found ? `${found} are found; ` : "");
-  if (isListed(health, counts)) return step(FOUND, "done", found && `${found} are found`);
+    counts &&
+    say("{resources} {resources|resource|resources} and {identities} {identities|identity|identities} are found", {
+      ...counts,
+    });
+  if (!status.is_running && inventory?.error) return failed(FOUND, inventory, found);
+  if (isListed(health, counts)) return step(FOUND, "done", found);
   // A run reads the inventory first, and then the bill day by day.
   return step(FOUND, isIn(status, "gathering") ? "running" : "waiting");
 }
@@ -80,13 +86,18 @@ function billOf({ status, health, counts }: Facts): Step {
     const isRead = isListed(health, counts) || daysRead(status) > 0;
     return isRead ? step(BILL, "running", ofTotal(status)) : step(BILL, "waiting");
   }
-  if (!status.is_running && bill?.error) return failed(BILL, bill, days ? `${count(days, "day")} are read; ` : "");
+  if (!status.is_running && bill?.error)
+    return failed(BILL, bill, days ? say("{n} {n|day|days} are read", { n: days }) : null);
   if (days === 0) return step(BILL, "waiting");
   // Whether the bill is all there is said by the inventory: a run that has read both gives it to every day.
   const inventory = source(health, "inventory");
   if (inventory?.days || inventory?.error || isIn(status, "calculating"))
-    return step(BILL, "done", `${count(days, "day")} ${days === 1 ? "is" : "are"} read`);
-  return step(BILL, "waiting", `${days} of the last ${count(health.lookback_days, "day")}; the next run goes on`);
+    return step(BILL, "done", say("{n} {n|day is|days are} read", { n: days }));
+  return step(
+    BILL,
+    "waiting",
+    say("{days} of the last {n} {n|day|days}; the next run goes on", { days, n: health.lookback_days }),
+  );
 }
 
 function usageOf({ status, health }: Facts): Step {
@@ -94,12 +105,13 @@ function usageOf({ status, health }: Facts): Step {
   const days = usage?.days ?? 0;
   if (isIn(status, "calculating")) return step(USAGE, "running");
   if (!status.is_running && usage?.error)
-    return failed(USAGE, usage, days ? `${count(days, "day")} are measured; ` : "");
-  return days ? step(USAGE, "done", `${count(days, "day")} measured`) : step(USAGE, "waiting");
+    return failed(USAGE, usage, days ? say("{n} {n|day|days} are measured", { n: days }) : null);
+  return days ? step(USAGE, "done", say("{n} {n|day|days} measured", { n: days })) : step(USAGE, "waiting");
 }
 
 function costsOf({ status, health }: Facts, before: readonly Step[]): Step {
-  if (health.days_calculated > 0) return step(COSTS, "done", `${count(health.days_calculated, "day")} calculated`);
+  if (health.days_calculated > 0)
+    return step(COSTS, "done", say("{n} {n|day|days} calculated", { n: health.days_calculated }));
   if (isIn(status, "calculating")) return step(COSTS, "running", ofTotal(status));
   if (status.is_running || before.some((each) => each.state === "failed")) return step(COSTS, "waiting");
   const wrong = health.problems.find((each) => each.kind === "run_failed" || each.kind === "suspended");
@@ -125,5 +137,6 @@ function daysRead(status: PipelineStatus): number {
 
 /** `12 of 35 days`, as far as the run says it. */
 function ofTotal({ progress }: PipelineStatus): string | null {
-  return progress && progress.total > 0 ? `${progress.done} of ${count(progress.total, "day")}` : null;
+  if (!progress || progress.total === 0) return null;
+  return say("{done} of {n} {n|day|days}", { done: progress.done, n: progress.total });
 }

@@ -4,7 +4,7 @@ import { address, send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { useOf } from "../../api/questions";
-import { addMonths, count, type Day, firstOfMonth, full } from "../../format/days";
+import { addMonths, type Day, firstOfMonth, full } from "../../format/days";
 import { Card } from "../../ui/card";
 import { ReachesClosed } from "../../ui/closed";
 import { texts } from "../../ui/form";
@@ -12,6 +12,7 @@ import { Refusal } from "../../ui/refusal";
 import { RemoveButton } from "../../ui/remove";
 import { Answered } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 
 interface Props {
   tenant: string;
@@ -51,7 +52,7 @@ export function Apply({ tenant, id, digest, last }: Props) {
   const reaching = apply.error && asProblem(apply.error).reaching;
   if (reaching && asked)
     return (
-      <Card title="Put it in force">
+      <Card title={say("Put it in force")}>
         <ReachesClosed
           of={reaching}
           onBegin={(day) => put({ ...asked, effective_from: day })}
@@ -61,10 +62,10 @@ export function Apply({ tenant, id, digest, last }: Props) {
       </Card>
     );
   return (
-    <Card title="Put it in force" note="exactly as it was tried, while nothing of that has changed">
+    <Card title={say("Put it in force")} note={say("exactly as it was tried, while nothing of that has changed")}>
       <form className="form" onSubmit={submit}>
         <label>
-          First day (empty where the versions say it themselves)
+          {say("First day (empty where the versions say it themselves)")}
           <input
             className="field"
             type="date"
@@ -74,26 +75,28 @@ export function Apply({ tenant, id, digest, last }: Props) {
           />
         </label>
         <label>
-          Why
+          {say("Why")}
           <input className="field" name="reason" required maxLength={255} autoComplete="off" />
         </label>
         <button type="submit" className="button primary" disabled={apply.isPending}>
-          Put it in force
+          {say("Put it in force")}
         </button>
         <Refusal of={apply} />
       </form>
       {apply.data && (
         <p className="note" role="status">
-          In force from {apply.data.versions.map((each) => full(each.effective_from)).join(", ")} on.
+          {say("In force from {days} on.", {
+            days: apply.data.versions.map((each) => full(each.effective_from)).join(", "),
+          })}
           {apply.data.recalculated.length > 0 &&
-            ` The next run calculates ${count(apply.data.recalculated.length, "day")} again.`}
+            say(" The next run calculates {n} {n|day|days} again.", { n: apply.data.recalculated.length })}
         </p>
       )}
     </Card>
   );
 }
 
-const ORIGINS = { configured: "the configuration", shipped: "an upgrade" };
+const ORIGINS = { configured: say("the configuration"), shipped: say("an upgrade") };
 
 /** The versions of policies; one that was applied and has calculated nothing can be withdrawn. */
 export function Versions({ tenant }: { tenant: string }) {
@@ -103,10 +106,17 @@ export function Versions({ tenant }: { tenant: string }) {
     <Answered answer={versions} skeleton={null}>
       {({ items }) =>
         items.length === 0 ? null : (
-          <Card title="Versions" note={count(items.length, "version")}>
+          <Card title={say("Versions")} note={say("{n} {n|version|versions}", { n: items.length })}>
             <Table
-              label="Table of versions"
-              heads={["First day", "Why", "Products", "By", { name: "Days", end: true }, ...(may("admin") ? [""] : [])]}
+              label={say("Table of versions")}
+              heads={[
+                say("First day"),
+                say("Why"),
+                say("Products"),
+                say("By [who did it]"),
+                { name: say("Days"), end: true },
+                ...(may("admin") ? [""] : []),
+              ]}
             >
               {items.map((each) => (
                 <tr key={`${each.effective_from} ${each.source}`}>
@@ -122,7 +132,7 @@ export function Versions({ tenant }: { tenant: string }) {
                           href={address(tenant, "/policies/applied/{effective_from}", {
                             at: { effective_from: each.effective_from },
                           })}
-                          what={`the version from ${full(each.effective_from)}`}
+                          what={say("the version from {day}", { day: full(each.effective_from) })}
                         />
                       )}
                     </td>

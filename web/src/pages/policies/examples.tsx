@@ -3,6 +3,7 @@ import { full } from "../../format/days";
 import { exact } from "../../format/money";
 import { label } from "../../format/names";
 import { Card } from "../../ui/card";
+import { say } from "../../words/say";
 import { stepsOf } from "../rows/steps";
 
 type Example = NonNullable<Simulation["answer"]>["examples"][number];
@@ -13,10 +14,10 @@ export function Examples({ of, currency }: { of: readonly Example[]; currency: s
   return of.map((each) => {
     const { name } = label("identity_id", each.identity_id, each.before.identity_name);
     return (
-      <Card key={each.identity_id} title={`A line of ${name}`} note={full(each.date)}>
+      <Card key={each.identity_id} title={say("A line of {name}", { name })} note={full(each.date)}>
         <div className="halves">
-          <Side title="Now" found={each.before} currency={currency} />
-          <Side title="Then" found={each.after} currency={currency} />
+          <Side title={say("Now")} found={each.before} currency={currency} />
+          <Side title={say("Then")} found={each.after} currency={currency} />
         </div>
       </Card>
     );
@@ -28,7 +29,7 @@ function Side({ title, found, currency }: { title: string; found: Explained; cur
   return (
     <section className="stack">
       <h3>
-        {title}: <span className="num">{amount ? exact(amount, currency) : "nothing"}</span>
+        {title}: <span className="num">{amount ? exact(amount, currency) : say("nothing")}</span>
       </h3>
       <p>{found.sentence}</p>
       <ol className="steps">

@@ -9,6 +9,7 @@ import { Amount, Card } from "../../ui/card";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
+import { say } from "../../words/say";
 import { Versions } from "./apply";
 import { completed, completions, wordsOf } from "./completion";
 import { ownOf, versionOf, withPolicy } from "./draft";
@@ -21,10 +22,10 @@ const PRODUCT = "product_type";
 const MOST_PRODUCTS = 50;
 
 const SOURCES: Record<Policy["source"], string> = {
-  shipped: "as shipped",
-  configured: "configured",
-  recorded: "on other days",
-  unknown: "not known",
+  shipped: say("as shipped"),
+  configured: say("configured"),
+  recorded: say("on other days"),
+  unknown: say("not known"),
 };
 
 /** How costs are divided, with what each policy divided, and what others would make of the same days. */
@@ -93,11 +94,20 @@ function Listed({ policies, costs, edit }: ListedProps) {
   const products = costs.breakdowns.find((each) => each.by === PRODUCT);
   const amounts = new Map(products?.items.map((each) => [each.value, each.amount]));
   return (
-    <Card title="How costs are divided" note={`with what each divided, ${range(costs.start_date, costs.end_date)}`}>
+    <Card
+      title={say("How costs are divided")}
+      note={say("with what each divided, {range}", { range: range(costs.start_date, costs.end_date) })}
+    >
       <Table
         className="tall"
-        label="Table of policies"
-        heads={["Product", "Portions", "From", { name: "Amount", end: true }, ...(edit ? ["Change"] : [])]}
+        label={say("Table of policies")}
+        heads={[
+          say("Product"),
+          say("Portions"),
+          say("From [in force]"),
+          { name: say("Amount"), end: true },
+          ...(edit ? [say("Change [an action]")] : []),
+        ]}
       >
         {policies.map((each) => (
           <tr key={`${each.product_type} ${each.hash}`}>
@@ -112,7 +122,8 @@ function Listed({ policies, costs, edit }: ListedProps) {
             {edit && (
               <td>
                 <button type="button" className="more" onClick={() => edit(each)}>
-                  Edit<span className="sr"> the policy of {each.product_type}</span>
+                  {say("Edit")}
+                  <span className="sr">{say(" the policy of {product}", { product: each.product_type })}</span>
                 </button>
               </td>
             )}
@@ -152,9 +163,9 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
   const { asked, last, mistakes } = useTrial(tenant, start, end);
   return (
     <>
-      <Card title="Try others" note="nothing is stored or changed">
+      <Card title={say("Try others")} note={say("nothing is stored or changed")}>
         <label className="document">
-          What allocation_policies would be, in YAML
+          {say("What allocation_policies would be, in YAML")}
           <textarea
             className="field"
             rows={Math.min(24, draft.split("\n").length + 3)}
@@ -173,7 +184,7 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
         <p className="tools">
           {completions(draft, caret, words).map((word) => (
             <button key={word} type="button" className="more" onClick={() => complete(word)}>
-              <span className="sr">Complete to </span>
+              <span className="sr">{say("Complete to ")}</span>
               <code>{word}</code>
             </button>
           ))}
@@ -190,14 +201,14 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
             disabled={asked.isPending}
             onClick={() => asked.mutate({ policies: draft })}
           >
-            Try it, {range(start, end)}
+            {say("Try it, {range}", { range: range(start, end) })}
           </button>
           <a
             className="more"
             download={`${tenant}-policies.yaml`}
             href={`data:application/yaml;charset=utf-8,${encodeURIComponent(versionOf(draft, last))}`}
           >
-            Download it as a version from next month
+            {say("Download it as a version from next month")}
           </a>
         </p>
       </Card>

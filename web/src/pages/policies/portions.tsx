@@ -1,11 +1,12 @@
 import type { Policy } from "../../api/shapes";
 import { percent } from "../../format/money";
+import { say } from "../../words/say";
 
 /** The methods that are tried for a portion, one after another. */
 export function Methods({ of }: { of: readonly string[] }) {
   return of.map((method, n) => (
     <span key={method}>
-      {n > 0 && ", else "}
+      {n > 0 && say(", else ")}
       <code>{method}</code>
     </span>
   ));
@@ -15,7 +16,10 @@ export function Methods({ of }: { of: readonly string[] }) {
 export function Portions({ of }: { of: Policy["portions"] }) {
   return of.map((portion) => (
     <div key={portion.number}>
-      {percent(Number(portion.share), 0)} by <Methods of={portion.methods} />
+      {say("{share} by {methods}", {
+        share: percent(Number(portion.share), 0),
+        methods: <Methods of={portion.methods} />,
+      })}
     </div>
   ));
 }

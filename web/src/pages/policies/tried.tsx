@@ -5,13 +5,14 @@ import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { question, useTenant } from "../../api/questions";
 import type { Simulation, SimulationBody } from "../../api/shapes";
-import { count, type Day, range } from "../../format/days";
+import { type Day, range } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { dimension, label } from "../../format/names";
 import { Amount, BeforeAndAfter, Card, Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
 import { Answered, Bone, Empty, Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { Apply } from "./apply";
 import { Examples } from "./examples";
 import { Portions } from "./portions";
@@ -56,11 +57,11 @@ export function Tried({ tenant, id }: { tenant: string; id: string }) {
 
 function State({ tenant, simulation }: { tenant: string; simulation: Simulation }) {
   const { state, done, days, error, answer, id } = simulation;
-  if (state === "failed") return <Empty title="It could not be simulated">{error}</Empty>;
+  if (state === "failed") return <Empty title={say("It could not be simulated")}>{error}</Empty>;
   if (!answer)
     return (
       <p className="note" role="status">
-        {days === 0 ? "It begins soon." : `${done} of ${count(days, "day")} calculated.`}
+        {days === 0 ? say("It begins soon.") : say("{done} of {n} {n|day|days} calculated.", { done, n: days })}
       </p>
     );
   const file = {
@@ -83,7 +84,7 @@ function Kept({ tenant, id, digest, last }: { tenant: string; id: string; digest
     <>
       <p className="tools">
         <a className="more" href={plan} download={`${tenant}-plan.json`}>
-          Download the plan
+          {say("Download the plan")}
         </a>
       </p>
       {may("admin") && <Apply tenant={tenant} id={id} digest={digest} last={last} />}
@@ -96,10 +97,15 @@ function doubts({ left_out, never_measured, never_applied, corrections }: Found)
   const [first] = left_out;
   const months = [...new Set(corrections.map((each) => each.period_id))];
   return [
-    first && `${count(left_out.length, "day")} could not be simulated, such as ${first.date}: ${first.reason}.`,
-    never_measured.length && `Never measured: ${never_measured.join(", ")}; what they would split goes to others.`,
-    never_applied.length && `Not on the bill of these days: ${never_applied.join(", ")}.`,
-    months.length && `To calculate these days so would post corrections of closed months: ${months.join(", ")}.`,
+    first &&
+      say("{n} {n|day|days} could not be simulated, such as {date}: {reason}.", { n: left_out.length, ...first }),
+    never_measured.length &&
+      say("Never measured: {measures}; what they would split goes to others.", { measures: never_measured.join(", ") }),
+    never_applied.length && say("Not on the bill of these days: {products}.", { products: never_applied.join(", ") }),
+    months.length &&
+      say("To calculate these days so would post corrections of closed months: {months}.", {
+        months: months.join(", "),
+      }),
   ].filter((each): each is string => typeof each === "string");
 }
 
@@ -111,33 +117,37 @@ function Moved({ found, file }: { found: Found; file: { href: string; name: stri
   const rest = found.items.length - seen.length;
   return (
     <>
-      <Card title="What would move" note={range(found.start_date, found.end_date)} file={file}>
+      <Card title={say("What would move")} note={range(found.start_date, found.end_date)} file={file}>
         <dl className="facts-list">
-          <Fact name="Billed">
+          <Fact name={say("Billed")}>
             <Exact amount={found.billed} currency={currency} />
           </Fact>
-          <Fact name="Charged to others">
+          <Fact name={say("Charged to others")}>
             <Exact amount={found.moved} currency={currency} />
           </Fact>
-          <Fact name="Part of the bill">
+          <Fact name={say("Part of the bill")}>
             <span className="num">{grouped(found.moved_share)} %</span>
           </Fact>
-          <Fact name="Charged to nobody now">
+          <Fact name={say("Charged to nobody now")}>
             <Exact amount={found.unallocated.before} currency={currency} />
           </Fact>
-          <Fact name="Charged to nobody then">
+          <Fact name={say("Charged to nobody then")}>
             <Exact amount={found.unallocated.after} currency={currency} />
           </Fact>
         </dl>
         {doubts(found).map((each) => (
           <Warning key={each}>{each}</Warning>
         ))}
-        {found.items.length === 0 && <p className="note">No amount would move.</p>}
-        {rest > 0 && <p className="note">The cost of {count(rest, "group")} changes by less than half a cent.</p>}
+        {found.items.length === 0 && <p className="note">{say("No amount would move.")}</p>}
+        {rest > 0 && (
+          <p className="note">
+            {say("The cost of {n} {n|group|groups} changes by less than half a cent.", { n: rest })}
+          </p>
+        )}
       </Card>
       {found.policies.length > 0 && <Differing found={found} />}
-      {more.length > 0 && <Groups title="Who would pay more" items={more} found={found} />}
-      {less.length > 0 && <Groups title="Who would pay less" items={less} found={found} />}
+      {more.length > 0 && <Groups title={say("Who would pay more")} items={more} found={found} />}
+      {less.length > 0 && <Groups title={say("Who would pay less")} items={less} found={found} />}
       <Examples of={found.examples} currency={currency} />
     </>
   );
@@ -146,10 +156,16 @@ function Moved({ found, file }: { found: Found; file: { href: string; name: stri
 /** What differs in the policies, with what each moves. */
 function Differing({ found: { policies, currency, by_cause: causes } }: { found: Found }) {
   return (
-    <Card title="What differs" note={count(policies.length, "product")}>
+    <Card title={say("What differs")} note={say("{n} {n|product|products}", { n: policies.length })}>
       <Table
-        label="Table of what differs"
-        heads={["Product", "Now", "Then", { name: "Amount", end: true }, { name: "Moves", end: true }]}
+        label={say("Table of what differs")}
+        heads={[
+          say("Product"),
+          say("Now"),
+          say("Then"),
+          { name: say("Amount"), end: true },
+          { name: say("Moves"), end: true },
+        ]}
       >
         {policies.map((each) => (
           <tr key={each.product_type}>
@@ -171,7 +187,9 @@ function Differing({ found: { policies, currency, by_cause: causes } }: { found:
       </Table>
       {causes.proportional !== NOTHING && (
         <p className="note">
-          <Amount amount={causes.proportional} currency={currency} /> follows: it is split in proportion to other costs.
+          {say("{amount} follows: it is split in proportion to other costs.", {
+            amount: <Amount amount={causes.proportional} currency={currency} />,
+          })}
         </p>
       )}
     </Card>
@@ -182,15 +200,15 @@ function Groups({ title, items, found }: { title: string; items: readonly Item[]
   const { currency, group_by: by, names } = found;
   const rest = items.length - MOST;
   return (
-    <Card title={title} note={count(items.length, "group")}>
+    <Card title={title} note={say("{n} {n|group|groups}", { n: items.length })}>
       <Table
-        label={`Table: ${title}`}
+        label={say("Table: {title}", { title })}
         heads={[
           ...by.map(dimension),
-          { name: "Now", end: true },
-          { name: "Then", end: true },
-          { name: "Change", end: true },
-          { name: "Percent", end: true },
+          { name: say("Now"), end: true },
+          { name: say("Then"), end: true },
+          { name: say("Change"), end: true },
+          { name: say("Percent"), end: true },
         ]}
       >
         {items.slice(0, MOST).map((each) => (
@@ -207,11 +225,11 @@ function Groups({ title, items, found }: { title: string; items: readonly Item[]
               );
             })}
             <BeforeAndAfter before={each.before} after={each.after} delta={each.delta} currency={currency} />
-            <td className="end num">{each.percent === null ? "new" : `${grouped(each.percent)} %`}</td>
+            <td className="end num">{each.percent === null ? say("new [an amount]") : `${grouped(each.percent)} %`}</td>
           </tr>
         ))}
       </Table>
-      {rest > 0 && <p className="note">and {count(rest, "other")}, which change by less.</p>}
+      {rest > 0 && <p className="note">{say("and {n} {n|other|others}, which change by less.", { n: rest })}</p>}
     </Card>
   );
 }
