@@ -3,7 +3,9 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/app";
 import "./first";
 import "./style/index.css";
+import { language } from "./words/language";
 
+document.documentElement.lang = language;
 const root = document.getElementById("root");
 if (root)
   createRoot(root).render(

@@ -7,6 +7,7 @@ import { inOneLine } from "../format/rights";
 import { CostsPage } from "../pages/costs";
 import { Bone, Empty, Loading, Missing } from "../ui/states";
 import { HOME, href, MONTH_END } from "../url/link";
+import { say } from "../words/say";
 import { Boundary } from "./errors";
 import { SignedIn } from "./me";
 import { hasFigures, isWhole } from "./pages";
@@ -99,11 +100,15 @@ function OfTheWhole() {
   const here = useHere();
   const { scope } = useAccess(here.tenant ?? "");
   return (
-    <Empty title="This page is about the whole bill">
-      <p>You see a part of it: {scope && inOneLine(scope)}. Its figures are on the other pages.</p>
+    <Empty title={say("This page is about the whole bill")}>
+      <p>
+        {say("You see a part of it: {scope}. Its figures are on the other pages.", {
+          scope: scope && inOneLine(scope),
+        })}
+      </p>
       <p>
         <a className="more" href={here.to({ ...here.view, extra: {} }, HOME)}>
-          To your costs
+          {say("To your costs")}
         </a>
       </p>
     </Empty>
@@ -115,12 +120,12 @@ function Unknown() {
   const known = present(useTenants()) ?? [];
   const { user } = useAccess(tenant ?? "");
   return (
-    <Empty title={`There is no tenant “${tenant}”`}>
-      {user !== null && <p>Or there is one, and no role lets you see it.</p>}
+    <Empty title={say("There is no tenant “{name}”", { name: tenant ?? "" })}>
+      {user !== null && <p>{say("Or there is one, and no role lets you see it.")}</p>}
       <SignedIn />
       {known.length > 0 && (
         <p>
-          Known:{" "}
+          {say("Known:")}{" "}
           {known.map((each) => (
             <a className="more" key={each.tenant_name} href={href(each.tenant_name, HOME)}>
               {each.tenant_name}{" "}
@@ -135,10 +140,10 @@ function Unknown() {
 function Nowhere() {
   const { tenant } = useHere();
   return (
-    <Empty title="There is no such page">
+    <Empty title={say("There is no such page")}>
       <p>
         <a className="more" href={href(tenant ?? "", HOME)}>
-          To the costs of {tenant}
+          {say("To the costs of {tenant}", { tenant })}
         </a>
       </p>
     </Empty>

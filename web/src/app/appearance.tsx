@@ -2,17 +2,33 @@ import { type FormEvent, useId, useState } from "react";
 import { CHOICES, choose, type Formats, formats } from "../format/formats";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
+import { LANGUAGES, language, usual } from "../words/language";
+import { say } from "../words/say";
 import { remember, remembered } from "./memory";
 
 const THEMES = ["system", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 const ICONS = { system: "system", light: "sun", dark: "moon" } as const;
-const THEME_NAMES: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
+const THEME_NAMES: Record<Theme, string> = { system: say("As the system"), light: say("Light"), dark: say("Dark") };
+/** The name of the button, by the theme. */
+const SPOKEN: Record<Theme, string> = {
+  system: say("Appearance, theme: system"),
+  light: say("Appearance, theme: light"),
+  dark: say("Appearance, theme: dark"),
+};
 
 const FORMATS = ["numbers", "dates", "currency"] as const;
-/** What each format is called, and those of its choices that are no examples of themselves. */
-const NAMES: Record<keyof Formats, string> = { numbers: "Numbers", dates: "Days", currency: "Currency" };
-const EXAMPLES: Record<string, string> = { before: "before the amount: $12", after: "after the amount: 12 $" };
+/** What each format is called, and those of its choices that are not written as they are remembered. */
+const NAMES: Record<keyof Formats, string> = {
+  numbers: say("Numbers"),
+  dates: say("Days [how they are written]"),
+  currency: say("Currency"),
+};
+const EXAMPLES: Record<string, string> = {
+  "14 November 2026": say("14 November 2026"),
+  before: say("before the amount: $12"),
+  after: say("after the amount: 12 $"),
+};
 
 function current(): Theme {
   const found = remembered("theme");
@@ -25,7 +41,8 @@ function apply(theme: Theme): void {
   remember("theme", theme === "system" ? null : theme);
 }
 
-/** How the page looks: its theme, and how it writes numbers, days and currencies. This browser remembers both. */
+/** How the page looks: its theme, its language, and how it writes numbers, days and currencies. This browser remembers
+ * all of them. */
 export function AppearanceButton() {
   const [theme, setTheme] = useState(current);
   const change = (to: Theme) => {
@@ -34,10 +51,10 @@ export function AppearanceButton() {
   };
   return (
     <Popover
-      name="Appearance"
+      name={say("Appearance")}
       icon={ICONS[theme]}
       bare="square"
-      label={<span className="sr">Appearance, theme: {theme}</span>}
+      label={<span className="sr">{SPOKEN[theme]}</span>}
     >
       {() => (
         <>
@@ -54,7 +71,7 @@ function Themes({ theme, onChange }: { theme: Theme; onChange: (to: Theme) => vo
   const id = useId();
   return (
     <>
-      <h3 id={id}>Theme</h3>
+      <h3 id={id}>{say("Theme")}</h3>
       <ul aria-labelledby={id}>
         {THEMES.map((each) => (
           <li key={each}>
@@ -74,11 +91,23 @@ function FormatsForm() {
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
+    const wanted = String(data.get("language"));
+    remember("language", wanted === usual() ? null : wanted);
     for (const name of FORMATS) choose(name, String(data.get(name)));
     location.reload();
   };
   return (
     <form onSubmit={submit}>
+      <label>
+        {say("Language")}
+        <select className="field" name="language" defaultValue={language}>
+          {Object.entries(LANGUAGES).map(([each, name]) => (
+            <option key={each} value={each} lang={each}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
       {FORMATS.map((name) => (
         <label key={name}>
           {NAMES[name]}
@@ -92,7 +121,7 @@ function FormatsForm() {
         </label>
       ))}
       <button type="submit" className="button primary">
-        Load the page with these
+        {say("Load the page with these")}
       </button>
     </form>
   );

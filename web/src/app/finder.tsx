@@ -14,6 +14,7 @@ import { type Choice, Picker } from "../ui/picker";
 import { HOME, MONTH_END } from "../url/link";
 import { resolve } from "../url/period";
 import { readView, type View } from "../url/view";
+import { say } from "../words/say";
 import { addressOf, pagesFor } from "./pages";
 import { go, useHere } from "./router";
 import { useCanRun, useRun, useStartRun } from "./run";
@@ -45,19 +46,19 @@ export function Finder({ onClose }: { onClose: () => void }) {
     ...(found?.items.map((each) => ({ ...choice(each, found.currency), href: here.to(...destination(each, view)) })) ??
       []),
     ...named(views).map(({ id, name, page, query }) => {
-      return { key: `view ${id}`, name, note: "saved view", href: here.to(readView(query), addressOf(page)) };
+      return { key: `view ${id}`, name, note: say("saved view"), href: here.to(readView(query), addressOf(page)) };
     }),
     ...named(pages).map(({ page, name }) => {
-      return { key: `page ${page}`, name, note: "page", href: here.to({ ...view, extra: {} }, page) };
+      return { key: `page ${page}`, name, note: say("page"), href: here.to({ ...view, extra: {} }, page) };
     }),
     ...named(actions),
   ];
   const dates = found ? { start: found.start_date, end: found.end_date } : last ? resolve(view, last) : null;
   return (
-    <Drawer title="Find anything" kind="finder" onClose={onClose}>
+    <Drawer title={say("Find anything")} kind="finder" onClose={onClose}>
       <Picker
-        label="Find anything"
-        placeholder="An identity, a resource, a topic, a cost centre, a tag, a view, a page, something to do …"
+        label={say("Find anything")}
+        placeholder={say("An identity, a resource, a topic, a cost centre, a tag, a view, a page, something to do …")}
         text={text}
         onText={setText}
         choices={choices}
@@ -68,10 +69,18 @@ export function Finder({ onClose }: { onClose: () => void }) {
           else go(href);
         }}
         empty={
-          !unknown ? "Nothing has this name." : unknown.why === "loading" ? "Looking …" : "The search has no answer."
+          !unknown
+            ? say("Nothing has this name.")
+            : unknown.why === "loading"
+              ? say("Looking …")
+              : say("The search has no answer.")
         }
       />
-      {dates && <p className="note">Amounts are those of {range(dates.start, dates.end)}, without filters.</p>}
+      {dates && (
+        <p className="note">
+          {say("Amounts are those of {dates}, without filters.", { dates: range(dates.start, dates.end) })}
+        </p>
+      )}
     </Drawer>
   );
 }
@@ -86,13 +95,13 @@ function useActions(tenant: string): Place[] {
   const at = (page: string) => to({ ...view, extra: {} }, page);
   const { href: rows, name: file } = rowsFile(tenant, view, "costs");
   const actions: (Omit<Place, "key" | "note"> | false | undefined)[] = [
-    canRun && !isOn && { name: "Run now", href: at("days"), does: () => start.mutate({}) },
-    may("run") && { name: "Recalculate days", href: at("days") },
-    may("export") && { name: "Export these rows as CSV", href: rows, file },
-    may("admin") && seesAll && { name: "Assign what has no owner", href: at("unowned") },
-    may("close") && seesAll && { name: "Close a month", href: at(MONTH_END) },
+    canRun && !isOn && { name: say("Run now"), href: at("days"), does: () => start.mutate({}) },
+    may("run") && { name: say("Recalculate days"), href: at("days") },
+    may("export") && { name: say("Export these rows as CSV"), href: rows, file },
+    may("admin") && seesAll && { name: say("Assign what has no owner"), href: at("unowned") },
+    may("close") && seesAll && { name: say("Close a month"), href: at(MONTH_END) },
   ];
-  return actions.flatMap((each) => (each ? [{ ...each, key: `do ${each.name}`, note: "action" }] : []));
+  return actions.flatMap((each) => (each ? [{ ...each, key: `do ${each.name}`, note: say("action") }] : []));
 }
 
 function choice(found: Found, currency: string): Choice {

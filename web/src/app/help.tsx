@@ -4,6 +4,7 @@ import { GLOSSARY, isTerm } from "../format/glossary";
 import { Drawer } from "../ui/drawer";
 import { API } from "../url/link";
 import { extra } from "../url/view";
+import { say } from "../words/say";
 import { keysOf } from "./keys";
 import { pagesFor } from "./pages";
 import { goBack, useHere } from "./router";
@@ -17,9 +18,9 @@ export function Help({ about }: { about: string }) {
     asked.current?.scrollIntoView({ block: "center" });
   }, []);
   return (
-    <Drawer title="Help" onClose={() => goBack(here.to(extra(here.view, "help", null)))}>
+    <Drawer title={say("Help")} onClose={() => goBack(here.to(extra(here.view, "help", null)))}>
       <section className="stack">
-        <h3>Words</h3>
+        <h3>{say("Words")}</h3>
         <dl className="glossary">
           {Object.entries(GLOSSARY).map(([term, [name, meaning]]) => (
             <div key={term} ref={term === about ? asked : null} className={term === about ? "lit" : undefined}>
@@ -28,7 +29,7 @@ export function Help({ about }: { about: string }) {
             </div>
           ))}
         </dl>
-        <h3 ref={isTerm(about) ? null : asked}>Keys</h3>
+        <h3 ref={isTerm(about) ? null : asked}>{say("Keys [of the keyboard]")}</h3>
         <dl className="facts-list">
           {keysOf(pages).map(([key, meaning]) => (
             <div key={key}>
@@ -40,16 +41,18 @@ export function Help({ about }: { about: string }) {
           ))}
         </dl>
         <p>
-          Everything on this page can be asked of the API, too:{" "}
-          <a
-            className="more"
-            href={new URL("../../docs", new URL(API, location.href)).pathname}
-            target="_blank"
-            rel="noopener"
-          >
-            its documentation
-          </a>
-          .
+          {say("Everything on this page can be asked of the API, too: {documentation}.", {
+            documentation: (
+              <a
+                className="more"
+                href={new URL("../../docs", new URL(API, location.href)).pathname}
+                target="_blank"
+                rel="noopener"
+              >
+                {say("its documentation")}
+              </a>
+            ),
+          })}
         </p>
       </section>
     </Drawer>

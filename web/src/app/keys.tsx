@@ -3,19 +3,20 @@ import { useAccess } from "../api/me";
 import { shifted } from "../url/period";
 import { MAIN, toggleTable } from "../url/tables";
 import { during, extra } from "../url/view";
+import { say } from "../words/say";
 import { type PageInfo, pagesFor } from "./pages";
 import { go, useHere } from "./router";
 
 /** The keys and what they do. */
 export const keysOf = (pages: readonly PageInfo[]): readonly [string, string][] => [
-  ["/", "Find anything"],
-  ["f", "Add a filter"],
-  ["p", "Choose the period"],
-  ["[ and ]", "The period before, and after"],
-  ["t", "The chart as a table"],
+  ["/", say("Find anything")],
+  ["f", say("Add a filter")],
+  ["p", say("Choose the period")],
+  [say("[ and ]"), say("The period before, and after")],
+  ["t", say("The chart as a table")],
   ...pages.flatMap((each): [string, string][] => (each.key ? [[`g ${each.key}`, each.title]] : [])),
-  ["Esc", "Close what is open"],
-  ["?", "Help"],
+  [say("Esc"), say("Close what is open")],
+  ["?", say("Help")],
 ];
 
 function writing(target: EventTarget | null): boolean {

@@ -4,12 +4,13 @@ import type { Me } from "../api/shapes";
 import { conditions, either, RIGHTS } from "../format/rights";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";
+import { say } from "../words/say";
 
 const VOUCHED: Record<Me["kind"], string> = {
   anonymous: "",
-  proxy: "signed in at the proxy",
-  jwt: "signed in with a JSON Web Token",
-  token: "signed in with an access token",
+  proxy: say("signed in at the proxy"),
+  jwt: say("signed in with a JSON Web Token"),
+  token: say("signed in with an access token"),
 };
 
 /** Who I am, and what I may see and do here; nothing where the service tells nobody apart. */
@@ -19,12 +20,12 @@ export function MeButton({ tenant }: { tenant: string }) {
   if (!me || user === null) return null;
   return (
     <Popover
-      name="Who I am"
+      name={say("Who I am")}
       icon="person"
       bare
       label={
         <span className="narrow-sr cut me-name">
-          <span className="sr">Who I am: </span>
+          <span className="sr">{say("Who I am: ")}</span>
           {user}
         </span>
       }
@@ -46,36 +47,38 @@ function Card({ me, tenant }: { me: Me; tenant: string }) {
       </p>
       {me.groups.length > 0 && (
         <>
-          <h3>Groups</h3>
+          <h3>{say("Groups")}</h3>
           <p>{me.groups.join(", ")}</p>
         </>
       )}
       {role !== undefined && (
         <>
-          <h3>In {tenant}, I see</h3>
+          <h3>{say("In {tenant}, I see", { tenant })}</h3>
           {scope ? (
             <ul>
               {conditions(scope).map(({ what, values }) => (
-                <li key={what}>
-                  only what has {what}: <b>{either(values)}</b>
-                </li>
+                <li key={what}>{say("only what has {what}: {values}", { what, values: <b>{either(values)}</b> })}</li>
               ))}
             </ul>
           ) : (
-            <p>everything</p>
+            <p>{say("everything")}</p>
           )}
-          <h3>I may</h3>
+          <h3>{say("I may")}</h3>
           <ul className="rights">
             {RIGHTS.map(([right, meaning]) => (
               <li key={right} className={may(right) ? undefined : "quiet"}>
                 <Icon name={may(right) ? "check" : "close"} />
-                {!may(right) && <span className="sr">not: </span>}
+                {!may(right) && <span className="sr">{say("not: ")}</span>}
                 {meaning}
               </li>
             ))}
           </ul>
           {role && (
-            <p className="note">Given by {role.startsWith("roles[") ? `access.${role} in the configuration` : role}.</p>
+            <p className="note">
+              {role.startsWith("roles[")
+                ? say("Given by access.{role} in the configuration.", { role })
+                : say("Given by {role}.", { role })}
+            </p>
           )}
         </>
       )}
@@ -86,12 +89,19 @@ function Card({ me, tenant }: { me: Me; tenant: string }) {
 /** Who is signed in, in one sentence; empty where the service tells nobody apart. */
 export function SignedIn() {
   const me = present(useMe());
-  const user = userOf(me);
-  if (!me || user === null) return null;
+  const name = userOf(me);
+  if (!me || name === null) return null;
+  const user = <b>{name}</b>;
+  const { length: n } = me.groups;
   return (
     <p className="note">
-      You are signed in as <b>{user}</b>
-      {me.groups.length > 0 && `, in ${me.groups.length === 1 ? "the group" : "the groups"} ${me.groups.join(", ")}`}.
+      {n > 0
+        ? say("You are signed in as {user}, in {n|the group|the groups} {groups}.", {
+            user,
+            n,
+            groups: me.groups.join(", "),
+          })
+        : say("You are signed in as {user}.", { user })}
     </p>
   );
 }

@@ -1,6 +1,7 @@
 import type { Access } from "../api/me";
 import type { IconName } from "../ui/icons";
 import { CATEGORIES, HOME, MONTH_END } from "../url/link";
+import { say } from "../words/say";
 
 export interface PageInfo {
   page: string;
@@ -22,71 +23,73 @@ export interface Place {
 /** The places of the navigation, in its order. */
 export const PLACES: readonly Place[] = [
   {
-    title: "Costs",
+    title: say("Costs"),
     icon: "costs",
-    sentence: "How much it was, who caused it, what changed, and whether it is complete.",
+    sentence: say("How much it was, who caused it, what changed, and whether it is complete."),
     pages: [
-      { page: HOME, title: "Costs", key: "c" },
-      { page: "anomalies", title: "Stands out", key: "w" },
+      { page: HOME, title: say("Costs"), key: "c" },
+      { page: "anomalies", title: say("Stands out"), key: "w" },
     ],
   },
   {
-    title: "Explore",
+    title: say("Explore"),
     icon: "map",
-    sentence: "What the money is spent on, down to each single share and the reason for it.",
+    sentence: say("What the money is spent on, down to each single share and the reason for it."),
     pages: [
-      { page: "map", title: "Map", key: "m" },
-      { page: "topics", title: "Topics", key: "t" },
-      { page: "units", title: "Unit costs", key: "n" },
-      { page: "rows", title: "Rows", key: "r" },
+      { page: "map", title: say("Map"), key: "m" },
+      { page: "topics", title: say("Topics"), key: "t" },
+      { page: "units", title: say("Unit costs"), key: "n" },
+      { page: "rows", title: say("Rows"), key: "r" },
     ],
   },
   {
-    title: "Savings",
+    title: say("Savings"),
     icon: "findings",
-    sentence: "What costs something and is not used, and what deleting it saves.",
-    pages: [{ page: "findings", title: "Findings", key: "i" }],
+    sentence: say("What costs something and is not used, and what deleting it saves."),
+    pages: [{ page: "findings", title: say("Findings"), key: "i" }],
   },
   {
-    title: "Ownership",
+    title: say("Ownership"),
     icon: "unowned",
-    sentence: "Whose costs these are: what has no owner yet, cost categories, tags, and how costs are divided.",
+    sentence: say("Whose costs these are: what has no owner yet, cost categories, tags, and how costs are divided."),
     pages: [
-      { page: "unowned", title: "Unowned", key: "u" },
-      { page: CATEGORIES, title: "Cost categories", key: "o", whole: true },
-      { page: "tags", title: "Tags", key: "a" },
-      { page: "policies", title: "Policies", key: "l", whole: true },
+      { page: "unowned", title: say("Unowned"), key: "u" },
+      { page: CATEGORIES, title: say("Cost categories"), key: "o", whole: true },
+      { page: "tags", title: say("Tags"), key: "a" },
+      { page: "policies", title: say("Policies"), key: "l", whole: true },
     ],
   },
   {
-    title: "Bill",
+    title: say("Bill"),
     icon: "bill",
-    sentence: "What each team, cost centre or identity owes for a month, beside the provider’s bill and the budgets.",
+    sentence: say(
+      "What each team, cost centre or identity owes for a month, beside the provider’s bill and the budgets.",
+    ),
     pages: [
-      { page: "bill", title: "Months", key: "b" },
-      { page: "budgets", title: "Budgets", key: "p" },
-      { page: "statement", title: "Statements", key: "s" },
-      { page: MONTH_END, title: "Month end", key: "e", whole: true },
+      { page: "bill", title: say("Months"), key: "b" },
+      { page: "budgets", title: say("Budgets"), key: "p" },
+      { page: "statement", title: say("Statements"), key: "s" },
+      { page: MONTH_END, title: say("Month end"), key: "e", whole: true },
     ],
   },
   {
-    title: "Health",
+    title: say("Health"),
     icon: "days",
-    sentence: "Whether every day is complete and equal to its bill, and how the runs went.",
-    pages: [{ page: "days", title: "Days", key: "d", whole: true }],
+    sentence: say("Whether every day is complete and equal to its bill, and how the runs went."),
+    pages: [{ page: "days", title: say("Days"), key: "d", whole: true }],
   },
   {
-    title: "Views",
+    title: say("Views"),
     icon: "views",
-    sentence: "What was saved under a name, to open it again.",
-    pages: [{ page: "views", title: "Views", key: "v" }],
+    sentence: say("What was saved under a name, to open it again."),
+    pages: [{ page: "views", title: say("Views"), key: "v" }],
   },
 ];
 
-/** Pages that others lead to, and the place that they belong to. */
-const ELSEWHERE: Record<string, { title: string; within: string }> = {
-  item: { title: "Detail", within: "Costs" },
-  moments: { title: "Two moments", within: "Health" },
+/** Pages that others lead to, and a page of the place that they belong to. */
+const ELSEWHERE: Record<string, { title: string; beside: string }> = {
+  item: { title: say("Detail"), beside: HOME },
+  moments: { title: say("Two moments"), beside: "days" },
 };
 
 /** Pages that can be used before the first day is calculated. */
@@ -110,8 +113,8 @@ export function pagesFor(access: Pick<Access, "isKnown" | "seesAll">): readonly 
 
 /** The place that a page belongs to. */
 export function placeOf(page: string): Place | undefined {
-  const within = ELSEWHERE[page]?.within;
-  return PLACES.find((each) => each.title === within || each.pages.some((one) => one.page === page));
+  const listed = ELSEWHERE[page]?.beside ?? page;
+  return PLACES.find((each) => each.pages.some((one) => one.page === listed));
 }
 
 export function isWhole(page: string): boolean {
@@ -129,5 +132,5 @@ export function addressOf(page: string): string {
 }
 
 export function titleOf(page: string): string {
-  return ELSEWHERE[page]?.title ?? PAGES.find((each) => each.page === page)?.title ?? "Not found";
+  return ELSEWHERE[page]?.title ?? PAGES.find((each) => each.page === page)?.title ?? say("Not found");
 }

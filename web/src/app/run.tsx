@@ -5,8 +5,9 @@ import { send } from "../api/client";
 import { useAccess } from "../api/me";
 import { usePipeline, useTenant } from "../api/questions";
 import type { RunBody, RunProgress } from "../api/shapes";
-import { count, spoken } from "../format/days";
+import { spoken } from "../format/days";
 import { Refusal } from "../ui/refusal";
+import { say } from "../words/say";
 
 export interface Run {
   isOn: boolean;
@@ -26,10 +27,18 @@ export function useRun(tenant: string): Run {
   return { isOn, progress, doing: progress ? inWords(progress) : "", suspended: status?.permanent_failure ?? null };
 }
 
+const STAGES: Record<string, string> = {
+  gathering: say("gathering"),
+  calculating: say("calculating"),
+  topic_overlay: say("topic overlay"),
+  emitting: say("emitting"),
+  retention: say("retention"),
+};
+
 /** `calculating, 12 of 35 days, Tue 3 Nov`, as far as the run says it. */
 export function inWords({ stage, date, done, total }: RunProgress): string {
-  const days = total > 0 && `${done} of ${count(total, "day")}`;
-  return [stage?.replace(/_/g, " "), days, date && spoken(date)].filter(Boolean).join(", ");
+  const days = total > 0 && say("{done} of {n} {n|day|days}", { done, n: total });
+  return [stage && (STAGES[stage] ?? stage.replace(/_/g, " ")), days, date && spoken(date)].filter(Boolean).join(", ");
 }
 
 /** Whether this reader can start runs here: who has the right, of a service that starts them, of a tenant that goes on. */
@@ -66,17 +75,18 @@ export function RunBanner({ tenant }: { tenant: string }) {
   if (suspended)
     return (
       <p className="banner bad" role="status">
-        <b>Suspended.</b> {suspended} The figures stay as they are until the service is started again.
+        <b>{say("Suspended.")}</b> {suspended} {say("The figures stay as they are until the service is started again.")}
       </p>
     );
   if (!isOn) return null;
   return (
     <div className="banner">
       <p role="status">
-        <b>A run is on{doing && `: ${doing}`}.</b> New figures appear by themselves.
+        <b>{doing ? say("A run is on: {doing}.", { doing }) : say("A run is on.")}</b>{" "}
+        {say("New figures appear by themselves.")}
       </p>
       {progress && progress.total > 0 && (
-        <progress aria-label="Days of this stage" value={progress.done} max={progress.total} />
+        <progress aria-label={say("Days of this stage")} value={progress.done} max={progress.total} />
       )}
       {progress && <CancelRun tenant={tenant} isCancelled={progress.is_cancelled} />}
     </div>
@@ -91,12 +101,12 @@ function CancelRun({ tenant, isCancelled }: { tenant: string; isCancelled: boole
     mutationFn: () => send<"post", "/pipeline/cancel">("post", tenant, "/pipeline/cancel", {}),
     onSettled: () => void client.invalidateQueries(),
   });
-  if (isCancelled) return <span className="note">It is cancelled, and ends in some seconds.</span>;
+  if (isCancelled) return <span className="note">{say("It is cancelled, and ends in some seconds.")}</span>;
   if (!may("run")) return null;
   return (
     <>
       <button type="button" className="button" disabled={cancel.isPending} onClick={() => cancel.mutate()}>
-        Cancel the run
+        {say("Cancel the run")}
       </button>
       <Refusal of={cancel} />
     </>

@@ -9,6 +9,7 @@ import { Popover } from "../ui/popover";
 import { Warning } from "../ui/states";
 import { href, ROOT } from "../url/link";
 import { extra } from "../url/view";
+import { say } from "../words/say";
 import { AppearanceButton } from "./appearance";
 import { Finder } from "./finder";
 import { Help } from "./help";
@@ -32,26 +33,26 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <div className="shell">
       <button type="button" className="skip" onClick={() => document.getElementById("main")?.focus()}>
-        Skip to the content
+        {say("Skip to the content")}
       </button>
       <header className="head">
         <a className="brand" href={name ? href(name, "costs") : ROOT}>
           <Logo />
-          <span className="narrow-sr">Chargeback</span>
-          <span className="sr"> home</span>
+          <span className="narrow-sr">{say("Chargeback")}</span>
+          <span className="sr">{say(" home")}</span>
         </a>
         <TenantButton />
         <span className="fill" />
         <Freshness last={tenant?.last_date ?? null} />
         <button type="button" className="button" data-key="find" onClick={() => setFinding(true)}>
           <Icon name="search" />
-          <span className="narrow-sr quiet">Find anything</span>
+          <span className="narrow-sr quiet">{say("Find anything")}</span>
           <kbd className="wide-only">/</kbd>
         </button>
         <MeButton tenant={name ?? ""} />
         <a className="button square" href={to(extra(view, "help", "words"))}>
           <b aria-hidden="true">?</b>
-          <span className="sr">Help</span>
+          <span className="sr">{say("Help")}</span>
         </a>
         <AppearanceButton />
       </header>
@@ -81,13 +82,19 @@ export function Logo() {
 function Misread() {
   const { mistakes } = useHere();
   if (mistakes.length === 0) return null;
-  return <Warning>The address cannot be read as it is: {mistakes.join("; ")}. The usual is shown instead.</Warning>;
+  return (
+    <Warning>
+      {say("The address cannot be read as it is: {mistakes}. The usual is shown instead.", {
+        mistakes: mistakes.join("; "),
+      })}
+    </Warning>
+  );
 }
 
 function TenantButton() {
   const { tenant } = useHere();
   return (
-    <Popover name="Tenant" plain label={<b>{tenant}</b>}>
+    <Popover name={say("Tenant")} plain label={<b>{tenant}</b>}>
       {(close) => <Tenants close={close} />}
     </Popover>
   );
@@ -112,7 +119,7 @@ function Tenants({ close }: { close: () => void }) {
       ))}
       <li>
         <a href={`${ROOT}?choose`} onClick={close}>
-          Another tenant …
+          {say("Another tenant …")}
         </a>
       </li>
     </ul>
@@ -122,19 +129,22 @@ function Tenants({ close }: { close: () => void }) {
 /** What this place is called and for, and its pages. */
 function Title() {
   const here = useHere();
-  const place = placesFor(useAccess(here.tenant ?? "")).find((each) => each.title === placeOf(here.page)?.title);
+  const tenant = here.tenant ?? "";
+  const place = placesFor(useAccess(tenant)).find((each) => each.title === placeOf(here.page)?.title);
   const title = titleOf(here.page);
   return (
     <div className="title">
       <h1>
         {place?.title ?? title}
         <span className="sr">
-          {place && place.title !== title && ` – ${title}`} of {here.tenant}
+          {place && place.title !== title
+            ? say(" – {title} of {tenant}", { title, tenant })
+            : say(" of {tenant}", { tenant })}
         </span>
       </h1>
       {place && <p>{place.sentence}</p>}
       {place && place.pages.length > 1 && (
-        <nav className="segments" aria-label={`Pages of ${place.title}`}>
+        <nav className="segments" aria-label={say("Pages of {place}", { place: place.title })}>
           {place.pages.map((each) => (
             <a
               key={each.page}
@@ -162,7 +172,7 @@ function Navigation() {
       bar.current.scrollLeft = current.offsetLeft - (bar.current.clientWidth - current.offsetWidth) / 2;
   }, [page, places.length]);
   return (
-    <nav className="nav" aria-label="Places" ref={bar}>
+    <nav className="nav" aria-label={say("Places")} ref={bar}>
       <ul>
         {places.map(({ title, icon, pages: [first] }) => (
           <li key={title}>
@@ -191,7 +201,7 @@ function Freshness({ last }: { last: string | null }) {
   if (isOn)
     return (
       <span className="small quiet wide-only">
-        <span className="dot ring" /> A run is on
+        <span className="dot ring" /> {say("A run is on")}
       </span>
     );
   if (worst)
@@ -207,7 +217,7 @@ function Freshness({ last }: { last: string | null }) {
   if (!last) return null;
   return (
     <span className="small quiet num wide-only">
-      <span className="dot fine" /> to {full(last)}
+      <span className="dot fine" /> {say("to {day}", { day: full(last) })}
     </span>
   );
 }

@@ -5,6 +5,7 @@ import { useTenants } from "../api/questions";
 import { full } from "../format/days";
 import { Missing } from "../ui/states";
 import { HOME, href } from "../url/link";
+import { say } from "../words/say";
 import { SignedIn } from "./me";
 import { remember, remembered } from "./memory";
 import { go } from "./router";
@@ -18,7 +19,7 @@ export function Start() {
   const listed = present(tenants);
   const only = listed?.length === 1 && !location.search ? listed[0] : null;
   useEffect(() => {
-    document.title = "Chargeback";
+    document.title = say("Chargeback");
     if (only) go(href(only.tenant_name, HOME), { replace: true });
   }, [only]);
   const choose = (event: FormEvent<HTMLFormElement>) => {
@@ -32,7 +33,7 @@ export function Start() {
   return (
     <main className="start" id="main">
       <h1>
-        <Logo /> Chargeback
+        <Logo /> {say("Chargeback")}
       </h1>
       {listed && (
         <ul className="card menu">
@@ -41,21 +42,23 @@ export function Start() {
               <a href={href(each.tenant_name, HOME)}>
                 {each.tenant_name}
                 <span className="end">
-                  {each.last_calculated_date ? `to ${full(each.last_calculated_date)}` : "nothing calculated yet"}
+                  {each.last_calculated_date
+                    ? say("to {day}", { day: full(each.last_calculated_date) })
+                    : say("nothing calculated yet")}
                 </span>
               </a>
             </li>
           ))}
         </ul>
       )}
-      {listed?.length === 0 && (user === null ? <p>No tenant is configured.</p> : <NoRole />)}
+      {listed?.length === 0 && (user === null ? <p>{say("No tenant is configured.")}</p> : <NoRole />)}
       {listed && <SignedIn />}
       {unknown && !closed && <Missing unknown={unknown} />}
       {closed && (
         <form className="card form" onSubmit={choose}>
-          <p>You may not see the list of tenants. Type the name of yours.</p>
+          <p>{say("You may not see the list of tenants. Type the name of yours.")}</p>
           <label>
-            Tenant
+            {say("Tenant")}
             <input
               className="field"
               name="tenant"
@@ -65,7 +68,7 @@ export function Start() {
             />
           </label>
           <button type="submit" className="button primary">
-            Open
+            {say("Open [a tenant]")}
           </button>
         </form>
       )}
@@ -76,8 +79,8 @@ export function Start() {
 function NoRole() {
   return (
     <section className="card empty">
-      <h2>Nothing to see yet</h2>
-      <p>No role of this service lets you see a tenant. Ask whoever runs it for one.</p>
+      <h2>{say("Nothing to see yet")}</h2>
+      <p>{say("No role of this service lets you see a tenant. Ask whoever runs it for one.")}</p>
     </section>
   );
 }

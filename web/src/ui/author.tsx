@@ -1,6 +1,7 @@
 import { present } from "../api/answer";
 import { useMe, userOf } from "../api/me";
 import { remembered } from "../app/memory";
+import { say } from "../words/say";
 
 /** Who makes a change: known to the service, or asked for once and then remembered. */
 export function AuthorField({ maxLength }: { maxLength: number }) {
@@ -8,7 +9,7 @@ export function AuthorField({ maxLength }: { maxLength: number }) {
   if (user !== null) return <input type="hidden" name="author" value={user} />;
   return (
     <label>
-      Your name
+      {say("Your name")}
       <input
         className="field"
         name="author"

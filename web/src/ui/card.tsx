@@ -5,6 +5,7 @@ import type { Term } from "../format/glossary";
 import { type Change, change, exact, money, percent, signed, split } from "../format/money";
 import { ratio, read, type Units, write } from "../money/money";
 import { isTable, toggleTable } from "../url/tables";
+import { say } from "../words/say";
 import { Ask } from "./ask";
 import { CsvLink, type File } from "./csv";
 import { Icon } from "./icons";
@@ -44,22 +45,16 @@ export function Card({ title, term, note, action, className = "", file, chart, c
 
 function Menu({ of, file, chart }: { of: ReactNode; file: File | undefined; chart: string | undefined }) {
   const { view, to } = useHere();
-  const name = typeof of === "string" ? of : "this card";
+  const name = typeof of === "string" ? say("More about {name}", { name: of }) : say("More about this card");
   return (
-    <Popover
-      name={`More about ${name}`}
-      icon="menu"
-      plain
-      bare="square"
-      label={<span className="sr">More about {name}</span>}
-    >
+    <Popover name={name} icon="menu" plain bare="square" label={<span className="sr">{name}</span>}>
       {(close) => (
         <ul>
           {chart && (
             <li>
               <a href={to(toggleTable(view, chart))} data-replace="" onClick={close}>
                 <Icon name={isTable(view, chart) ? "costs" : "table"} />
-                {isTable(view, chart) ? "Show the chart" : "Show as a table"}
+                {isTable(view, chart) ? say("Show the chart") : say("Show as a table")}
               </a>
             </li>
           )}

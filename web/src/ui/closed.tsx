@@ -1,7 +1,8 @@
 import { type KeyboardEvent, useId, useState } from "react";
 import type { Moved, Reaching } from "../api/problems";
-import { count, full, month } from "../format/days";
+import { full, month } from "../format/days";
 import { dimension, label } from "../format/names";
+import { say } from "../words/say";
 import { BeforeAndAfter } from "./card";
 import { Table } from "./table";
 
@@ -31,24 +32,30 @@ export function ReachesClosed({ of, onBegin, onRestate, isPending }: Props) {
       <p className="banner bad" role="alert" id={title}>
         <b>
           {of.moved.length > 0
-            ? "This moves amounts of closed months. Nothing was changed."
-            : "This calculates days of closed months again. Nothing was started; what moves is known when it is done."}
+            ? say("This moves amounts of closed months. Nothing was changed.")
+            : say(
+                "This calculates days of closed months again. Nothing was started; what moves is known when it is done.",
+              )}
         </b>
       </p>
       {of.moved.length > 0 && (
-        <MovedAmounts of={of} label="What would move in closed months" columns={["Booked", "With the change"]} />
+        <MovedAmounts
+          of={of}
+          label={say("What would move in closed months")}
+          columns={[say("Booked"), say("With the change")]}
+        />
       )}
       {onBegin && (
         <p className="tools">
           <button type="button" className="button primary" disabled={isPending} onClick={() => onBegin(begins)}>
-            Let it begin on {full(begins)}
+            {say("Let it begin on {day}", { day: full(begins) })}
           </button>
-          <span className="note">The first day that is open. Closed months stay as they were booked.</span>
+          <span className="note">{say("The first day that is open. Closed months stay as they were booked.")}</span>
         </p>
       )}
       <div className="form">
         <label>
-          Why the past was wrong
+          {say("Why the past was wrong")}
           <input
             className="field"
             maxLength={255}
@@ -59,11 +66,13 @@ export function ReachesClosed({ of, onBegin, onRestate, isPending }: Props) {
           />
         </label>
         <button type="button" className="button" disabled={isPending || !reason.trim()} onClick={restate}>
-          Post it to {month(begins)}
+          {say("Post it to {month}", { month: month(begins) })}
         </button>
       </div>
       <p className="note">
-        Then the closed months are right as well: {month(begins)} has the difference as a correction.
+        {say("Then the closed months are right as well: {month} has the difference as a correction.", {
+          month: month(begins),
+        })}
       </p>
     </section>
   );
@@ -85,11 +94,11 @@ export function MovedAmounts({
         className="tall"
         label={name}
         heads={[
-          "Month",
-          "Value",
+          say("Month"),
+          say("Value"),
           { name: before, end: true },
           { name: after, end: true },
-          { name: "Difference", end: true },
+          { name: say("Difference"), end: true },
         ]}
       >
         {moved.map((each) => (
@@ -102,7 +111,9 @@ export function MovedAmounts({
           </tr>
         ))}
       </Table>
-      {all > moved.length && <p className="note">And {count(all - moved.length, "more amount")}.</p>}
+      {all > moved.length && (
+        <p className="note">{say("And {n} more {n|amount|amounts}.", { n: all - moved.length })}</p>
+      )}
     </>
   );
 }

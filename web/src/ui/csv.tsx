@@ -1,6 +1,7 @@
 import { address } from "../api/client";
 import { sumsOf, type Unit } from "../api/questions";
 import { apiQuery, type View } from "../url/view";
+import { say } from "../words/say";
 import { Icon } from "./icons";
 
 /** A file that the API makes: a plain address, so that a proxy, `curl` and a colleague can have it, too. */
@@ -21,7 +22,9 @@ export function CsvLink({ file, className, onClick }: Props) {
   return (
     <a className={className} href={file.href} download={file.name} onClick={onClick}>
       <Icon name="download" />
-      <span className={className && "narrow-sr"}>{file.what ? `CSV of ${file.what}` : "CSV"}</span>
+      <span className={className && "narrow-sr"}>
+        {file.what ? say("CSV of {what}", { what: file.what }) : say("CSV")}
+      </span>
     </a>
   );
 }
@@ -31,7 +34,7 @@ export function CsvPlace() {
   return (
     <span className="button place" aria-hidden="true">
       <Icon name="download" />
-      <span className="narrow-sr">CSV</span>
+      <span className="narrow-sr">{say("CSV")}</span>
     </span>
   );
 }
@@ -62,7 +65,7 @@ export function billingFile(tenant: string, view: View): File {
   return {
     href: address(tenant, "/billing.csv", { query: apiQuery(view, { compare: false }) }),
     name: `${tenant}-bill-lines.csv`,
-    what: "bill lines",
+    what: say("bill lines"),
   };
 }
 

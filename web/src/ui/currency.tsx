@@ -1,5 +1,6 @@
 import type { Tenant } from "../api/shapes";
 import { useHere } from "../app/router";
+import { say } from "../words/say";
 import { Popover } from "./popover";
 
 /** Choose the currency of sums, where the tenant has rates for others than that of its bill. */
@@ -9,7 +10,7 @@ export function CurrencyButton({ tenant }: { tenant: Tenant }) {
   if (others.length === 0 && view.currency === null) return null;
   const shown = view.currency ?? tenant.currency;
   return (
-    <Popover name="Currency" label={shown}>
+    <Popover name={say("Currency")} label={shown}>
       {(close) => (
         <ul>
           {[tenant.currency, ...others].map((each) => (
@@ -20,7 +21,7 @@ export function CurrencyButton({ tenant }: { tenant: Tenant }) {
                 onClick={close}
               >
                 {each}
-                {each === tenant.currency && <span className="quiet"> as billed</span>}
+                {each === tenant.currency && <span className="quiet">{say(" as billed")}</span>}
               </a>
             </li>
           ))}

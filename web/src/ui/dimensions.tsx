@@ -2,6 +2,7 @@ import { present } from "../api/answer";
 import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { dimension } from "../format/names";
+import { say } from "../words/say";
 import { dimensionsOf } from "./filters";
 import { Popover } from "./popover";
 
@@ -33,7 +34,7 @@ export function Dimensions({ label, by, choices }: Props) {
       <nav className="segments" aria-label={label}>
         {shown.map((each) => choice(each))}
       </nav>
-      <Popover name={`${label} something else`} plain label="More">
+      <Popover name={say("{label} something else", { label })} plain label={say("More")}>
         {(close) => (
           <ul>
             {dimensionsOf(tenant)

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
+import { say } from "../words/say";
 import { Icon } from "./icons";
 
 interface Props {
@@ -37,7 +38,7 @@ export function Drawer({ title, kind = "drawer", onClose, children }: Props) {
           <h2 id={id}>{title}</h2>
           <button type="button" className="button square" onClick={() => dialog.current?.close()}>
             <Icon name="close" />
-            <span className="sr">Close</span>
+            <span className="sr">{say("Close [a dialog]")}</span>
           </button>
         </header>
       )}

@@ -9,6 +9,8 @@ import { go, useHere } from "../app/router";
 import { money } from "../format/money";
 import { categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
 import { type Filter, toggle } from "../url/view";
+import { language } from "../words/language";
+import { say } from "../words/say";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
 import { Popover } from "./popover";
@@ -37,13 +39,18 @@ export function Chips() {
       {view.filters.map((each, n) => (
         <Chip
           key={`${each.not}${each.key}=${each.value}`}
-          what={`${dimension(each.key)} is${each.not ? " not" : ""}`}
+          what={condition(each.key, each.not)}
           name={names[n] ?? each.value}
           without={here.to(toggle(view, each.key, each.value, each.not))}
         />
       ))}
     </>
   );
+}
+
+function condition(by: string, not: boolean): string {
+  const name = dimension(by);
+  return not ? say("{name} is not", { name }) : say("{name} is", { name });
 }
 
 /** A condition of the view, and the way to the view without it. */
@@ -55,9 +62,7 @@ export function Chip({ what, name, without }: { what: string; name: string; with
       </span>
       <a href={without}>
         <Icon name="close" />
-        <span className="sr">
-          Remove: {what} {name}
-        </span>
+        <span className="sr">{say("Remove: {what} {name}", { what, name })}</span>
       </a>
     </span>
   );
@@ -66,17 +71,22 @@ export function Chip({ what, name, without }: { what: string; name: string; with
 /** Says which filters of the view mean nothing for what is shown. */
 export function LeftAside({ subject, keys }: { subject: string; keys: readonly string[] | undefined }) {
   if (!keys?.length) return null;
-  const names = [...new Set(keys)].map((each) => dimension(each).toLowerCase()).join(", ");
+  // Within a sentence, only German writes nouns with capitals.
+  const names = [...new Set(keys)].map(dimension).map((each) => (language === "de" ? each : each.toLowerCase()));
   return (
     <Warning>
-      {subject} know nothing of {names}: {keys.length === 1 ? "that filter is" : "those filters are"} left aside here.
+      {say("{subject} know nothing of {names}: {n|that filter is|those filters are} left aside here.", {
+        subject,
+        names: names.join(", "),
+        n: keys.length,
+      })}
     </Warning>
   );
 }
 
 export function FilterButton({ tenant }: { tenant: Tenant | undefined }) {
   return (
-    <Popover name="Filter" icon="plus" plain bare shortcut="filter" label="Filter">
+    <Popover name={say("Filter")} icon="plus" plain bare shortcut="filter" label={say("Filter")}>
       {(close) => <FilterPicker keys={dimensionsOf(tenant)} close={close} />}
     </Popover>
   );
@@ -95,13 +105,13 @@ function FilterPicker({ keys, close }: { keys: readonly string[]; close: () => v
   const choices = keys.map((each) => ({ key: each, name: dimension(each) }));
   return (
     <Picker
-      label="What to filter by"
-      placeholder="Filter by …"
+      label={say("What to filter by")}
+      placeholder={say("Filter by …")}
       text={text}
       onText={setText}
       choices={choices.filter((each) => matches(each.name, text))}
       onChoose={(choice) => setKey(choice.key)}
-      empty="Nothing has this name."
+      empty={say("Nothing has this name.")}
     />
   );
 }
@@ -126,12 +136,14 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
   });
   const matching = choices.filter((each) => matches(each.search, text));
   const typed =
-    text.trim() && !matching.length ? [{ key: text.trim(), name: `“${text.trim()}”`, note: "as typed" }] : [];
+    text.trim() && !matching.length
+      ? [{ key: text.trim(), name: say("“{text}”", { text: text.trim() }), note: say("as typed") }]
+      : [];
   return (
     <>
       <Picker
-        label={`${dimension(by)} ${not ? "is not" : "is"}`}
-        placeholder={`${dimension(by)} ${not ? "is not" : "is"} …`}
+        label={condition(by, not)}
+        placeholder={`${condition(by, not)} …`}
         text={text}
         onText={setText}
         choices={[...matching, ...typed]}
@@ -141,18 +153,20 @@ function ValuePicker({ by, close }: { by: string; close: () => void }) {
         }}
         empty={
           missing(answer)?.why === "loading"
-            ? "Asking …"
+            ? say("Asking …")
             : costs
-              ? "There is none in this period."
-              : "There is no answer."
+              ? say("There is none in this period.")
+              : say("There is no answer.")
         }
       />
       <hr />
       <button type="button" aria-pressed={not} onClick={() => setNot(!not)}>
         {not && <Icon name="check" />}
-        Leave it out instead
+        {say("Leave it out instead")}
       </button>
-      {found?.other && <h3>The {choices.length} with the highest cost; type an id for another one</h3>}
+      {found?.other && (
+        <h3>{say("The {n} with the highest cost; type an id for another one", { n: choices.length })}</h3>
+      )}
     </>
   );
 }

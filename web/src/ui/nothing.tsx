@@ -1,11 +1,12 @@
 import { useHere } from "../app/router";
+import { say } from "../words/say";
 import { Empty } from "./states";
 
 /** Says that a view is empty, and leads to one that is not. `when` are the dates that have nothing. */
 export function NothingHere({
   title,
   when,
-  way = "Show the last 30 days",
+  way = say("Show the last 30 days"),
 }: {
   title: string;
   when?: string;
@@ -17,12 +18,13 @@ export function NothingHere({
     <Empty title={title}>
       {when && (
         <p>
-          {when} has no rows{filtered && " that match the filters"}.
+          {filtered
+            ? say("{when} has no rows that match the filters.", { when })
+            : say("{when} has no rows.", { when })}
         </p>
       )}
       <a className="button" href={to({ ...view, period: "30d", start: null, end: null, filters: [] })}>
-        {way}
-        {filtered && " without filters"}
+        {filtered ? say("{way} without filters", { way }) : way}
       </a>
     </Empty>
   );

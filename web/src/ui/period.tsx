@@ -3,26 +3,28 @@ import { go, useHere } from "../app/router";
 import { brief, isDay, range } from "../format/days";
 import type { Dates } from "../url/period";
 import { DEFAULT_PERIOD, during, type View } from "../url/view";
+import { say } from "../words/say";
 import { Popover } from "./popover";
 
 const PERIODS: readonly [string, string][] = [
-  ["7d", "Last 7 days"],
-  ["30d", "Last 30 days"],
-  ["90d", "Last 90 days"],
-  ["week", "This week"],
-  ["last-week", "Last week"],
-  ["month", "This month"],
-  ["last-month", "Last month"],
-  ["quarter", "This quarter"],
-  ["last-quarter", "Last quarter"],
-  ["year", "This year"],
-  ["last-year", "Last year"],
+  ["7d", say("Last 7 days")],
+  ["30d", say("Last 30 days")],
+  ["90d", say("Last 90 days")],
+  ["week", say("This week")],
+  ["last-week", say("Last week")],
+  ["month", say("This month")],
+  ["last-month", say("Last month")],
+  ["quarter", say("This quarter")],
+  ["last-quarter", say("Last quarter")],
+  ["year", say("This year")],
+  ["last-year", say("Last year")],
 ];
 
-const COMPARISONS: readonly [string, string][] = [
-  ["previous", "The period before"],
-  ["year", "The year before"],
-  ["none", "Nothing"],
+/** What a period can be compared with: in the address, in the menu, and behind "vs". */
+const COMPARISONS: readonly [string, string, string][] = [
+  ["previous", say("The period before"), say("the period before")],
+  ["year", say("The year before"), say("the year before")],
+  ["none", say("Nothing"), say("nothing")],
 ];
 
 /** What the period of a view is called. */
@@ -47,7 +49,7 @@ export function PeriodButton({ dated, last, usual }: PeriodProps) {
   const label = dated ? range(dated.start, dated.end) : named(view);
   return (
     <span className="when" data-start={dated?.start} data-end={dated?.end}>
-      <Popover name="Period" icon="calendar" shortcut="period" label={label}>
+      <Popover name={say("Period")} icon="calendar" shortcut="period" label={label}>
         {(close) => (
           <>
             <ul>
@@ -63,10 +65,10 @@ export function PeriodButton({ dated, last, usual }: PeriodProps) {
                 </li>
               ))}
             </ul>
-            {last && <h3>Up to {brief(last)}, the last calculated day</h3>}
+            {last && <h3>{say("Up to {day}, the last calculated day", { day: brief(last) })}</h3>}
             <hr />
             <DatesForm
-              label="Show these days"
+              label={say("Show these days")}
               start={dated?.start}
               end={dated?.end}
               onChoose={(start, end) => {
@@ -85,18 +87,14 @@ export function PeriodButton({ dated, last, usual }: PeriodProps) {
 export function CompareButton({ shown }: { shown: Dates | null }) {
   const here = useHere();
   const { view } = here;
-  const chosen = COMPARISONS.find(([key]) => key === view.compare);
-  const text = shown ? range(shown.start, shown.end) : (chosen?.[1].toLowerCase() ?? "other days");
+  const chosen = COMPARISONS.find(([key]) => key === view.compare)?.[2] ?? say("other days");
+  const period = shown && view.compare !== "none" ? range(shown.start, shown.end) : chosen;
   return (
     <span className="when">
       <Popover
-        name="Compare with"
+        name={say("Compare with")}
         plain
-        label={
-          <span>
-            vs <b className="wide-weight">{view.compare === "none" ? "nothing" : text}</b>
-          </span>
-        }
+        label={<span>{say("vs {period}", { period: <b className="wide-weight">{period}</b> })}</span>}
       >
         {(close) => (
           <>
@@ -115,7 +113,7 @@ export function CompareButton({ shown }: { shown: Dates | null }) {
             </ul>
             <hr />
             <DatesForm
-              label="Compare with these days"
+              label={say("Compare with these days")}
               start={shown?.start}
               end={shown?.end}
               onChoose={(start, end) => {
@@ -149,11 +147,11 @@ function DatesForm({ label, start, end, onChoose }: DatesProps) {
     <form onSubmit={choose}>
       <div>
         <label htmlFor={`${id}-start`}>
-          From
+          {say("From [a day]")}
           <input className="field" id={`${id}-start`} name="start" type="date" defaultValue={start} required />
         </label>
         <label htmlFor={`${id}-end`}>
-          To
+          {say("To [a day]")}
           <input className="field" id={`${id}-end`} name="end" type="date" defaultValue={end} required />
         </label>
       </div>

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { restating, remove as send } from "../api/client";
 import { asProblem } from "../api/problems";
+import { say } from "../words/say";
 import { ReachesClosed } from "./closed";
 import { Drawer } from "./drawer";
 
@@ -16,7 +17,7 @@ export function RemoveButton({ href, what, headers }: RemoveProps) {
   const problem = remove.isError ? asProblem(remove.error) : null;
   if (problem?.reaching)
     return (
-      <Drawer title={`Remove ${what}`} onClose={() => remove.reset()}>
+      <Drawer title={say("Remove {what}", { what })} onClose={() => remove.reset()}>
         <ReachesClosed of={problem.reaching} onRestate={remove.mutate} isPending={remove.isPending} />
       </Drawer>
     );
@@ -29,7 +30,7 @@ export function RemoveButton({ href, what, headers }: RemoveProps) {
       onClick={() => (sure ? remove.mutate(null) : setSure(true))}
       onBlur={() => setSure(false)}
     >
-      {sure ? "Really remove?" : "Remove"}
+      {sure ? say("Really remove?") : say("Remove")}
       <span className="sr"> {what}</span>
     </button>
   );

@@ -5,6 +5,7 @@ import { asProblem } from "../api/problems";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";
 import { writeView } from "../url/view";
+import { say } from "../words/say";
 import { AuthorField } from "./author";
 import { texts } from "./form";
 import { Popover } from "./popover";
@@ -12,7 +13,7 @@ import { Popover } from "./popover";
 /** Save the page with its period, comparison and filters under a name, for everyone who sees the tenant. */
 export function SaveButton() {
   return (
-    <Popover name="Save view" icon="save" bare label={<span className="narrow-sr">Save view</span>}>
+    <Popover name={say("Save view")} icon="save" bare label={<span className="narrow-sr">{say("Save view")}</span>}>
       {() => <SaveForm />}
     </Popover>
   );
@@ -35,20 +36,20 @@ function SaveForm() {
   return (
     <form onSubmit={onSubmit}>
       <label>
-        Name
+        {say("Name")}
         <input className="field" name="name" required maxLength={200} autoComplete="off" />
       </label>
       <AuthorField maxLength={200} />
       <button type="submit" className="button primary" disabled={save.isPending}>
-        Save
+        {say("Save")}
       </button>
       <p role="status" className={save.isError ? "bad small" : "note"}>
         {save.isError && asProblem(save.error).detail}
         {save.isSuccess && (
           <>
-            Saved.{" "}
+            {say("Saved.")}{" "}
             <a className="more" href={here.to({ ...here.view, extra: {} }, "views")}>
-              All views
+              {say("All views")}
             </a>
           </>
         )}

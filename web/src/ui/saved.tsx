@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "react";
 import { asProblem } from "../api/problems";
+import { say } from "../words/say";
 import { ReachesClosed } from "./closed";
 
 /** What is known of an attempt to undo something. */
@@ -36,7 +37,7 @@ export function SavedBanner({ done, undone, undo, onUndo, onRestate }: Props) {
         {undo.isSuccess ? undone : done}
         {onUndo && !undo.isSuccess && (
           <button type="button" className="button" disabled={undo.isPending} onClick={onUndo}>
-            Undo
+            {say("Undo")}
           </button>
         )}
       </p>

@@ -1,6 +1,7 @@
 import type { CSSProperties, ReactNode } from "react";
 import type { Answer, Unknown } from "../api/answer";
 import { asProblem } from "../api/problems";
+import { say } from "../words/say";
 import { Icon } from "./icons";
 
 interface Props<T, Q> {
@@ -37,7 +38,7 @@ export function Loading({ children }: { children: ReactNode }) {
     <div className="main-part" aria-busy="true">
       <div className="progress" />
       <p className="sr" role="status">
-        Loading
+        {say("Loading")}
       </p>
       {children}
     </div>
@@ -46,16 +47,14 @@ export function Loading({ children }: { children: ReactNode }) {
 
 export function Failure({ error, retry, old = false }: { error: unknown; retry: () => unknown; old?: boolean }) {
   const { title, detail, status, hasEnded } = asProblem(error);
+  const answer = status ? `HTTP ${status}` : say("No answer");
   return (
     <section className="card problem" role="alert">
       <h2>{title}</h2>
       <p>{detail}</p>
-      <p className="note">
-        {status ? `HTTP ${status}` : "No answer"}
-        {old && `; ${OLD}`}
-      </p>
+      <p className="note">{old ? say("{answer}; the figures below are those of before", { answer }) : answer}</p>
       <button type="button" className="button" onClick={() => (hasEnded ? location.reload() : retry())}>
-        {hasEnded ? "Load the page again" : "Try again"}
+        {hasEnded ? say("Load the page again") : say("Try again")}
       </button>
     </section>
   );
@@ -64,13 +63,15 @@ export function Failure({ error, retry, old = false }: { error: unknown; retry: 
 function Offline({ old }: { old: boolean }) {
   return (
     <section className="card problem" role="alert">
-      <h2>You are offline</h2>
-      <p>The page asks again as soon as there is a network{old && `; ${OLD}`}.</p>
+      <h2>{say("You are offline")}</h2>
+      <p>
+        {old
+          ? say("The page asks again as soon as there is a network; the figures below are those of before.")
+          : say("The page asks again as soon as there is a network.")}
+      </p>
     </section>
   );
 }
-
-const OLD = "the figures below are those of before";
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (

@@ -5,6 +5,7 @@ import { useTenant } from "../api/questions";
 import { useHere } from "../app/router";
 import { type Dates, resolve } from "../url/period";
 import { during, takes } from "../url/view";
+import { say } from "../words/say";
 import { CsvLink, CsvPlace, type File } from "./csv";
 import { CurrencyButton } from "./currency";
 import { Chips, FilterButton, LeftAside } from "./filters";
@@ -41,7 +42,7 @@ export function Toolbar({
   file = null,
   usual,
   list = "/costs",
-  subject = "Costs",
+  subject = say("Costs"),
   children,
 }: Props) {
   const here = useHere();
@@ -53,7 +54,7 @@ export function Toolbar({
   const aside = filters ? here.view.filters.map((each) => each.key).filter((key) => !takes(list, key)) : [];
   return (
     <>
-      <search className="tools" aria-label="Period and filters">
+      <search className="tools" aria-label={say("Period and filters")}>
         <PeriodButton dated={dates} last={last} usual={usual} />
         {compare && <CompareButton shown={compared} />}
         {currencies && tenant && <CurrencyButton tenant={tenant} />}
@@ -65,7 +66,7 @@ export function Toolbar({
             <FilterButton tenant={tenant} />
             {here.view.filters.length > 1 && (
               <a className="button plain" href={here.to({ ...here.view, filters: [] })}>
-                Clear all
+                {say("Clear all")}
               </a>
             )}
           </>
@@ -96,14 +97,14 @@ function CopyButton({ link }: { link: string | null }) {
       await navigator.clipboard.writeText(whole);
       setCopied(true);
     } catch {
-      prompt("Copy this link", whole);
+      prompt(say("Copy this link"), whole);
     }
   };
   return (
     <button type="button" className="button" onClick={copy} disabled={link === null}>
       <Icon name={copied ? "check" : "link"} />
       <span aria-live="polite" className="narrow-sr">
-        {copied ? "Copied" : "Copy link"}
+        {copied ? say("Copied") : say("Copy link")}
       </span>
     </button>
   );

@@ -1,4 +1,4 @@
-/** Numbers, days and currencies as a reader chooses them, on every page. */
+/** Numbers, days, currencies and the language as a reader chooses them, on every page. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -27,13 +27,13 @@ async function written(choices: Record<string, string>): Promise<World> {
   return found;
 }
 
-async function appearance(page: Page) {
-  await page.getByRole("button", { name: /^Appearance/ }).click();
-  return page.getByRole("dialog", { name: "Appearance" });
+async function appearance(page: Page, name = "Appearance") {
+  await page.getByRole("button", { name: new RegExp(`^${name}`) }).click();
+  return page.getByRole("dialog", { name });
 }
 
-async function load(page: Page): Promise<void> {
-  const button = page.getByRole("button", { name: "Load the page with these" });
+async function load(page: Page, name = "Load the page with these"): Promise<void> {
+  const button = page.getByRole("button", { name });
   await Promise.all([page.waitForEvent("load"), button.click()]);
   await settled(page);
 }
@@ -119,6 +119,38 @@ test("days by ISO 8601 and spaces between thousands; what is usual is what was n
   for (const name of Object.keys(GERMAN)) await dialog.getByLabel(name).selectOption({ index: 0 });
   await load(page);
   assert.match(await page.locator(".lead").innerText(), /^\$[\d,]+\.\d\d$/);
+  assert.equal(await page.evaluate(() => localStorage.length), 0);
+  await leave(found);
+});
+
+test("in German, numbers and days are German, too, unless others were chosen; no page is wider for it", async () => {
+  const found = await written({ Language: "Deutsch", Numbers: "1 234,56" });
+  const { page } = found;
+  const language = () => page.evaluate(() => document.documentElement.lang);
+  assert.equal(await language(), "de");
+  assert.match(await page.locator("main h1").innerText(), /^Kosten/);
+  await page.getByRole("navigation", { name: "Hauptnavigation" }).getByRole("link", { name: "Erkunden" }).waitFor();
+  assert.match(await page.locator(".lead").innerText(), /^[\d\u202f]+,\d\d\u00a0\$$/);
+  await page.getByText("10.11. – 16.11.2026").first().waitFor();
+  const dialog = await appearance(page, "Darstellung");
+  assert.deepEqual(await findings(page, "all"), []);
+  assert.deepEqual(await dialog.getByLabel("Datum").locator("option").allTextContents(), [
+    "14. November 2026",
+    "14.11.2026",
+    "2026-11-14",
+  ]);
+  await dialog.getByLabel("Zahlen").selectOption("1.234,56");
+  await load(page, "Seite damit neu laden");
+  assert.deepEqual(await page.evaluate(() => Object.entries(localStorage)), [["chargeback.language", "de"]]);
+  await page.setViewportSize({ width: 360, height: 900 });
+  for (const [name, path] of Object.entries(PAGES)) {
+    await found.go(path);
+    assert.equal(await overflow(page), 0, name);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await (await appearance(page, "Darstellung")).getByLabel("Sprache").selectOption("English");
+  await load(page, "Seite damit neu laden");
+  assert.equal(await language(), "en");
   assert.equal(await page.evaluate(() => localStorage.length), 0);
   await leave(found);
 });
