@@ -11,7 +11,7 @@ const SOURCE = join(import.meta.dirname, "..");
 const CATALOGUE: Readonly<Record<string, string>> = german;
 /** What is called so in every language: brands, and what a browser calls keys and headers. */
 const NAMES =
-  /^(?:Kafka|Flink|Tableflow|Arrow(?:Up|Down|Left|Right)|Home|End|Page(?:Up|Down)|Enter|Escape|Tab|[A-Z]\w*-[A-Z][\w-]*)$/;
+  /^(?:Kafka|Flink|Tableflow|English|Deutsch|Arrow(?:Up|Down|Left|Right)|Home|End|Page(?:Up|Down)|Enter|Escape|Tab|[A-Z]\w*-[A-Z][\w-]*)$/;
 const ATTRIBUTES = ["aria-label", "title", "placeholder", "alt", "label"];
 
 interface Found {
