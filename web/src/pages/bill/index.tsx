@@ -6,7 +6,7 @@ import { question, sumsOf, useTenant } from "../../api/questions";
 import type { Aggregate, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { monthRange, monthsOf } from "../../format/days";
-import { categoryOf, dimension, isCategory } from "../../format/names";
+import { amid, categoryOf, dimension, isCategory } from "../../format/names";
 import { at } from "../../money/money";
 import { Card } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
@@ -16,6 +16,7 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { billed, type Dates } from "../../url/period";
 import { during, extra } from "../../url/view";
+import { say } from "../../words/say";
 import { leadingTag, USUAL } from "../costs/facts";
 import { statement } from "./statement";
 import { StatementTable } from "./table";
@@ -36,8 +37,8 @@ export function BillPage() {
 
 function NothingYet() {
   return (
-    <Empty title="There is no bill yet">
-      <p>It appears when the first day is calculated.</p>
+    <Empty title={say("There is no bill yet")}>
+      <p>{say("It appears when the first day is calculated. [the bill]")}</p>
     </Empty>
   );
 }
@@ -57,10 +58,16 @@ function Bill({ tenant, last }: { tenant: Tenant; last: string }) {
   };
   return (
     <>
-      <Toolbar shown={dates} usual="The last whole month" compare={false} file={file} list="/chargebacks/aggregate">
+      <Toolbar
+        shown={dates}
+        usual={say("The last whole month")}
+        compare={false}
+        file={file}
+        list="/chargebacks/aggregate"
+      >
         <button type="button" className="button" onClick={() => print()}>
           <Icon name="print" />
-          <span className="narrow-sr">Print</span>
+          <span className="narrow-sr">{say("Print")}</span>
         </button>
       </Toolbar>
       <Answered answer={found} skeleton={<Bone height={30} />}>
@@ -86,12 +93,15 @@ function Months({ tenant, answer, columns, dates, isWhole }: MonthsProps) {
   const when = monthRange(dates.start, dates.end);
   const by = at(columns, 0);
   if (answer.total_rows === 0)
-    return <NothingHere title="No costs in this bill" when={when} way="Show the last whole month" />;
+    return <NothingHere title={say("No costs in this bill")} when={when} way={say("Show the last whole month")} />;
   return (
     <Card
       className="bill"
-      title={`Bill of ${tenant.tenant_name}, ${when}`}
-      note={`by ${dimension(by).toLowerCase()}, in ${answer.currency}`}
+      title={say("Bill of {name}, {months}", { name: tenant.tenant_name, months: when })}
+      note={say("by {dimension}, in {currency}", {
+        dimension: amid(dimension(by)),
+        currency: answer.currency,
+      })}
       action={<Choices tenant={tenant} by={by} parted={columns.length > 1} />}
     >
       <StatementTable
@@ -112,16 +122,16 @@ function Choices({ tenant, by, parted }: { tenant: Tenant; by: string; parted: b
   const cents = here.view.extra.digits === "cents";
   return (
     <>
-      <Dimensions label="Bill by" by={by} choices={choices} />
+      <Dimensions label={say("Bill by")} by={by} choices={choices} />
       {by !== PARTS && (
         <a className="button" href={here.to(extra(here.view, "parts", parted ? null : "1"))} data-replace="">
           {parted && <Icon name="check" />}
-          With products
+          {say("With products")}
         </a>
       )}
       <a className="button" href={here.to(extra(here.view, "digits", cents ? null : "cents"))} data-replace="">
         {cents && <Icon name="check" />}
-        Only cents
+        {say("Only cents")}
       </a>
     </>
   );

@@ -8,6 +8,7 @@ import { Amount, Exact, share } from "../../ui/card";
 import { Warning } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { during, readView } from "../../url/view";
+import { say } from "../../words/say";
 import { filterValue, keyOf } from "../costs/facts";
 import { Budgeted, useBudgets } from "./budgets";
 import type { Line, Statement } from "./statement";
@@ -35,21 +36,23 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
     <>
       {!found.isWhole && (
         <Warning>
-          There are too many sums for one answer: the oldest months are not all here. Choose fewer months, or filters.
+          {say(
+            "There are too many sums for one answer: the oldest months are not all here. Choose fewer months, or filters.",
+          )}
         </Warning>
       )}
       <Table
-        label="The bill"
+        label={say("The bill")}
         heads={[
           dimension(by),
           ...heads,
-          several && { name: "Total", end: true },
-          { name: "Share", end: true },
-          budgets.size > 0 && { name: "Budget", end: true },
+          several && { name: say("Total"), end: true },
+          { name: say("Share"), end: true },
+          budgets.size > 0 && { name: say("Budget"), end: true },
         ]}
         foot={
           <tr>
-            <th scope="row">Total</th>
+            <th scope="row">{say("Total")}</th>
             <Amounts of={found} several={several} write={amount} />
             <td className="end num">{share(found.total, found.total)}</td>
             {budgets.size > 0 && <td />}
@@ -73,7 +76,9 @@ export function StatementTable({ found, columns, months, tenant, names }: Props)
         ))}
       </Table>
       {cents && (
-        <p className="note foot-note">Each amount is rounded by itself; the sums are those of exact amounts.</p>
+        <p className="note foot-note">
+          {say("Each amount is rounded by itself; the sums are those of exact amounts.")}
+        </p>
       )}
     </>
   );
@@ -85,7 +90,8 @@ function partOf(first: string, { first_date, last_date }: Tenant): string | unde
   const late = first_date !== null && first_date > first && first_date <= end;
   const early = last_date !== null && last_date < end && last_date >= first;
   if (late && early) return `${brief(first_date)} – ${brief(last_date)}`;
-  return late ? `from ${brief(first_date)}` : early ? `to ${brief(last_date)}` : undefined;
+  if (late) return say("from {day}", { day: brief(first_date) });
+  return early ? say("to {day}", { day: brief(last_date) }) : undefined;
 }
 
 interface Sums {
@@ -151,7 +157,7 @@ function Lines({ line, columns, names, months, children }: LinesProps) {
           <th scope="row" title={each.value ?? ""}>
             <a href={here.to({ ...own, filters: [...own.filters, ofPart(each.value)] }, "rows")}>
               {label(part, each.value).name}
-              <span className="sr"> of {name}: rows</span>
+              <span className="sr">{say(" of {name}: rows", { name })}</span>
             </a>
           </th>
           {children(each)}

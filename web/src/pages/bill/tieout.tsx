@@ -3,7 +3,8 @@ import type { ReactNode } from "react";
 import { useReconciliation } from "../../api/questions";
 import type { StatementTie, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, month } from "../../format/days";
+import { month } from "../../format/days";
+import { amid } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Exact } from "../../ui/card";
 import { Fact } from "../../ui/fact";
@@ -11,6 +12,7 @@ import { Icon } from "../../ui/icons";
 import { Answered, Bone } from "../../ui/states";
 import type { Dates } from "../../url/period";
 import { during } from "../../url/view";
+import { say } from "../../words/say";
 import { isCalculated } from "../costs/days";
 
 /** What the provider billed for the same days, beside what this bill charges. */
@@ -28,16 +30,15 @@ export function MonthsAgainstTheBill({ tenant, dates, total }: { tenant: Tenant;
           <AgainstTheBill
             state={tieState(difference === 0n)}
             amounts={[
-              [`Billed for ${count(calculated.length, "calculated day")}`, billed],
-              ["Charged in this bill", total],
-              ["Difference", difference],
+              [say("Billed for {n} {n|calculated day|calculated days}", { n: calculated.length }), billed],
+              [say("Charged in this bill"), total],
+              [say("Difference"), difference],
             ]}
             currency={currency}
           >
             {pending > 0 && (
               <p className="warn small">
-                {count(pending, "day")} {pending === 1 ? "is" : "are"} billed and not calculated yet: the bill will
-                grow.
+                {say("{n} {n|day is|days are} billed and not calculated yet: the bill will grow.", { n: pending })}
               </p>
             )}
           </AgainstTheBill>
@@ -65,11 +66,11 @@ export function StatementsAgainstTheBill({
         between.map(([name]) => name),
       )}
       amounts={[
-        [`All statements of ${month(period)}`, tie.statements.amount],
-        ["Billed for calculated days", tie.billed.amount],
+        [say("All statements of {month}", { month: month(period) }), tie.statements.amount],
+        [say("Billed for calculated days"), tie.billed.amount],
         ...between,
-        ["Difference", tie.difference],
-        ...unlessZero("Billed and not calculated yet", tie.pending.amount),
+        [say("Difference"), tie.difference],
+        ...unlessZero(say("Billed and not calculated yet"), tie.pending.amount),
       ]}
       currency={currency}
     />
@@ -79,9 +80,9 @@ export function StatementsAgainstTheBill({
 /** What statements have that is not on the provider's bill of calculated days. */
 export function besideTheBill(tie: StatementTie): [name: string, amount: string][] {
   return [
-    ...unlessZero("Days that are calculated again", tie.outdated.amount),
-    ...unlessZero("Corrections of earlier months", tie.corrections?.amount),
-    ...unlessZero("Adjustments", tie.adjustments?.amount),
+    ...unlessZero(say("Days that are calculated again"), tie.outdated.amount),
+    ...unlessZero(say("Corrections of earlier months"), tie.corrections?.amount),
+    ...unlessZero(say("Adjustments"), tie.adjustments?.amount),
   ];
 }
 
@@ -91,8 +92,10 @@ function unlessZero(name: string, amount: string | undefined): [name: string, am
 
 /** A class and the sentence that says whether everything is accounted for, and what lies between. */
 export function tieState(isEqual: boolean, between: readonly string[] = []): [tone: "good" | "bad", says: string] {
-  const what = ["the provider’s bill", ...between.map((each) => each.toLowerCase())].join(" + ");
-  return isEqual ? ["good", `Equal to ${what}, to the last digit`] : ["bad", `Not equal to ${what}`];
+  const more = between.map((each) => ` + ${amid(each)}`).join("");
+  return isEqual
+    ? ["good", say("Equal to the provider’s bill{more}, to the last digit", { more })]
+    : ["bad", say("Not equal to the provider’s bill{more}", { more })];
 }
 
 /** Amounts beside what the provider billed, and whether they are equal to the last digit. */
@@ -108,7 +111,7 @@ function AgainstTheBill({
   children?: ReactNode;
 }) {
   return (
-    <section className="tieout" aria-label="Against the provider’s bill">
+    <section className="tieout" aria-label={say("Against the provider’s bill")}>
       <p className={`state ${tone}`}>
         <Icon name={tone === "good" ? "check" : "warning"} />
         {says}

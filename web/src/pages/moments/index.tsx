@@ -1,7 +1,7 @@
 import { useDifference } from "../../api/questions";
 import type { Difference } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant } from "../../format/days";
+import { instant } from "../../format/days";
 import { exact, signed } from "../../format/money";
 import { cause, dimension, label } from "../../format/names";
 import { read } from "../../money/money";
@@ -12,6 +12,7 @@ import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { isMoment } from "../../url/moment";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { Choose } from "./choose";
 
 const CHOICES = ["identity_id", "resource_id", "product_type", "environment_id"];
@@ -28,8 +29,8 @@ export function MomentsPage() {
       {from ? (
         <Compared from={from} to={to} />
       ) : (
-        <Empty title="Choose a moment">
-          <p>A day’s history, on the page of days, has the moments at which it changed.</p>
+        <Empty title={say("Choose a moment")}>
+          <p>{say("A day’s history, on the page of days, has the moments at which it changed.")}</p>
         </Empty>
       )}
     </>
@@ -44,12 +45,16 @@ function Compared({ from, to }: { from: string; to: string | null }) {
     <Answered answer={query} skeleton={<Bone height={20} />}>
       {(found, { from, to, by }) => (
         <Card
-          title={found.items.length ? `${count(changesOf(found), "change")}` : "Nothing changed"}
-          note={`between ${instant(from)} and ${to ? instant(to) : "now"}`}
-          action={<Dimensions label="By" by={by} choices={CHOICES} />}
+          title={found.items.length ? say("{n} {n|change|changes}", { n: changesOf(found) }) : say("Nothing changed")}
+          note={
+            to
+              ? say("between {from} and {to}", { from: instant(from), to: instant(to) })
+              : say("between {from} and now", { from: instant(from) })
+          }
+          action={<Dimensions label={say("By [grouped]")} by={by} choices={CHOICES} />}
         >
           {found.items.length === 0 ? (
-            <p className="note">The days of this period are charged as they were then.</p>
+            <p className="note">{say("The days of this period are charged as they were then.")}</p>
           ) : (
             <Changes found={found} by={by} />
           )}
@@ -69,17 +74,17 @@ function Changes({ found, by }: { found: Difference; by: string }) {
   return (
     <Table
       className="tall"
-      label="Table of changes"
+      label={say("Table of changes")}
       heads={[
         dimension(by),
-        { name: "Then", end: true },
-        { name: "Later", end: true },
-        { name: "Change", end: true },
-        "Why",
+        { name: say("Then [at that moment]"), end: true },
+        { name: say("Later"), end: true },
+        { name: say("Change [of an amount]"), end: true },
+        say("Why"),
       ]}
       foot={
         <tr>
-          <th scope="row">Everything</th>
+          <th scope="row">{say("Everything")}</th>
           <td className="end">
             <Amount amount={found.total_before} currency={currency} />
           </td>
@@ -90,7 +95,7 @@ function Changes({ found, by }: { found: Difference; by: string }) {
             <Changed amount={found.delta} currency={currency} />
           </td>
           <td className="quiet">
-            <Amount amount={found.moved} currency={currency} /> moved
+            {say("{amount} moved", { amount: <Amount amount={found.moved} currency={currency} /> })}
           </td>
         </tr>
       }
@@ -124,7 +129,7 @@ function Changes({ found, by }: { found: Difference; by: string }) {
       })}
       {found.other && (
         <tr>
-          <th scope="row">{count(found.other.count, "other")}</th>
+          <th scope="row">{say("{n} {n|other|others}", { n: found.other.count })}</th>
           <td className="end">
             <Amount amount={found.other.before} currency={currency} />
           </td>

@@ -5,7 +5,7 @@ import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";
 import type { Aggregate, Month, Months } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant, month as monthName } from "../../format/days";
+import { instant, month as monthName } from "../../format/days";
 import { dimension, label } from "../../format/names";
 import { Amount, Card, Exact } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
@@ -16,6 +16,7 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { API } from "../../url/link";
 import { during } from "../../url/view";
+import { say } from "../../words/say";
 import { journalOf } from "../statement/address";
 import { inWords } from "./open";
 
@@ -29,8 +30,8 @@ interface Props {
 type Act = "reopen" | "seal";
 
 const WORDS: Record<Act, readonly [title: string, meaning: string]> = {
-  reopen: ["Reopen", "Its receipt and its documents stay; the next closing takes their place."],
-  seal: ["Seal", "It cannot be reopened any more, and what is learned of it later is not posted."],
+  reopen: [say("Reopen"), say("Its receipt and its documents stay; the next closing takes their place.")],
+  seal: [say("Seal"), say("It cannot be reopened any more, and what is learned of it later is not posted.")],
 };
 
 /** A month as it was booked: its receipt, its documents, and what was learned of it since. */
@@ -46,8 +47,12 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
   return (
     <>
       <Card
-        title={`${monthName(period)} is ${month.state}`}
-        note={month.times_closed > 1 ? `closed ${month.times_closed} times` : undefined}
+        title={
+          month.state === "sealed"
+            ? say("{month} is sealed", { month: monthName(period) })
+            : say("{month} is closed", { month: monthName(period) })
+        }
+        note={month.times_closed > 1 ? say("closed {n} times", { n: month.times_closed }) : undefined}
         action={
           mayAdmin &&
           acts.map((each) => (
@@ -58,35 +63,35 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
         }
       >
         <dl className="facts-list">
-          <Fact name="Booked">
+          <Fact name={say("Booked")}>
             <Exact amount={totals.posted} currency={currency} />
           </Fact>
-          <Fact name="Own costs">
+          <Fact name={say("Own costs")}>
             <Exact amount={totals.regular} currency={currency} />
           </Fact>
-          <Fact name="Corrections of earlier months">
+          <Fact name={say("Corrections of earlier months")}>
             <Exact amount={totals.corrections} currency={currency} />
           </Fact>
-          <Fact name="Adjustments">
+          <Fact name={say("Adjustments")}>
             <Exact amount={totals.adjustments} currency={currency} />
           </Fact>
           {month.closed_at && (
-            <Fact name="Closed">
-              {instant(month.closed_at)} by {month.closed_by}
+            <Fact name={say("Closed")}>
+              {say("{time} by {name}", { time: instant(month.closed_at), name: month.closed_by })}
             </Fact>
           )}
-          {month.sealed_at && <Fact name="Sealed">{instant(month.sealed_at)}</Fact>}
-          <Fact name="Digest of the amounts">
+          {month.sealed_at && <Fact name={say("Sealed")}>{instant(month.sealed_at)}</Fact>}
+          <Fact name={say("Digest of the amounts")}>
             <code className="small">{month.digest}</code>
           </Fact>
           {month.receipt && <Receipt of={month.receipt} />}
         </dl>
         <p className="tools">
           <a className="more" href={here.to(statements, "statement")}>
-            Statements
+            {say("Statements")}
           </a>
           <a className="more" href={here.to(journalOf(statements, months.by[0] ?? "identity_id"), "statement")}>
-            Journal
+            {say("Journal")}
           </a>
           {may("export") && (
             <a
@@ -94,7 +99,7 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
               href={address(tenant, "/periods/{period}/journal", { at: { period }, query: { format: "csv" } })}
               download={`${tenant}-${period}-journal.csv`}
             >
-              Journal as CSV
+              {say("Journal as CSV")}
             </a>
           )}
           <a
@@ -102,7 +107,7 @@ export function ClosedMonth({ tenant, month, months, mayAdmin }: Props) {
             href={`${API}tenants/${encodeURIComponent(tenant)}/closings.jsonl`}
             download={`${tenant}-closings.jsonl`}
           >
-            All receipts
+            {say("All receipts")}
           </a>
         </p>
       </Card>
@@ -121,16 +126,18 @@ function Receipt({
   const kinds = [...Map.groupBy(accepted, (each) => each.split(":")[0] ?? each)];
   return (
     <>
-      <Fact name="Receipt">
-        number {n}, <code className="small">{receipt_digest}</code>
+      <Fact name={say("Receipt")}>
+        {say("number {n}, {digest}", { n: String(n), digest: <code className="small">{receipt_digest}</code> })}
       </Fact>
-      <Fact name="Receipt before it">
-        {previous === null ? "none: it is the first" : <code className="small">{previous}</code>}
+      <Fact name={say("Receipt before it")}>
+        {previous === null ? say("none: it is the first") : <code className="small">{previous}</code>}
       </Fact>
-      {note && <Fact name="Note">{note}</Fact>}
+      {note && <Fact name={say("Note")}>{note}</Fact>}
       {kinds.length > 0 && (
-        <Fact name="Accepted">
-          {kinds.map(([kind, all]) => `${inWords(kind)}: ${count(all.length, "time")}`).join(", ")}
+        <Fact name={say("Accepted")}>
+          {kinds
+            .map(([kind, all]) => say("{kind}: {n} {n|time|times}", { kind: inWords(kind), n: all.length }))
+            .join(", ")}
           {reason && `. ${reason}`}
         </Fact>
       )}
@@ -167,17 +174,17 @@ function Since({ tenant, month, months }: Pick<Props, "tenant" | "month" | "mont
     },
   });
   return (
-    <Card title="Learned since" note="posted to the month that was open then">
+    <Card title={say("Learned since")} note={say("posted to the month that was open then")}>
       <Answered answer={found} skeleton={<Bone height={6} />}>
         {(answer) => {
           const corrections = learned(answer, month.period_id, by);
           return corrections.length === 0 ? (
-            <p className="note">Nothing: what is known of the month is what was booked.</p>
+            <p className="note">{say("Nothing: what is known of the month is what was booked.")}</p>
           ) : (
             <Table
               className="tall"
-              label="Table of corrections"
-              heads={["Posted to", dimension(by), { name: "Correction", end: true }]}
+              label={say("Table of corrections")}
+              heads={[say("Posted to"), dimension(by), { name: say("Correction"), end: true }]}
             >
               {corrections.map(({ posted, value, amount }) => (
                 <tr key={`${posted} ${value}`}>
@@ -221,12 +228,16 @@ function ActDialog({
     event.preventDefault();
     change.mutate(texts(event.currentTarget, "reason").reason);
   };
+  const month = monthName(period);
   return (
-    <Drawer title={`${title} ${monthName(period)}`} onClose={onClose}>
+    <Drawer
+      title={act === "seal" ? say("Seal {month}", { month }) : say("Reopen {month}", { month })}
+      onClose={onClose}
+    >
       <form className="form" onSubmit={submit}>
         <p>{meaning}</p>
         <label>
-          Why
+          {say("Why")}
           <input className="field" name="reason" required maxLength={255} autoComplete="off" />
         </label>
         <button type="submit" className="button primary" disabled={change.isPending}>

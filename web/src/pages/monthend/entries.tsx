@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { address, send } from "../../api/client";
 import { useOf } from "../../api/questions";
-import type { Adjustment, ClosingPreview, Invoice } from "../../api/shapes";
+import type { ClosingPreview, Invoice } from "../../api/shapes";
 import { full } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { dimension } from "../../format/names";
@@ -13,10 +13,8 @@ import { Refusal } from "../../ui/refusal";
 import { RemoveButton } from "../../ui/remove";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
-
-const KINDS = ["reallocation", "fee", "credit", "rounding"] as const satisfies readonly Adjustment["kind"][];
-const INVOICES = ["invoice", "credit_memo", "marketplace", "support"] as const;
-const STATUSES = ["issued", "open", "voided"] as const;
+import { say } from "../../words/say";
+import { ADJUSTMENTS, called, INVOICES, STATUSES } from "./kinds";
 
 /** A card with a list, and a button that opens a form for one more. */
 function Entered({ title, add, children, form }: EnteredProps) {
@@ -59,24 +57,31 @@ export function Adjustments({ tenant, period, by, may }: AdjustmentsProps) {
   const found = useOf(tenant, "/adjustments", { query: { period } });
   return (
     <Entered
-      title="Adjustments"
-      add={may ? "Add an adjustment" : ""}
+      title={say("Adjustments")}
+      add={may ? say("Add an adjustment") : ""}
       form={(close) => <AdjustmentForm tenant={tenant} period={period} by={by} onDone={close} />}
     >
       <Answered answer={found} skeleton={<Bone height={6} />}>
         {({ items }) => {
           const present = items.filter((each) => each.removed_at === null);
           return present.length === 0 ? (
-            <p className="note">None.</p>
+            <p className="note">{say("None. [adjustments]")}</p>
           ) : (
             <Table
-              label="Table of adjustments"
-              heads={["To", "From", "Why", "By", { name: "Amount", end: true }, may && "Remove"]}
+              label={say("Table of adjustments")}
+              heads={[
+                say("To [who gets it]"),
+                say("From [who gives it]"),
+                say("Why"),
+                say("By [who did it]"),
+                { name: say("Amount"), end: true },
+                may && say("Remove"),
+              ]}
             >
               {present.map((each) => (
                 <tr key={each.id}>
                   <th scope="row">{each.value}</th>
-                  <td>{each.from ?? each.kind}</td>
+                  <td>{each.from ?? called(ADJUSTMENTS, each.kind)}</td>
                   <td className="why">
                     {each.reason}
                     {each.reference && <span className="quiet small"> {each.reference}</span>}
@@ -87,7 +92,7 @@ export function Adjustments({ tenant, period, by, may }: AdjustmentsProps) {
                     <td>
                       <RemoveButton
                         href={address(tenant, "/adjustments/{number}", { at: { number: String(each.id) } })}
-                        what={`the adjustment of ${each.value}`}
+                        what={say("the adjustment of {name}", { name: each.value })}
                       />
                     </td>
                   )}
@@ -112,7 +117,7 @@ function AdjustmentForm({ tenant, period, by, onDone }: Omit<AdjustmentsProps, "
           value: said.value,
           from: said.from || null,
           amount: said.amount,
-          kind: KINDS.find((each) => each === said.kind) ?? "reallocation",
+          kind: ADJUSTMENTS.find(([each]) => each === said.kind)?.[0] ?? "reallocation",
           reason: said.reason,
           reference: said.reference || null,
         },
@@ -128,15 +133,15 @@ function AdjustmentForm({ tenant, period, by, onDone }: Omit<AdjustmentsProps, "
   };
   return (
     <form className="form" onSubmit={submit}>
-      <Select name="by" label="By" values={by.map((each) => [each, dimension(each)] as const)} />
-      <Text name="value" label="Who gets it" />
-      <Text name="from" label="Who gives it, if it is moved" optional />
-      <Text name="amount" label="Amount, such as 250.00" />
-      <Select name="kind" label="Kind" values={KINDS.map((each) => [each, each] as const)} />
-      <Text name="reason" label="Why; the statement says so" />
-      <Text name="reference" label="Reference, such as a ticket" optional />
+      <Select name="by" label={say("By [grouped]")} values={by.map((each) => [each, dimension(each)] as const)} />
+      <Text name="value" label={say("Who gets it")} />
+      <Text name="from" label={say("Who gives it, if it is moved")} optional />
+      <Text name="amount" label={say("Amount, such as 250.00")} />
+      <Select name="kind" label={say("Kind")} values={ADJUSTMENTS} />
+      <Text name="reason" label={say("Why; the statement says so")} />
+      <Text name="reference" label={say("Reference, such as a ticket")} optional />
       <button type="submit" className="button primary" disabled={add.isPending}>
-        Add
+        {say("Add")}
       </button>
       <Refusal of={add} />
     </form>
@@ -179,18 +184,27 @@ export function Invoices({ tenant, preview, may }: { tenant: string; preview: Cl
   const found = useOf(tenant, "/periods/{period}/invoices", { at: { period } });
   return (
     <Entered
-      title="Invoices of the provider"
-      add={may ? "Enter an invoice" : ""}
+      title={say("Invoices of the provider")}
+      add={may ? say("Enter an invoice") : ""}
       form={(close) => <InvoiceForm tenant={tenant} period={period} currency={currency} onDone={close} />}
     >
       <Answered answer={found} skeleton={<Bone height={6} />}>
         {({ items }) =>
           items.length === 0 ? (
-            <p className="note">None was entered. With them, the month is compared with what the provider invoiced.</p>
+            <p className="note">
+              {say("None was entered. With them, the month is compared with what the provider invoiced.")}
+            </p>
           ) : (
             <Table
-              label="Table of invoices"
-              heads={["Number", "Issuer", "Kind", "Status", { name: "Total", end: true }, may && "Remove"]}
+              label={say("Table of invoices")}
+              heads={[
+                say("Number"),
+                say("Issuer"),
+                say("Kind"),
+                say("Status"),
+                { name: say("Total"), end: true },
+                may && say("Remove"),
+              ]}
             >
               {items.map((each) => (
                 <InvoiceRow key={each.invoice_id} tenant={tenant} invoice={each} may={may} />
@@ -212,13 +226,13 @@ function InvoiceRow({ tenant, invoice, may }: { tenant: string; invoice: Invoice
         {issuer}
         {issued && <div className="quiet small">{full(issued)}</div>}
       </td>
-      <td>{kind.replace("_", " ")}</td>
-      <td>{status}</td>
+      <td>{called(INVOICES, kind)}</td>
+      <td>{called(STATUSES, status)}</td>
       <td className="end">
         <Amount amount={total} currency={currency} />
         {tax && (
           <div className="quiet small">
-            of it tax <Amount amount={tax} currency={currency} />
+            {say("of it tax {amount}", { amount: <Amount amount={tax} currency={currency} /> })}
           </div>
         )}
       </td>
@@ -226,7 +240,7 @@ function InvoiceRow({ tenant, invoice, may }: { tenant: string; invoice: Invoice
         <td>
           <RemoveButton
             href={address(tenant, "/periods/{period}/invoices/{invoice_id}", { at: { period, invoice_id } })}
-            what={`invoice ${invoice_id}`}
+            what={say("invoice {number}", { number: invoice_id })}
           />
         </td>
       )}
@@ -249,8 +263,8 @@ function InvoiceForm({ tenant, period, currency, onDone }: InvoiceFormProps) {
         at: { period, invoice_id: said.number },
         body: {
           issuer: said.issuer,
-          kind: INVOICES.find((each) => each === said.kind) ?? "invoice",
-          status: STATUSES.find((each) => each === said.status) ?? "issued",
+          kind: INVOICES.find(([each]) => each === said.kind)?.[0] ?? "invoice",
+          status: STATUSES.find(([each]) => each === said.status)?.[0] ?? "issued",
           currency,
           total: said.total,
           tax: said.tax || null,
@@ -267,14 +281,14 @@ function InvoiceForm({ tenant, period, currency, onDone }: InvoiceFormProps) {
   };
   return (
     <form className="form" onSubmit={submit}>
-      <Text name="number" label="Number" />
-      <Text name="issuer" label="Issuer" />
-      <Select name="kind" label="Kind" values={INVOICES.map((each) => [each, each.replace("_", " ")] as const)} />
-      <Select name="status" label="Status" values={STATUSES.map((each) => [each, each] as const)} />
-      <Text name="total" label={`Total in ${currency}, with tax`} />
-      <Text name="tax" label="The part of it that is tax" optional />
+      <Text name="number" label={say("Number")} />
+      <Text name="issuer" label={say("Issuer")} />
+      <Select name="kind" label={say("Kind")} values={INVOICES} />
+      <Select name="status" label={say("Status")} values={STATUSES} />
+      <Text name="total" label={say("Total in {currency}, with tax", { currency })} />
+      <Text name="tax" label={say("The part of it that is tax")} optional />
       <button type="submit" className="button primary" disabled={enter.isPending}>
-        Enter
+        {say("Enter [an invoice]")}
       </button>
       <Refusal of={enter} />
     </form>

@@ -7,17 +7,18 @@ import { Amount, Card } from "../../ui/card";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { MONTH_END } from "../../url/link";
+import { say } from "../../words/say";
 import { ClosedMonth } from "./closed";
 import { OpenMonth } from "./open";
 
 /** What a state of a month is called, and what it means. */
 const STATES: Record<Month["state"], readonly [name: string, meaning: string]> = {
-  accruing: ["Goes on", "the month is not over"],
-  settling: ["Settles", "its bill may still change"],
-  blocked: ["Blocked", "something is in the way of closing it"],
-  ready: ["Ready", "it can be closed"],
-  closed: ["Closed", "it is booked; what is learned later is posted to the first open month"],
-  sealed: ["Sealed", "it is booked, and nothing is posted about it any more"],
+  accruing: [say("Goes on"), say("the month is not over")],
+  settling: [say("Settles"), say("its bill may still change")],
+  blocked: [say("Blocked"), say("something is in the way of closing it")],
+  ready: [say("Ready"), say("it can be closed")],
+  closed: [say("Closed"), say("it is booked; what is learned later is posted to the first open month")],
+  sealed: [say("Sealed"), say("it is booked, and nothing is posted about it any more")],
 };
 
 export const stateOf = (state: Month["state"]): string => STATES[state][0];
@@ -48,18 +49,22 @@ function Listed({ tenant, months }: { tenant: string; months: Months }) {
   return (
     <>
       <Card
-        title="Months"
-        note={months.books_begin ? `booked from ${monthName(months.books_begin)} on` : "no month was closed yet"}
+        title={say("Months")}
+        note={
+          months.books_begin
+            ? say("booked from {month} on", { month: monthName(months.books_begin) })
+            : say("no month was closed yet")
+        }
       >
         <Table
-          label="Table of months"
+          label={say("Table of months")}
           heads={[
-            "Month",
-            "State",
-            { name: "Own costs", end: true },
-            { name: "Corrections", end: true },
-            { name: "Adjustments", end: true },
-            { name: "Booked", end: true },
+            say("Month"),
+            say("State"),
+            { name: say("Own costs"), end: true },
+            { name: say("Corrections"), end: true },
+            { name: say("Adjustments"), end: true },
+            { name: say("Booked"), end: true },
           ]}
         >
           {months.items.map((each) => (
@@ -71,7 +76,9 @@ function Listed({ tenant, months }: { tenant: string; months: Months }) {
               </th>
               <td title={STATES[each.state][1]}>
                 {stateOf(each.state)}
-                {each.state === "blocked" && <span className="quiet small"> {each.blockers} in the way</span>}
+                {each.state === "blocked" && (
+                  <span className="quiet small"> {say("{n} in the way", { n: each.blockers })}</span>
+                )}
               </td>
               <td className="end">
                 <Amount amount={each.totals.regular} currency={currency} />

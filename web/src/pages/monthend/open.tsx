@@ -6,10 +6,9 @@ import { asProblem } from "../../api/problems";
 import { question } from "../../api/questions";
 import type { Blocker, ClosingPreview, Month, PostedGrouping } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, full, instant, month as monthName } from "../../format/days";
-import { grouped } from "../../format/formats";
+import { full, instant, month as monthName } from "../../format/days";
 import { money } from "../../format/money";
-import { dimension, label, NOBODY } from "../../format/names";
+import { amid, dimension } from "../../format/names";
 import { refused } from "../../format/rights";
 import { read } from "../../money/money";
 import { Amount, Card, Exact } from "../../ui/card";
@@ -21,6 +20,8 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
 import { during } from "../../url/view";
+import { say } from "../../words/say";
+import { nameOf } from "../statement/amount";
 import { Adjustments, Invoices } from "./entries";
 
 interface Props {
@@ -64,8 +65,11 @@ export function obstacles(blockers: readonly Blocker[]): Obstacle[] {
 
 /** What the button will do, in its own words. */
 export function willDo(preview: Pick<ClosingPreview, "period_id" | "currency" | "totals" | "by">): string {
-  const statements = preview.by[0]?.values.length ?? 0;
-  return `Close ${monthName(preview.period_id)}: ${money(preview.totals.posted, preview.currency)}, ${count(statements, "statement")}`;
+  return say("Close {month}: {amount}, {n} {n|statement|statements}", {
+    month: monthName(preview.period_id),
+    amount: money(preview.totals.posted, preview.currency),
+    n: preview.by[0]?.values.length ?? 0,
+  });
 }
 
 function Close({ tenant, preview, mayClose }: { tenant: string; preview: ClosingPreview; mayClose: boolean }) {
@@ -97,8 +101,12 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
     setAccepted(accepted.includes(kind) ? accepted.filter((each) => each !== kind) : [...accepted, kind]);
   return (
     <Card
-      title={`Close ${monthName(preview.period_id)}`}
-      note={found.length ? `${count(preview.blockers.length, "thing")} in the way` : "nothing is in the way"}
+      title={say("Close {month}", { month: monthName(preview.period_id) })}
+      note={
+        found.length
+          ? say("{n} {n|thing|things} in the way", { n: preview.blockers.length })
+          : say("nothing is in the way")
+      }
     >
       <form className="stack" onSubmit={submit}>
         {found.length > 0 && (
@@ -116,7 +124,7 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
         )}
         {preview.warnings.length > 0 && (
           <>
-            <h3>Look at this first</h3>
+            <h3>{say("Look at this first")}</h3>
             <ul>
               {preview.warnings.map((each) => (
                 <li key={`${each.kind} ${each.detail}`}>
@@ -128,19 +136,21 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
         )}
         {preview.requested_by && (
           <p className="banner">
-            {preview.requested_by} has asked to close this month with these amounts. Another person confirms it here.
+            {say("{name} has asked to close this month with these amounts. Another person confirms it here.", {
+              name: preview.requested_by,
+            })}
           </p>
         )}
         {mayClose ? (
           <>
             <div className="form">
               <label>
-                Note for the receipt
+                {say("Note for the receipt")}
                 <input className="field" name="note" maxLength={255} autoComplete="off" />
               </label>
               {taken.length > 0 && (
                 <label>
-                  Why this is accepted
+                  {say("Why this is accepted")}
                   <input className="field" name="reason" required maxLength={255} autoComplete="off" />
                 </label>
               )}
@@ -160,12 +170,18 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
         )}
         {close.isSuccess && close.data.kind === "requested" && (
           <p className="banner good" role="status">
-            Asked for at {instant(close.data.at)}. Another person has to confirm it within seven days.
+            {say("Asked for at {time}. Another person has to confirm it within seven days.", {
+              time: instant(close.data.at),
+            })}
           </p>
         )}
         <Refusal of={close} />
         {stale && (
-          <MovedAmounts of={stale} label="What has changed since you looked" columns={["You saw", "It is now"]} />
+          <MovedAmounts
+            of={stale}
+            label={say("What has changed since you looked")}
+            columns={[say("You saw"), say("It is now")]}
+          />
         )}
       </form>
     </Card>
@@ -174,19 +190,30 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
 
 const MOST = 3;
 
-/** `Day missing` for `day-missing`. */
+const KINDS: Readonly<Record<string, string>> = {
+  accruing: say("Accruing"),
+  settling: say("Settling"),
+  "day-missing": say("Day missing"),
+  "day-differs": say("Day differs"),
+  "day-pending": say("Day pending"),
+  "run-in-progress": say("Run in progress"),
+  retention: say("Retention"),
+};
+
+/** What a kind of obstacle is called; one that is not known, as it is: `Some kind` for `some-kind`. */
 export function inWords(kind: string): string {
+  if (KINDS[kind]) return KINDS[kind];
   const words = kind.replaceAll("-", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Where something is looked at and mended, by its kind: a page, and what it is called. */
 const WHERE: Readonly<Record<string, readonly [page: string, words: string]>> = {
-  "run-in-progress": ["days", "Runs in Health"],
-  "measured-in-part": ["days", "Days in Health"],
-  unallocated: ["unowned", "What has no owner"],
-  unassigned: [CATEGORIES, "Cost categories"],
-  dispute: ["statement", "Statements"],
+  "run-in-progress": ["days", say("Runs in Health")],
+  "measured-in-part": ["days", say("Days in Health")],
+  unallocated: ["unowned", say("What has no owner")],
+  unassigned: [CATEGORIES, say("Cost categories")],
+  dispute: ["statement", say("Statements")],
 };
 
 /** Leads to where something is mended, in the month that it is about. */
@@ -224,19 +251,21 @@ function Way({
           .slice(0, MOST)
           .map((each) => each.detail)
           .join(" ")}
-        {all.length > MOST && ` And ${grouped(all.length - MOST)} more.`}
+        {all.length > MOST && say(" And {n} more.", { n: all.length - MOST })}
       </div>
       <div className="quiet small">{one?.remedy}</div>
       <p className="tools">
         {one && <Where kind={one.kind} preview={preview} />}
         {first && last && (
           <a className="more" href={here.to(during(here.view, first, last), "days")}>
-            {first === last ? full(first) : `${full(first)} to ${full(last)}`} in Health
+            {first === last
+              ? say("{day} in Health", { day: full(first) })
+              : say("{from} to {to} in Health", { from: full(first), to: full(last) })}
           </a>
         )}
         {canBeAccepted && onTake && (
           <label className="check">
-            <input type="checkbox" checked={isTaken} onChange={onTake} /> close it all the same
+            <input type="checkbox" checked={isTaken} onChange={onTake} /> {say("close it all the same")}
           </label>
         )}
       </p>
@@ -246,14 +275,16 @@ function Way({
 
 function Sums({ preview: { totals, corrections, opening, currency, invoices } }: { preview: ClosingPreview }) {
   const amounts: readonly (readonly [string, string])[] = [
-    ["Billed by the provider", totals.billed],
-    ["Own costs of the month", totals.regular],
-    ...corrections.map((each) => [`Correction of ${monthName(each.period_id)}`, each.amount] as const),
-    ["Adjustments", totals.adjustments],
-    ["Booked", totals.posted],
+    [say("Billed by the provider"), totals.billed],
+    [say("Own costs of the month"), totals.regular],
+    ...corrections.map(
+      (each) => [say("Correction of {month}", { month: monthName(each.period_id) }), each.amount] as const,
+    ),
+    [say("Adjustments"), totals.adjustments],
+    [say("Booked"), totals.posted],
   ];
   return (
-    <Card title="What is booked" note={`in ${currency}`}>
+    <Card title={say("What is booked")} note={say("in {currency}", { currency })}>
       <dl className="facts-list">
         {amounts.map(([name, amount]) => (
           <Fact key={name} name={name}>
@@ -261,15 +292,17 @@ function Sums({ preview: { totals, corrections, opening, currency, invoices } }:
           </Fact>
         ))}
         {invoices.difference !== null && (
-          <Fact name="Invoices less the bill">
+          <Fact name={say("Invoices less the bill")}>
             <Exact amount={invoices.difference} currency={currency} />
           </Fact>
         )}
       </dl>
       {opening.length > 0 && (
         <p className="note">
-          It would be the first month of the books. What is learned of {monthName(opening[0]?.period_id ?? "")} and what
-          follows it is then visible, and not posted.
+          {say(
+            "It would be the first month of the books. What is learned of {month} and what follows it is then visible, and not posted.",
+            { month: monthName(opening[0]?.period_id ?? "") },
+          )}
         </p>
       )}
     </Card>
@@ -279,25 +312,26 @@ function Sums({ preview: { totals, corrections, opening, currency, invoices } }:
 function Grouping({ preview, grouping }: { preview: ClosingPreview; grouping: PostedGrouping }) {
   const { currency } = preview;
   const differs = read(grouping.difference) !== 0n;
+  const name = dimension(grouping.by);
   return (
     <Card
-      title={`Statements by ${dimension(grouping.by).toLowerCase()}`}
-      note={differs ? undefined : "they sum to the bill, corrections and adjustments"}
+      title={say("Statements by {dimension}", { dimension: amid(name) })}
+      note={differs ? undefined : say("they sum to the bill, corrections and adjustments")}
     >
       <Table
         className="tall"
-        label={`Table of statements by ${dimension(grouping.by).toLowerCase()}`}
+        label={say("Table of statements by {dimension}", { dimension: amid(name) })}
         heads={[
-          dimension(grouping.by),
-          { name: "Own costs", end: true },
-          { name: "Corrections", end: true },
-          { name: "Adjustments", end: true },
-          { name: "Statement", end: true },
+          name,
+          { name: say("Own costs"), end: true },
+          { name: say("Corrections"), end: true },
+          { name: say("Adjustments"), end: true },
+          { name: say("Statement"), end: true },
         ]}
         foot={
           <tr>
             <th scope="row" colSpan={4}>
-              All statements
+              {say("All statements")}
             </th>
             <td className="end">
               <Amount amount={grouping.rounded} currency={currency} />
@@ -307,9 +341,7 @@ function Grouping({ preview, grouping }: { preview: ClosingPreview; grouping: Po
       >
         {grouping.values.map((each) => (
           <tr key={each.value}>
-            <th scope="row">
-              {each.value === NOBODY ? "Costs without an identity" : label(grouping.by, each.value, each.name).name}
-            </th>
+            <th scope="row">{nameOf(grouping.by, each)}</th>
             {[each.regular, each.corrections, each.adjustments, each.rounded].map((amount, place) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a column is known by its place
               <td key={place} className="end">
@@ -321,8 +353,9 @@ function Grouping({ preview, grouping }: { preview: ClosingPreview; grouping: Po
       </Table>
       {differs && (
         <p className="bad" role="alert">
-          They differ from the bill, corrections and adjustments by{" "}
-          <Exact amount={grouping.difference} currency={currency} />.
+          {say("They differ from the bill, corrections and adjustments by {amount}.", {
+            amount: <Exact amount={grouping.difference} currency={currency} />,
+          })}
         </p>
       )}
     </Card>

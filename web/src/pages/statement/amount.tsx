@@ -1,6 +1,7 @@
 import type { Recipient, Stated } from "../../api/shapes";
 import { exact, money } from "../../format/money";
 import { label, NOBODY } from "../../format/names";
+import { say } from "../../words/say";
 
 /** An amount in the service's cents, which add up; its title is the exact amount. */
 export function Cents({ of, currency }: { of: Stated; currency: string }) {
@@ -13,5 +14,5 @@ export function Cents({ of, currency }: { of: Stated; currency: string }) {
 
 /** What a statement is called. */
 export function nameOf(by: string, { value, name }: Pick<Recipient, "value" | "name">): string {
-  return value === NOBODY ? "Costs without an identity" : label(by, value, name).name;
+  return value === NOBODY ? say("Costs without an identity") : label(by, value, name).name;
 }

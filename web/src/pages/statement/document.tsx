@@ -4,7 +4,7 @@ import { useAccess } from "../../api/me";
 import { statementOf } from "../../api/questions";
 import type { Statement, StatementRanking } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, full, instant, month } from "../../format/days";
+import { full, instant, month } from "../../format/days";
 import { formats, grouped } from "../../format/formats";
 import { money, signed } from "../../format/money";
 import { code, dimension } from "../../format/names";
@@ -15,22 +15,24 @@ import { Fact } from "../../ui/fact";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
 import { during, readView } from "../../url/view";
+import { say } from "../../words/say";
 import { Budgeted, useBudgets } from "../bill/budgets";
 import { StatementsAgainstTheBill } from "../bill/tieout";
 import { keyOf } from "../costs/facts";
+import { ADJUSTMENTS, called } from "../monthend/kinds";
 import { filtersOf, statements } from "./address";
 import { Cents, nameOf } from "./amount";
 import { Replies } from "./replies";
 
 const KINDS: Record<Statement["lines"][number]["kind"], string> = {
-  direct: "Direct",
-  shared_in: "Handed on by others",
-  shared_out: "Handed on to others",
+  direct: say("Direct"),
+  shared_in: say("Handed on by others"),
+  shared_out: say("Handed on to others"),
 };
 
 const UNITS: Record<Statement["unit_costs"][number]["per"], string> = {
-  gib_in: "GiB written",
-  gib_out: "GiB read",
+  gib_in: say("For each GiB written"),
+  gib_out: say("For each GiB read"),
 };
 
 /** One statement: what it says as a page and as PDF, and where these are. */
@@ -39,7 +41,7 @@ export function StatementView({ found }: { found: Statement }) {
   return (
     <>
       <Head found={found} />
-      <Card title="What it is made of">
+      <Card title={say("What it is made of")}>
         <Lines found={found} />
         {found.tie_out && (
           <StatementsAgainstTheBill tie={found.tie_out} period={found.start_date} currency={found.currency} />
@@ -47,17 +49,31 @@ export function StatementView({ found }: { found: Statement }) {
       </Card>
       <Replies found={found} />
       <div className="cards">
-        {found.identities && <Largest title="Identities" of={found.identities} currency={found.currency} />}
-        <Largest title="Resources" of={found.resources} currency={found.currency} />
-        {found.bills && <Largest title="Bills" of={found.bills} currency={found.currency} />}
+        {found.identities && (
+          <Largest
+            title={say("Largest identities")}
+            label={say("Identities")}
+            of={found.identities}
+            currency={found.currency}
+          />
+        )}
+        <Largest
+          title={say("Largest resources")}
+          label={say("Resources")}
+          of={found.resources}
+          currency={found.currency}
+        />
+        {found.bills && (
+          <Largest title={say("Largest bills")} label={say("Bills")} of={found.bills} currency={found.currency} />
+        )}
         {found.topics && found.topics.items.length > 0 && (
-          <Largest title="Topics" of={found.topics} currency={found.currency} />
+          <Largest title={say("Largest topics")} label={say("Topics")} of={found.topics} currency={found.currency} />
         )}
         {found.unit_costs.length > 0 && <UnitCosts of={found.unit_costs} currency={found.currency} />}
       </div>
       <p className="note">
         <a className="more" href={here.to(statements(here.view, found.by))}>
-          All statements of {month(found.start_date)}
+          {say("All statements of {month}", { month: month(found.start_date) })}
         </a>
       </p>
     </>
@@ -80,26 +96,29 @@ function Head({ found }: { found: Statement }) {
         <Cents of={found} currency={currency} />
         {previous && (
           <span className="note" title={previous.sentence}>
-            {signed(read(previous.delta), currency)} {isCorrected(found) && "of own costs "}since{" "}
-            {month(`${previous.period}-01`)}
+            {changeOf(found, previous)}
           </span>
         )}
       </p>
       {previous && <p className="note">{previous.sentence}</p>}
       <dl className="facts-list">
-        <Fact name="Number">{found.number}</Fact>
-        <Fact name="Status">{statusOf(found)}</Fact>
-        <Fact name="Data through">
-          {found.data_through ? full(found.data_through) : "no day yet"}, {found.calculated_days} of {found.days} days
+        <Fact name={say("Number")}>{found.number}</Fact>
+        <Fact name={say("Status")}>{statusOf(found)}</Fact>
+        <Fact name={say("Data through")}>
+          {say("{day}, {n} of {all} days", {
+            day: found.data_through ? full(found.data_through) : say("no day yet"),
+            n: found.calculated_days,
+            all: found.days,
+          })}
         </Fact>
-        {found.issued_at && <Fact name="Issued">{instant(found.issued_at)}</Fact>}
-        {found.supersedes && <Fact name="Supersedes">{found.supersedes}</Fact>}
-        {found.issuer && <Fact name="Issued by">{found.issuer}</Fact>}
+        {found.issued_at && <Fact name={say("Issued")}>{instant(found.issued_at)}</Fact>}
+        {found.supersedes && <Fact name={say("Supersedes")}>{found.supersedes}</Fact>}
+        {found.issuer && <Fact name={say("Issued by")}>{found.issuer}</Fact>}
         {found.invoices && found.invoices.length > 0 && (
-          <Fact name="Invoices of the provider">{found.invoices.join(", ")}</Fact>
+          <Fact name={say("Invoices of the provider")}>{found.invoices.join(", ")}</Fact>
         )}
         {budget && (
-          <Fact name="Budget">
+          <Fact name={say("Budget")}>
             <Budgeted total={read(found.amount)} budget={budget} />
           </Fact>
         )}
@@ -108,18 +127,23 @@ function Head({ found }: { found: Statement }) {
             {id}
           </Fact>
         ))}
-        {recipient.contacts.length > 0 && <Fact name="Contact">{recipient.contacts.join(", ")}</Fact>}
+        {recipient.contacts.length > 0 && <Fact name={say("Contact")}>{recipient.contacts.join(", ")}</Fact>}
       </dl>
     </Card>
   );
 }
 
-/** Whether it has more than the costs of its month. */
-const isCorrected = ({ corrections, adjustments }: Statement) => Boolean(corrections?.length || adjustments?.length);
+/** What changed since the month before: of its own costs, where it has more than these. */
+function changeOf(found: Statement, { delta, period }: NonNullable<Statement["previous"]>): string {
+  const values = { change: signed(read(delta), found.currency), month: month(`${period}-01`) };
+  return found.corrections?.length || found.adjustments?.length
+    ? say("{change} of own costs since {month}", values)
+    : say("{change} since {month}", values);
+}
 
 function statusOf({ status, closed_at }: Statement): string {
-  if (status === "PROVISIONAL") return "Provisional: the month is not closed";
-  return closed_at ? `Booked: the month was closed ${instant(closed_at)}` : "Booked";
+  if (status === "PROVISIONAL") return say("Provisional: the month is not closed");
+  return closed_at ? say("Booked: the month was closed {time}", { time: instant(closed_at) }) : say("Booked");
 }
 
 /** The statement as a page, as CSV and as PDF: plain addresses, to send to a colleague. */
@@ -131,13 +155,13 @@ function Files({ found }: { found: Statement }) {
     <>
       <a className="button" href={file("html")} target="_blank" rel="noreferrer">
         <Icon name="print" />
-        Page
+        {say("Page")}
       </a>
       {may("export") && (
         <>
           <a className="button" href={file("pdf")} target="_blank" rel="noreferrer">
             <Icon name="download" />
-            PDF
+            {say("PDF")}
           </a>
           <CsvLink className="button" file={{ href: file("csv"), name: `${found.number}.csv` }} />
         </>
@@ -155,12 +179,12 @@ function Lines({ found }: { found: Statement }) {
   return (
     <>
       <Table
-        label="Lines"
-        heads={["What", "How", { name: currency, end: true }]}
+        label={say("Lines [of a statement]")}
+        heads={[say("What"), say("How"), { name: currency, end: true }]}
         foot={
           <tr>
             <th scope="row" colSpan={2}>
-              Total
+              {say("Total")}
             </th>
             <td className="end">
               <Cents of={found} currency={currency} />
@@ -188,7 +212,8 @@ function Lines({ found }: { found: Statement }) {
                   <>
                     {" · "}
                     <a href={here.to(view, "rows")}>
-                      Rows<span className="sr"> of {code(value)}</span>
+                      {say("Rows")}
+                      <span className="sr">{say(" of {name}", { name: code(value) })}</span>
                     </a>
                   </>
                 )}
@@ -201,7 +226,7 @@ function Lines({ found }: { found: Statement }) {
         })}
         {corrections?.map((each) => (
           <tr key={`correction ${each.period_id}`}>
-            <th scope="row">Correction of {month(each.start_date)}</th>
+            <th scope="row">{say("Correction of {month}", { month: month(each.start_date) })}</th>
             <td className="quiet small why">{each.sentence}</td>
             <td className="end">
               <Cents of={each} currency={currency} />
@@ -210,14 +235,9 @@ function Lines({ found }: { found: Statement }) {
         ))}
         {adjustments?.map((each) => (
           <tr key={`adjustment ${each.id} ${each.amount}`}>
-            <th scope="row">
-              Adjustment: {each.kind}
-              {each.applies_to && ` of ${month(`${each.applies_to}-01`)}`}
-            </th>
+            <th scope="row">{adjustmentOf(each)}</th>
             <td className="quiet small why">
-              {[each.reason, each.reference, each.other && `${read(each.amount) < 0n ? "to" : "from"} ${each.other}`]
-                .filter(Boolean)
-                .join(", ")}
+              {[each.reason, each.reference, otherOf(each)].filter(Boolean).join(", ")}
             </td>
             <td className="end">
               <Cents of={each} currency={currency} />
@@ -227,28 +247,47 @@ function Lines({ found }: { found: Statement }) {
       </Table>
       {found.status === "CLOSED" && (
         <p className="note">
-          The lines lead to costs as they are known now: what was learned since the month was closed is booked in a
-          later one.
+          {say(
+            "The lines lead to costs as they are known now: what was learned since the month was closed is booked in a later one.",
+          )}
         </p>
       )}
     </>
   );
 }
 
+type Adjusted = NonNullable<Statement["adjustments"]>[number];
+
+function adjustmentOf({ kind, applies_to }: Adjusted): string {
+  const name = called(ADJUSTMENTS, kind);
+  if (!applies_to) return say("Adjustment: {kind}", { kind: name });
+  return say("Adjustment: {kind} of {month}", { kind: name, month: month(`${applies_to}-01`) });
+}
+
+/** Who got an amount, or gave it. */
+function otherOf({ amount, other: name }: Adjusted): string | null {
+  if (!name) return null;
+  return read(amount) < 0n ? say("to {name} [who gets it]", { name }) : say("from {name} [who gives it]", { name });
+}
+
 /** What a unit cost, by each kind of usage: alternatives, which divide the same costs, so that nothing adds up. */
 function UnitCosts({ of, currency }: { of: Statement["unit_costs"]; currency: string }) {
-  const note = of.length > 1 ? "each divides the same costs: alternatives, never to be added" : "";
+  const note = of.length > 1 ? say("each divides the same costs: alternatives, never to be added") : "";
   return (
-    <Card title="Costs per unit" note={note}>
+    <Card title={say("Costs per unit")} note={note}>
       <dl className="facts-list">
         {of.map((each) => (
-          <Fact key={each.per} name={`For each ${UNITS[each.per]}`}>
+          <Fact key={each.per} name={UNITS[each.per]}>
             {formats.currency === "before" && `${currency} `}
             <Exact amount={each.unit_cost} currency={currency} />
             {formats.currency === "after" && ` ${currency}`}
             <span className="quiet small">
               {" "}
-              = {money(each.amount, currency)} ÷ {grouped(each.usage)} {each.unit}, of the days on which it was measured
+              {say("= {amount} ÷ {usage} {unit}, of the days on which it was measured", {
+                amount: money(each.amount, currency),
+                usage: grouped(each.usage),
+                unit: each.unit,
+              })}
             </span>
           </Fact>
         ))}
@@ -257,10 +296,18 @@ function UnitCosts({ of, currency }: { of: Statement["unit_costs"]; currency: st
   );
 }
 
-function Largest({ title, of, currency }: { title: string; of: StatementRanking; currency: string }) {
+interface LargestProps {
+  title: string;
+  /** What its table is called. */
+  label: string;
+  of: StatementRanking;
+  currency: string;
+}
+
+function Largest({ title, label, of, currency }: LargestProps) {
   return (
-    <Card title={`Largest ${title.toLowerCase()}`}>
-      <Table label={title} heads={["Name", { name: currency, end: true }]}>
+    <Card title={title}>
+      <Table label={label} heads={[say("Name"), { name: currency, end: true }]}>
         {of.items.map((each) => (
           <tr key={`${each.within ?? ""} ${each.id}`}>
             <th scope="row">
@@ -276,7 +323,7 @@ function Largest({ title, of, currency }: { title: string; of: StatementRanking;
         ))}
         {of.other && (
           <tr>
-            <th scope="row">{count(of.other.count, "other")}</th>
+            <th scope="row">{say("{n} {n|other|others}", { n: of.other.count })}</th>
             <td className="end">
               <Cents of={of.other} currency={currency} />
             </td>

@@ -5,6 +5,7 @@ import { firstOfMonth, month } from "../../format/days";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { billed, wholeMonths } from "../../url/period";
+import { say } from "../../words/say";
 import { leadingTag } from "../costs/facts";
 import { isStated, JOURNAL, VALUE } from "./address";
 import { StatementView } from "./document";
@@ -21,8 +22,8 @@ export function StatementPage() {
         found.last_date ? (
           <OfMonth tenant={found} last={found.last_date} />
         ) : (
-          <Empty title="There are no statements yet">
-            <p>They appear when the first day is calculated.</p>
+          <Empty title={say("There are no statements yet")}>
+            <p>{say("They appear when the first day is calculated.")}</p>
           </Empty>
         )
       }
@@ -40,7 +41,7 @@ function OfMonth({ tenant, last }: { tenant: Tenant; last: string }) {
   const shown = wholeMonths({ start: end, end });
   return (
     <>
-      <Toolbar shown={shown} usual="The last whole month" compare={false} filters={false} />
+      <Toolbar shown={shown} usual={say("The last whole month")} compare={false} filters={false} />
       {value !== undefined ? (
         <One tenant={tenant.tenant_name} period={period} by={by} value={value} />
       ) : view.extra.tab === JOURNAL ? (
@@ -67,8 +68,8 @@ function OfAll({ tenant, period, by }: { tenant: string; period: string; by: str
     <Answered answer={query} skeleton={<Bone height={30} />}>
       {(found) =>
         found.items.length === 0 ? (
-          <Empty title={`No costs in ${month(found.start_date)}`}>
-            <p>Choose another month.</p>
+          <Empty title={say("No costs in {month}", { month: month(found.start_date) })}>
+            <p>{say("Choose another month.")}</p>
           </Empty>
         ) : (
           <List found={found} />

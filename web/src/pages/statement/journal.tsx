@@ -8,6 +8,7 @@ import { Amount, Card } from "../../ui/card";
 import { CsvLink } from "../../ui/csv";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { journalFile, statementOf, statements } from "./address";
 import { nameOf } from "./amount";
 
@@ -28,38 +29,40 @@ export function JournalView({ tenant, period, by }: { tenant: string; period: st
 
 function Lines({ tenant, journal }: { tenant: string; journal: Journal }) {
   const here = useHere();
-  const { by, currency, lines, period } = journal;
+  const { by, currency, lines, number, period } = journal;
   const ids = ledgerIds(lines);
   const corrects = lines.some((each) => each.charge_period);
   return (
     <Card
-      title={`Journal of ${month(journal.start_date)}`}
-      note={`${journal.number}, ${journal.status === "CLOSED" ? "booked" : "provisional"}`}
+      title={say("Journal of {month}", { month: month(journal.start_date) })}
+      note={
+        journal.status === "CLOSED" ? say("{number}, booked", { number }) : say("{number}, provisional", { number })
+      }
       action={
         <>
           <a className="more" href={here.to(statements(here.view, by))}>
-            Statements
+            {say("Statements")}
           </a>
           <CsvLink className="button" file={journalFile(tenant, period, by)} />
         </>
       }
     >
       <Table
-        label="Table of the journal"
+        label={say("Table of the journal")}
         heads={[
-          "Line",
-          "Account",
+          say("Line"),
+          say("Account"),
           dimension(by),
-          ...ids.map((id) => `GL ${id.replaceAll("_", " ")}`),
-          corrects && "Month",
-          { name: "Debit", end: true },
-          { name: "Credit", end: true },
-          "Text",
+          ...ids.map((id) => say("GL {name}", { name: id.replaceAll("_", " ") })),
+          corrects && say("Month"),
+          { name: say("Debit"), end: true },
+          { name: say("Credit [not debit]"), end: true },
+          say("Text"),
         ]}
         foot={
           <tr>
             <th scope="row" colSpan={3 + ids.length + Number(corrects)}>
-              Total in {currency}
+              {say("Total in {currency}", { currency })}
             </th>
             <td className="end">
               <Amount amount={journal.debit} currency={currency} />

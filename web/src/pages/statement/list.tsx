@@ -4,12 +4,13 @@ import type { StatementRow, Statements } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { addMonths, month } from "../../format/days";
 import { signed } from "../../format/money";
-import { dimension } from "../../format/names";
+import { amid, dimension } from "../../format/names";
 import { read } from "../../money/money";
 import { Card, Delta } from "../../ui/card";
 import { CsvLink } from "../../ui/csv";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { StatementsAgainstTheBill } from "../bill/tieout";
 import { journalFile, journalOf, statementOf } from "./address";
 import { Cents, nameOf } from "./amount";
@@ -18,27 +19,33 @@ import { saidOf, verdictsOf } from "./replies";
 /** All statements of a month: what each says, how much that changed, and what its recipient replied. */
 export function List({ found }: { found: Statements }) {
   const { basis, by, currency, start_date: start } = found;
-  const own = basis === "posted" ? "of own costs, " : "";
+  const before = { month: month(addMonths(start, -1)) };
+  const since =
+    basis === "posted" ? say("of own costs, since {month}", before) : say("since {month} [a change]", before);
   const compared = found.items.some((each) => each.delta !== null);
-  const state = found.status === "CLOSED" ? "booked" : "provisional";
+  const heading = { dimension: amid(dimension(by)), currency };
+  const note =
+    found.status === "CLOSED"
+      ? say("by {dimension}, in {currency}, booked", heading)
+      : say("by {dimension}, in {currency}, provisional", heading);
   const verdicts = found.scope === null ? `: ${verdictsOf(found.items)}` : "";
   return (
     <Card
-      title={`Statements of ${month(start)}`}
-      note={`by ${dimension(by).toLowerCase()}, in ${currency}, ${state}${verdicts}`}
+      title={say("Statements of {month}", { month: month(start) })}
+      note={`${note}${verdicts}`}
       action={<Files found={found} />}
     >
       <Table
-        label="Statements"
+        label={say("Statements")}
         heads={[
           dimension(by),
           { name: currency, end: true },
-          compared && { name: "Change", note: `${own}since ${month(addMonths(start, -1))}`, end: true },
-          "Reply",
+          compared && { name: say("Change [of an amount]"), note: since, end: true },
+          say("Reply"),
         ]}
         foot={
           <tr>
-            <th scope="row">Total</th>
+            <th scope="row">{say("Total")}</th>
             <td className="end">
               <Cents of={found.total} currency={currency} />
             </td>
@@ -110,10 +117,10 @@ function Files({ found }: { found: Statements }) {
       {seesAll && (
         <>
           <a className="more" href={here.to(journalOf(here.view, by))}>
-            Journal
+            {say("Journal")}
           </a>
           <a className="more" href={journal.href} download={journal.name}>
-            Journal as CSV
+            {say("Journal as CSV")}
           </a>
         </>
       )}
@@ -123,7 +130,7 @@ function Files({ found }: { found: Statements }) {
         download={`${tenant}-${period}-statements.zip`}
       >
         <Icon name="download" />
-        All PDFs
+        {say("All PDFs")}
       </a>
       <CsvLink
         className="button"

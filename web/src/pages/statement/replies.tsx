@@ -6,45 +6,49 @@ import { statementOf } from "../../api/questions";
 import type { Statement, StatementRow } from "../../api/shapes";
 import { remember } from "../../app/memory";
 import { full, instant } from "../../format/days";
-import { grouped } from "../../format/formats";
 import { AuthorField } from "../../ui/author";
 import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
 import { Refusal } from "../../ui/refusal";
+import { say } from "../../words/say";
 
 type Said = "acknowledge" | "dispute";
 
-const VERDICTS = { acknowledged: "Acknowledged", disputed: "Disputed" } as const;
-const WORDS: Record<Said, string> = { acknowledge: "Acknowledge", dispute: "Dispute" };
+const VERDICTS = { acknowledged: say("Acknowledged"), disputed: say("Disputed") } as const;
+const WORDS: Record<Said, string> = { acknowledge: say("Acknowledge"), dispute: say("Dispute") };
 
 /** What a statement is at: what was said last of what it says now. */
 export function verdictOf(found: Pick<Statement, "verdict" | "replies">): string {
   if (found.verdict) return VERDICTS[found.verdict];
   return found.replies?.length
-    ? "Changed since: what it says now is neither acknowledged nor disputed"
-    : "Neither acknowledged nor disputed";
+    ? say("Changed since: what it says now is neither acknowledged nor disputed")
+    : say("Neither acknowledged nor disputed");
 }
 
 /** The same in a list, where only the last reply is known; nothing where the reader may not see whether there is one. */
 export function saidOf({ verdict, last_reply: last }: Pick<StatementRow, "verdict" | "last_reply">, seesAll: boolean) {
-  if (last?.is_current) return `${VERDICTS[last.verdict]} by ${last.created_by}`;
+  const name = last?.created_by ?? "";
+  const isDisputed = last?.verdict === "disputed";
+  if (last?.is_current)
+    return isDisputed ? say("Disputed by {name}", { name }) : say("Acknowledged by {name}", { name });
   if (verdict) return VERDICTS[verdict];
-  if (last) return `Changed since ${last.created_by} ${last.verdict} it`;
-  return seesAll ? "No reply" : null;
+  if (!last) return seesAll ? say("No reply") : null;
+  return isDisputed
+    ? say("Changed since {name} disputed it", { name })
+    : say("Changed since {name} acknowledged it", { name });
 }
 
 /** How many of some statements are at what: `1 disputed, 2 acknowledged, 7 open`. */
 export function verdictsOf(items: readonly Pick<StatementRow, "verdict">[]): string {
   const number = (verdict: StatementRow["verdict"]) => items.filter((each) => each.verdict === verdict).length;
-  const all = [
-    [number("disputed"), "disputed"],
-    [number("acknowledged"), "acknowledged"],
-    [number(null), "open"],
-  ] as const;
-  return all
-    .filter(([found]) => found > 0)
-    .map(([found, words]) => `${grouped(found)} ${words}`)
+  const [disputed, acknowledged, open] = [number("disputed"), number("acknowledged"), number(null)];
+  return [
+    disputed > 0 && say("{n} disputed", { n: disputed }),
+    acknowledged > 0 && say("{n} acknowledged", { n: acknowledged }),
+    open > 0 && say("{n} open [statements]", { n: open }),
+  ]
+    .filter(Boolean)
     .join(", ");
 }
 
@@ -54,19 +58,29 @@ export function Replies({ found }: { found: Statement }) {
   const { may } = useAccess(found.tenant_name);
   if (found.replies === null) return null;
   return (
-    <Card title="What the recipient says" note={verdictOf(found)} action={may("read") && <Buttons onSay={setSaid} />}>
+    <Card
+      title={say("What the recipient says")}
+      note={verdictOf(found)}
+      action={may("read") && <Buttons onSay={setSaid} />}
+    >
       {found.replies.length === 0 ? (
-        <p className="note">Nothing yet. Who receives this statement can acknowledge it, or dispute it with a note.</p>
+        <p className="note">
+          {say("Nothing yet. Who receives this statement can acknowledge it, or dispute it with a note.")}
+        </p>
       ) : (
         <ul>
           {found.replies.map((each) => (
             <li key={`${each.created_at} ${each.number} ${each.verdict}`}>
-              <strong>{VERDICTS[each.verdict]}</strong> by {each.created_by}: {each.note}
+              {say("{verdict} by {name}: {note}", {
+                verdict: <strong>{VERDICTS[each.verdict]}</strong>,
+                name: each.created_by,
+                note: each.note,
+              })}
               <span className="quiet small">
                 {" "}
                 {each.number}, {instant(each.created_at)}
-                {each.data_through && `, with data through ${full(each.data_through)}`}
-                {!each.is_current && ", to a former content"}
+                {each.data_through && say(", with data through {day}", { day: full(each.data_through) })}
+                {!each.is_current && say(", to a former content")}
               </span>
             </li>
           ))}
@@ -110,11 +124,15 @@ function ReplyDialog({ found, said, onClose }: { found: Statement; said: Said; o
     remember("author", author);
     reply.mutate({ note, created_by: author, number: found.number, digest: found.digest });
   };
+  const { number } = found;
   return (
-    <Drawer title={`${WORDS[said]} ${found.number}`} onClose={onClose}>
+    <Drawer
+      title={said === "dispute" ? say("Dispute {number}", { number }) : say("Acknowledge {number}", { number })}
+      onClose={onClose}
+    >
       <form className="form" onSubmit={onSubmit}>
         <label>
-          Note
+          {say("Note")}
           <input className="field" name="note" required maxLength={255} autoComplete="off" />
         </label>
         <AuthorField maxLength={255} />
