@@ -1,5 +1,6 @@
 /** What codes and missing values are called. */
 import type { Explained } from "../api/shapes";
+import { language } from "../words/language";
 import { say } from "../words/say";
 
 export const NOBODY = "UNALLOCATED";
@@ -49,6 +50,11 @@ export function dimension(by: string): string {
     return level ? say("{name}, {level} up", { name, level }) : name;
   }
   return DIMENSIONS[by] ?? capital(by.replace(/_/g, " "));
+}
+
+/** A title amid a sentence: `by product group`. German keeps the capitals of its nouns. */
+export function amid(title: string): string {
+  return language === "de" ? title : title.toLowerCase();
 }
 
 /** A key as words. The page spells `cost centre` one way, however a key is spelt. */

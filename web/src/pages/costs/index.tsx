@@ -9,6 +9,7 @@ import { rowsFile } from "../../ui/csv";
 import { NothingHere } from "../../ui/nothing";
 import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
+import { say } from "../../words/say";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
 import { DaysCard, Waiting } from "./days";
 import { OverTime } from "./overtime";
@@ -54,7 +55,10 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
       </Answered>
       <p className="sr" role="status">
         {costs && !answer.known?.isOld
-          ? `Total ${money(costs.total.amount, costs.currency)}, ${range(costs.start_date, costs.end_date)}`
+          ? say("Total {amount}, {days}", {
+              amount: money(costs.total.amount, costs.currency),
+              days: range(costs.start_date, costs.end_date),
+            })
           : ""}
       </p>
     </>
@@ -71,7 +75,7 @@ function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
     return (
       <>
         <Tiles costs={costs} />
-        <NothingHere title="No costs in this view" when={range(costs.start_date, costs.end_date)} />
+        <NothingHere title={say("No costs in this view")} when={range(costs.start_date, costs.end_date)} />
         <DaysCard costs={costs} />
       </>
     );
