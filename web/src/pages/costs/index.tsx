@@ -2,6 +2,7 @@ import { useDeferredValue } from "react";
 import { useAllCosts } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
+import { InStep } from "../../charts/pointed";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
 import { isCategory } from "../../format/names";
@@ -85,7 +86,7 @@ function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
   );
   const shown = others.flatMap((by) => costs.breakdowns.filter((each) => each.by === by)).slice(0, CARDS);
   return (
-    <>
+    <InStep>
       <Tiles costs={costs} />
       <OverTime costs={costs} found={main} choices={segments(dimensions).filter((each) => !leave.includes(each))} />
       {isDrawn ? (
@@ -103,7 +104,7 @@ function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
       ) : (
         <CardBones />
       )}
-    </>
+    </InStep>
   );
 }
 

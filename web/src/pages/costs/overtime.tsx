@@ -51,7 +51,6 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
   const limit = useLimit(here.tenant ?? "", here.view, times, currency);
   const series = useMemo(() => seriesOf(costs, bands, limit?.amounts ?? null, drawing), [costs, bands, limit, drawing]);
   const plot = useMemo(() => plotOf(series, drawing, costs.forecast), [series, drawing, costs.forecast]);
-  const starts = useMemo(() => series.places.map((each) => each.start), [series]);
   const table = isTable(here.view, MAIN);
   const other = table ? say("Show the chart") : say("Show as a table");
   const compared = costs.compared_with;
@@ -86,7 +85,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
         ) : (
           <div ref={frame}>
             <TimeChart
-              times={starts}
+              places={series.places}
               plot={plot}
               marked={(index) => at(standsOut, index).length > 0}
               currency={currency}
