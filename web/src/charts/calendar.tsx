@@ -1,10 +1,11 @@
-import { useRef } from "react";
+import { memo, useRef } from "react";
 import type { DayState } from "../api/shapes";
 import { type Day, month, spoken, weekday } from "../format/days";
 import { money } from "../format/money";
 import { pixels, type Units } from "../money/money";
 import { useRoving } from "../ui/roving";
 import { say } from "../words/say";
+import { usePointed } from "./pointed";
 
 export interface CalendarDay {
   date: Day;
@@ -24,6 +25,7 @@ const WEEK = say("M T W T F S S [the days of a week]").split(" ");
 
 /** Months of days: the stronger the colour, the higher the cost; the mark is the state. Arrow keys walk. */
 export function Calendar({ days, currency }: { days: readonly CalendarDay[]; currency: string }) {
+  const [pointed, point] = usePointed();
   const heat = heats(days);
   const months = Map.groupBy(days, (each) => each.date.slice(0, 7));
   const last = days.length - 1;
@@ -34,7 +36,16 @@ export function Calendar({ days, currency }: { days: readonly CalendarDay[]; cur
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys belong to the links inside
-    <div className="months" ref={box} onKeyDown={onKeyDown}>
+    <div
+      className="months"
+      ref={box}
+      onKeyDown={onKeyDown}
+      onPointerOver={({ target }) => {
+        const day = target instanceof Element && target.closest("[data-day]")?.getAttribute("data-day");
+        point(day ? { start: day, end: day } : null);
+      }}
+      onPointerLeave={() => point(null)}
+    >
       {[...months].map(([key, list]) => (
         <div className="month" key={key}>
           <h3>{month(`${key}-01`)}</h3>
@@ -47,17 +58,14 @@ export function Calendar({ days, currency }: { days: readonly CalendarDay[]; cur
             ))}
             {list.map((each, n) => (
               <li key={each.date} style={n === 0 ? { gridColumnStart: weekday(each.date) + 1 } : undefined}>
-                <a
-                  className={`day ${each.amount === null ? "none" : `h${heat(each.amount)}`} ${each.state}`}
-                  href={each.href}
-                  data-day={each.date}
-                  data-part={place.get(each.date)}
-                  tabIndex={place.get(each.date) === current ? 0 : -1}
-                  title={said(each, currency)}
-                >
-                  {Number(each.date.slice(8))}
-                  <span className="sr">: {said(each, currency)}</span>
-                </a>
+                <DayLink
+                  day={each}
+                  tone={each.amount === null ? "none" : `h${heat(each.amount)}`}
+                  part={place.get(each.date)}
+                  isCurrent={place.get(each.date) === current}
+                  isPointed={pointed !== null && pointed.start <= each.date && each.date <= pointed.end}
+                  currency={currency}
+                />
               </li>
             ))}
           </ol>
@@ -66,6 +74,33 @@ export function Calendar({ days, currency }: { days: readonly CalendarDay[]; cur
     </div>
   );
 }
+
+interface DayProps {
+  day: CalendarDay;
+  tone: string;
+  part: number | undefined;
+  isCurrent: boolean;
+  isPointed: boolean;
+  currency: string;
+}
+
+/** Drawn again only if it changes itself: pointing walks over many days. */
+const DayLink = memo(function DayLink({ day, tone, part, isCurrent, isPointed, currency }: DayProps) {
+  const text = said(day, currency);
+  return (
+    <a
+      className={`day ${tone} ${day.state} ${isPointed ? "pointed" : ""}`}
+      href={day.href}
+      data-day={day.date}
+      data-part={part}
+      tabIndex={isCurrent ? 0 : -1}
+      title={text}
+    >
+      {Number(day.date.slice(8))}
+      <span className="sr">: {text}</span>
+    </a>
+  );
+});
 
 function said(day: CalendarDay, currency: string): string {
   const amount = day.amount === null ? "" : `, ${money(day.amount, currency)}`;

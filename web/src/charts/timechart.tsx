@@ -1,14 +1,16 @@
 import { type PointerEvent, useId, useMemo, useState } from "react";
-import { brief, type Day } from "../format/days";
+import { brief } from "../format/days";
 import { percent, short } from "../format/money";
 import { at } from "../money/money";
 import { say } from "../words/say";
+import type { Dates } from "../url/period";
 import { geometry, HEIGHT, PAD, type Plot } from "./areas";
+import { usePointed } from "./pointed";
 import { useWidth } from "./width";
 
 interface Props {
-  /** The first day of each place. */
-  times: readonly Day[];
+  /** The days of each place, both included. */
+  places: readonly Dates[];
   plot: Plot;
   /** The places at which something stands out. */
   marked: (index: number) => boolean;
@@ -23,25 +25,25 @@ interface Props {
 
 /** Costs over time, with the total of the period before as a dotted line, a budget as a dashed one, and what is expected
  * as a cone. Straight between what is known. */
-export function TimeChart({ times, plot, marked, currency, lit, describe, tip, onZoom }: Props) {
+export function TimeChart({ places, plot, marked, currency, lit, describe, tip, onZoom }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(160, 640);
   // Days, not places: while other days come, what was pointed at may be at another place, or gone.
-  const [pointed, setPointed] = useState<string | null>(null);
-  const [dragged, setDragged] = useState<string | null>(null);
-  const [place, drag] = [placeOf(pointed, times), placeOf(dragged, times)];
+  const [pointed, point] = usePointed();
+  const [dragged, setDragged] = useState<Dates | null>(null);
+  const [place, drag] = [placeOf(pointed, places), placeOf(dragged, places)];
   const shape = useMemo(() => geometry(plot, width), [plot, width]);
   const label = useId();
-  const last = times.length - 1;
+  const last = places.length - 1;
   if (last < 0) return null;
 
   const under = (event: PointerEvent<HTMLElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
     const part = (event.clientX - box.left - PAD.left) / (box.width - PAD.left - PAD.right);
-    return at(times, shape.under(part));
+    return at(places, shape.under(part));
   };
   const lift = (event: PointerEvent<HTMLElement>) => {
     if (drag === null) return;
-    const end = times.indexOf(under(event));
+    const end = places.indexOf(under(event));
     setDragged(null);
     onZoom(Math.min(drag, end), Math.max(drag, end));
   };
@@ -51,9 +53,9 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
     <div className={`chart ${lit ? "lit" : ""}`} ref={frame}>
       <div
         className="plot"
-        onPointerMove={(event) => setPointed(under(event))}
+        onPointerMove={(event) => point(under(event))}
         onPointerLeave={() => {
-          setPointed(null);
+          point(null);
           setDragged(null);
         }}
         onPointerDown={(event) => event.button === 0 && event.pointerType === "mouse" && setDragged(under(event))}
@@ -79,8 +81,8 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
           {shape.ahead && <path className="expected" d={shape.ahead.expected} />}
           {shape.before && <path className="before" d={shape.before} />}
           {shape.limit && <path className="limit" d={shape.limit} />}
-          {times.map((time, n) =>
-            marked(n) ? <path key={time} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
+          {places.map(({ start }, n) =>
+            marked(n) ? <path key={start} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
           )}
           {shape.labels.map((n) => (
             <text
@@ -91,7 +93,7 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
                 n === 0 && !shape.bars ? "start" : n === last && !shape.bars && !shape.ahead ? "end" : "middle"
               }
             >
-              {brief(at(times, n))}
+              {brief(at(places, n).start)}
             </text>
           ))}
           {place !== null && drag !== null && (
@@ -115,9 +117,9 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
           max={last}
           value={place ?? last}
           aria-valuetext={describe(place ?? last)}
-          onChange={(event) => setPointed(at(times, Number(event.target.value)))}
-          onFocus={(event) => event.target.matches(":focus-visible") && setPointed(at(times, place ?? last))}
-          onBlur={() => setPointed(null)}
+          onChange={(event) => point(at(places, Number(event.target.value)))}
+          onFocus={(event) => event.target.matches(":focus-visible") && point(at(places, place ?? last))}
+          onBlur={() => point(null)}
           onKeyDown={(event) => event.key === "Enter" && place !== null && onZoom(place, place)}
         />
       </div>
@@ -130,8 +132,8 @@ export function TimeChart({ times, plot, marked, currency, lit, describe, tip, o
   );
 }
 
-/** Where a time is; null if it is not there. */
-function placeOf(time: string | null, times: readonly string[]): number | null {
-  const place = time === null ? -1 : times.indexOf(time);
+/** Where days are; null if they are not there. */
+function placeOf(days: Dates | null, places: readonly Dates[]): number | null {
+  const place = days ? places.findIndex(({ start, end }) => start <= days.start && days.start <= end) : -1;
   return place < 0 ? null : place;
 }

@@ -125,6 +125,25 @@ test("running costs of a month lead to what is likely at its end", async () => {
   await leave(found);
 });
 
+test("days that are pointed at in one chart are marked in the other", async () => {
+  const found = await over(organisation());
+  const { page } = found;
+  await found.open("acme/costs?start_date=2026-10-20&end_date=2026-11-10");
+  await page.locator("[data-day='2026-11-05']").hover();
+  assert.match(await page.locator(".tip").innerText(), /^Thu, 5 November 2026/);
+  await draw(page, "Week by week");
+  await page.locator("[data-day='2026-11-05']").hover();
+  assert.match(await page.locator(".tip").innerText(), /^2 Nov – 8 Nov 2026/);
+  await page.locator(".plot").hover({ position: { x: 60, y: 100 } });
+  const marked = page.locator(".months .pointed");
+  await marked.first().waitFor();
+  const days = await marked.evaluateAll((all) => all.map((each) => each.getAttribute("data-day")));
+  assert.deepEqual([days.length, days[0], days.at(-1)], [6, "2026-10-20", "2026-10-25"]);
+  await page.mouse.move(0, 0);
+  await marked.first().waitFor({ state: "detached" });
+  await leave(found);
+});
+
 test("more of the largest values are listed, and one of them is found", async () => {
   const found = await over(organisation(30));
   const { page } = found;

@@ -3,15 +3,15 @@ import type { Breakdown, Costs } from "../../api/shapes";
 import { type Here, useHere } from "../../app/router";
 import { type Moved, Movers } from "../../charts/movers";
 import { RankedList } from "../../charts/ranked";
-import { count } from "../../format/days";
 import { signed } from "../../format/money";
-import { dimension, label, reason } from "../../format/names";
+import { amid, dimension, label, reason } from "../../format/names";
 import { read } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { type File, sumsFile, topicsFile } from "../../ui/csv";
 import { Table } from "../../ui/table";
 import { isTable } from "../../url/tables";
 import { type readView, toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { comparison, filterValue, keyOf, maybe, ranked, valuesOf } from "./facts";
 
 const MOST = 5;
@@ -34,14 +34,15 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
   );
   return (
     <Card
-      title="What changed"
-      note={`by ${dimension(found.by).toLowerCase()}`}
+      title={say("What changed")}
+      note={say("by {dimension}", { dimension: amid(dimension(found.by)) })}
       chart="changed"
       file={breakdownFile(here, costs, found)}
       action={
         costs.compared_with && (
           <button type="button" className="more" onClick={() => setExplained(true)}>
-            why<span className="sr"> did it change?</span>
+            {say("why")}
+            <span className="sr">{say(" did it change?")}</span>
           </button>
         )
       }
@@ -59,7 +60,11 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
         )
       ) : (
         <p className="note">
-          {comparable ? "Nothing changed." : why ? `Not shown: ${why}.` : "Choose something to compare with."}
+          {comparable
+            ? say("Nothing changed.")
+            : why
+              ? say("Not shown: {why}.", { why })
+              : say("Choose something to compare with.")}
         </p>
       )}
     </Card>
@@ -71,8 +76,13 @@ type Mover = Breakdown["movers"][number] & { previous: string };
 function ChangesTable({ by, movers, currency }: { by: string; movers: readonly Mover[]; currency: string }) {
   return (
     <Table
-      label="What changed as a table"
-      heads={[dimension(by), { name: "Before", end: true }, { name: "Now", end: true }, { name: "Change", end: true }]}
+      label={say("What changed as a table")}
+      heads={[
+        dimension(by),
+        { name: say("Before"), end: true },
+        { name: say("Now"), end: true },
+        { name: say("Change"), end: true },
+      ]}
     >
       {movers.map((each) => (
         <tr key={keyOf(each.value)}>
@@ -104,7 +114,8 @@ export function BreakdownCard({ costs, found }: { costs: Costs; found: Breakdown
       file={breakdownFile(here, costs, found)}
       action={
         <a className="more" href={here.to({ ...here.view, by: found.by })} data-replace="">
-          over time<span className="sr">: {dimension(found.by)}</span>
+          {say("over time")}
+          <span className="sr">: {dimension(found.by)}</span>
         </a>
       }
     >
@@ -123,8 +134,10 @@ export function TopicsCard({ costs }: { costs: Costs }) {
   const { topics, currency } = costs;
   if (!topics)
     return (
-      <Card title="Topics">
-        <p className="note">Costs of topics are not attributed for this tenant; its configuration can switch it on.</p>
+      <Card title={say("Topics")}>
+        <p className="note">
+          {say("Costs of topics are not attributed for this tenant; its configuration can switch it on.")}
+        </p>
       </Card>
     );
   const whole = read(topics.total);
@@ -142,18 +155,19 @@ export function TopicsCard({ costs }: { costs: Costs }) {
   }));
   return (
     <Card
-      title="Topics"
+      title={say("Topics")}
       file={topicsFile(here.tenant ?? "", here.view)}
       action={
         <a className="more" href={here.to({ ...here.view, extra: {} }, "topics")}>
-          all<span className="sr"> topics</span>
+          {say("all [of a list]")}
+          <span className="sr">{say(" topics")}</span>
         </a>
       }
     >
       <RankedList items={items} whole={whole} currency={currency} comparable={comparison(costs).comparable} />
       <p className="note foot-note">
-        of <Amount amount={whole} currency={currency} /> that topics of clusters share
-        {here.view.filters.length > 0 && "; topics know no identities, so not every filter narrows them"}
+        {say("of {amount} that topics of clusters share", { amount: <Amount amount={whole} currency={currency} /> })}
+        {here.view.filters.length > 0 && say("; topics know no identities, so not every filter narrows them")}
       </p>
     </Card>
   );
@@ -165,18 +179,19 @@ export function IssuesCard({ costs }: { costs: Costs }) {
   if (!issues) return null;
   return (
     <Card
-      title="Not as the policy intends"
+      title={say("Not as the policy intends")}
       file={sumsFile(here.tenant ?? "", here.view, ["allocation_detail", "resource_id"], {
         values: issues.reduce((all, each) => all + each.resources, 0),
         days: costs.times.length,
       })}
       action={
         <a className="more" href={here.to({ ...here.view, extra: {} }, "unowned")}>
-          all<span className="sr"> that have no owner</span>
+          {say("all [of a list]")}
+          <span className="sr">{say(" that have no owner")}</span>
         </a>
       }
     >
-      {issues.length === 0 && <p className="note">Everything was allocated as its policy intends.</p>}
+      {issues.length === 0 && <p className="note">{say("Everything was allocated as its policy intends.")}</p>}
       <ul className="issues">
         {issues.slice(0, 6).map((each) => (
           <li key={`${each.reason} ${each.unallocated}`}>
@@ -185,7 +200,8 @@ export function IssuesCard({ costs }: { costs: Costs }) {
               <b className="name">{reason(each.reason)}</b>
               <Amount amount={each.amount} currency={costs.currency} />
               <span className="note">
-                {each.unallocated ? "no owner" : "split by the next way of the policy"} · {count(each.rows, "row")}
+                {each.unallocated ? say("no owner") : say("split by the next way of the policy")} ·{" "}
+                {say("{n} {n|row|rows}", { n: each.rows })}
               </span>
             </a>
           </li>

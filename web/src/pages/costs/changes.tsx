@@ -2,14 +2,15 @@ import { useChanges } from "../../api/questions";
 import type { Breakdown, Changes } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { Movers } from "../../charts/movers";
-import { count, range } from "../../format/days";
+import { range } from "../../format/days";
 import { exact, signed } from "../../format/money";
-import { dimension, label } from "../../format/names";
+import { amid, dimension, label } from "../../format/names";
 import { read } from "../../money/money";
 import { Amount } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { effectsOf } from "./effects";
 import { filterValue } from "./facts";
 
@@ -23,14 +24,14 @@ export function WhyChanged({ found, onClose }: Props) {
   const here = useHere();
   const query = useChanges(here.tenant ?? "", here.view, found.by);
   return (
-    <Drawer title="Why did it change?" onClose={onClose}>
+    <Drawer title={say("Why did it change?")} onClose={onClose}>
       <Answered answer={query} skeleton={<Bone height={24} />}>
         {(answer) => (
           <>
             <Whole answer={answer} />
             <section>
-              <h3>By {dimension(found.by).toLowerCase()}, the largest changes first</h3>
-              {answer.items.length === 0 && <p className="note">There are no costs in either period.</p>}
+              <h3>{say("By {dimension}, the largest changes first", { dimension: amid(dimension(found.by)) })}</h3>
+              {answer.items.length === 0 && <p className="note">{say("There are no costs in either period.")}</p>}
               <ul className="reasons">
                 {answer.items.map((item) => (
                   <Item
@@ -45,7 +46,10 @@ export function WhyChanged({ found, onClose }: Props) {
               </ul>
               {answer.other && (
                 <p className="note">
-                  and {count(answer.other.count, "other")}: {signed(read(answer.other.delta), answer.currency)}
+                  {say("and {n} {n|other|others}: {amount}", {
+                    n: answer.other.count,
+                    amount: signed(read(answer.other.delta), answer.currency),
+                  })}
                 </p>
               )}
             </section>
@@ -64,9 +68,14 @@ function Whole({ answer }: { answer: Changes }) {
         {signed(read(totals.delta), currency)}
       </p>
       <p className="note">
-        <Amount amount={totals.before} currency={currency} /> in {range(before.start_date, before.end_date)} (
-        {count(before.days_with_costs, "day")} with costs), <Amount amount={totals.after} currency={currency} /> in{" "}
-        {range(answer.start_date, answer.end_date)} ({count(answer.days_with_costs, "day")})
+        {say("{before} in {earlier} ({n} {n|day|days} with costs), {after} in {later} ({m} {m|day|days})", {
+          before: <Amount amount={totals.before} currency={currency} />,
+          earlier: range(before.start_date, before.end_date),
+          n: before.days_with_costs,
+          after: <Amount amount={totals.after} currency={currency} />,
+          later: range(answer.start_date, answer.end_date),
+          m: answer.days_with_costs,
+        })}
       </p>
       <Movers items={effectsOf(totals.effects)} currency={currency} />
     </section>
@@ -97,7 +106,8 @@ function Item({ item, answer, by, names, onClose }: ItemProps) {
       <p>{item.sentence}</p>
       <details>
         <summary>
-          Effects<span className="sr"> of {name}</span>
+          {say("Effects")}
+          <span className="sr">{say(" of {name}", { name })}</span>
         </summary>
         <Movers items={effectsOf(item.effects)} currency={answer.currency} />
       </details>

@@ -4,7 +4,7 @@ import { useOf, usePipeline, useTenant } from "../../api/questions";
 import type { Costs, DayFacts, DayState } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { Calendar, type CalendarDay, STATES } from "../../charts/calendar";
-import { add, count, instant, range, spoken } from "../../format/days";
+import { add, instant, range, spoken } from "../../format/days";
 import { ungrouped } from "../../format/formats";
 import { exact } from "../../format/money";
 import { read, sum, write } from "../../money/money";
@@ -14,6 +14,7 @@ import { Fact } from "../../ui/fact";
 import { Table } from "../../ui/table";
 import { isTable } from "../../url/tables";
 import { during } from "../../url/view";
+import { say } from "../../words/say";
 import { maybe } from "./facts";
 
 /** Whether a day has been calculated. */
@@ -26,10 +27,10 @@ export function verdictOf(days: readonly Pick<DayFacts, "state">[]): { text: str
   const [differ, wait] = (["differs", "pending"] as const).map(
     (state) => days.filter((each) => each.state === state).length,
   );
-  if (differ) return { text: `${count(differ, "day")} ${differ === 1 ? "differs" : "differ"}`, tone: "bad" };
-  if (wait) return { text: `${count(wait, "day")} not calculated yet`, tone: "warn" };
-  if (!days.some(isCalculated)) return { text: "Nothing calculated", tone: "warn" };
-  return { text: "Equal to the last digit", tone: "good" };
+  if (differ) return { text: say("{n} {n|day differs|days differ}", { n: differ }), tone: "bad" };
+  if (wait) return { text: say("{n} {n|day|days} not calculated yet", { n: wait }), tone: "warn" };
+  if (!days.some(isCalculated)) return { text: say("Nothing calculated"), tone: "warn" };
+  return { text: say("Equal to the last digit"), tone: "good" };
 }
 
 /** Above the figures: the days that are billed and not calculated, of the view and behind the last calculated one, where
@@ -51,12 +52,15 @@ export function Waiting({ days, currency }: { days: readonly DayFacts[]; currenc
   return (
     <p className="banner bad" role="status">
       <b>
-        {count(wait.length, "day")} {wait.length === 1 ? "is" : "are"} billed and not calculated yet:{" "}
-        <Amount amount={sum(wait.map((each) => read(each.billed)))} currency={currency} />, {range(first, end)}.
+        {say("{n} {n|day is|days are} billed and not calculated yet: {amount}, {days}.", {
+          n: wait.length,
+          amount: <Amount amount={sum(wait.map((each) => read(each.billed)))} currency={currency} />,
+          days: range(first, end),
+        })}
       </b>
       {why && <span>{why}</span>}
       <a className="more" href={here.to({ ...during(here.view, first, end), filters: [], extra: {} }, "days")}>
-        These days
+        {say("These days")}
       </a>
     </p>
   );
@@ -85,12 +89,12 @@ export function DaysCard({ costs }: { costs: Costs }) {
   }));
   return (
     <Card
-      title="Days"
-      note="the stronger the colour, the higher the cost"
+      title={say("Days")}
+      note={say("the stronger the colour, the higher the cost")}
       chart="days"
       action={
         <a className="more" href={here.to({ ...here.view, extra: {} }, "moments")}>
-          Compare two moments
+          {say("Compare two moments")}
         </a>
       }
       file={billingFile(here.tenant ?? "", here.view)}
@@ -119,7 +123,11 @@ export function DaysCard({ costs }: { costs: Costs }) {
 
 function DaysTable({ days, currency }: { days: readonly CalendarDay[]; currency: string }) {
   return (
-    <Table className="tall" label="Table of days" heads={["Day", "State", { name: "Cost", end: true }]}>
+    <Table
+      className="tall"
+      label={say("Table of days")}
+      heads={[say("Day"), say("State"), { name: say("Cost"), end: true }]}
+    >
       {days.map((each) => (
         <tr key={each.date}>
           <th scope="row" className="num">
@@ -143,29 +151,25 @@ export function twelve(difference: string): string {
 function Facts({ facts, currency }: { facts: readonly DayFacts[]; currency: string }) {
   const here = useHere();
   const run = present(usePipeline(here.tenant ?? ""));
-  const all = count(facts.length, "day");
+  const days = (some: DayFacts[]) => say("{some} of {n} {n|day|days}", { some: some.length, n: facts.length });
   const difference = sum(facts.filter(isCalculated).map((each) => read(each.difference)));
   return (
     <dl className="facts-list">
-      <Fact name="Billed">
-        {facts.filter((each) => each.state !== "none").length} of {all}
-      </Fact>
-      <Fact name="Calculated">
-        {facts.filter(isCalculated).length} of {all}
-      </Fact>
-      <Fact name="Topics">
-        {facts.filter((each) => each.topics).length} of {all}
-      </Fact>
-      <Fact name="Difference">
+      <Fact name={say("Billed")}>{days(facts.filter((each) => each.state !== "none"))}</Fact>
+      <Fact name={say("Calculated")}>{days(facts.filter(isCalculated))}</Fact>
+      <Fact name={say("Topics")}>{days(facts.filter((each) => each.topics))}</Fact>
+      <Fact name={say("Difference")}>
         <span className={difference === 0n ? "good" : "bad"} title={exact(difference, currency)}>
           {twelve(write(difference))}
         </span>
       </Fact>
-      <Fact name="Last run">{run ? (run.last_run ? instant(run.last_run) : "none yet") : "not known"}</Fact>
+      <Fact name={say("Last run")}>
+        {run ? (run.last_run ? instant(run.last_run) : say("none yet [a run]")) : say("not known")}
+      </Fact>
       {run?.last_result && (
-        <Fact name="Its errors">
+        <Fact name={say("Its errors [of a run]")}>
           <span className={run.last_result.errors.length ? "bad" : undefined}>
-            {run.last_result.errors.length || "none"}
+            {run.last_result.errors.length || say("none [errors]")}
           </span>
         </Fact>
       )}

@@ -6,17 +6,18 @@ import { Icon } from "../../ui/icons";
 import { Popover } from "../../ui/popover";
 import { type Drawing, drawn } from "../../url/drawing";
 import type { Dates } from "../../url/period";
+import { say } from "../../words/say";
 
 const STEPS = [
-  ["day", "Day by day"],
-  ["week", "Week by week"],
-  ["month", "Month by month"],
+  ["day", say("Day by day")],
+  ["week", say("Week by week")],
+  ["month", say("Month by month")],
 ] as const;
 const FORMS = [
-  ["areas", "Stacked areas"],
-  ["bars", "Stacked bars"],
-  ["lines", "Lines"],
-  ["shares", "Shares of 100%"],
+  ["areas", say("Stacked areas")],
+  ["bars", say("Stacked bars")],
+  ["lines", say("Lines [of a chart]")],
+  ["shares", say("Shares of 100%")],
 ] as const;
 
 interface Props {
@@ -35,11 +36,16 @@ export function DrawnAs({ drawing, bands, days, frame }: Props) {
     if (!chart) return;
     const { copyPicture } = await import("../../charts/copying");
     const legend = [...bands].reverse().map(({ name, colour }) => ({ name, colour }));
-    const title = `Costs, ${range(days.start, days.end)}`;
+    const title = say("Costs, {days}", { days: range(days.start, days.end) });
     await copyPicture(chart, { title, legend }, `costs-${days.start}-${days.end}.png`);
   };
   return (
-    <Popover name="How costs are drawn" icon="costs" plain label={<span className="narrow-sr">Drawn as</span>}>
+    <Popover
+      name={say("How costs are drawn")}
+      icon="costs"
+      plain
+      label={<span className="narrow-sr">{say("Drawn as")}</span>}
+    >
       {(close) => {
         const choice = (text: string, change: Partial<Drawing>, chosen: boolean) => (
           <li key={text}>
@@ -57,7 +63,7 @@ export function DrawnAs({ drawing, bands, days, frame }: Props) {
           <>
             <ul>
               {STEPS.map(([step, text]) => choice(text, { step }, drawing.step === step))}
-              {choice("Each with all before it", { running: !drawing.running }, drawing.running)}
+              {choice(say("Each with all before it"), { running: !drawing.running }, drawing.running)}
             </ul>
             <hr />
             <ul>{FORMS.map(([form, text]) => choice(text, { form }, drawing.form === form))}</ul>
@@ -68,7 +74,7 @@ export function DrawnAs({ drawing, bands, days, frame }: Props) {
                   <li>
                     <button type="button" onClick={() => copy().then(close)}>
                       <Icon name="link" />
-                      Copy as picture
+                      {say("Copy as picture")}
                     </button>
                   </li>
                 </ul>

@@ -1,19 +1,20 @@
 import type { Changes } from "../../api/shapes";
 import type { Moved } from "../../charts/movers";
 import { read } from "../../money/money";
+import { say } from "../../words/say";
 
 type Effects = Changes["totals"]["effects"];
 
 const NAMES: Record<keyof Effects, string> = {
-  calendar: "Number of days",
-  quantity: "Quantity billed",
-  price: "Price",
-  policy: "Way of splitting",
-  share: "Share of the usage",
-  ownership: "Owners and members",
-  correction: "Charges and refunds",
-  new: "New",
-  gone: "Gone",
+  calendar: say("Number of days"),
+  quantity: say("Quantity billed"),
+  price: say("Price"),
+  policy: say("Way of splitting"),
+  share: say("Share of the usage"),
+  ownership: say("Owners and members"),
+  correction: say("Charges and refunds"),
+  new: say("New [costs]"),
+  gone: say("Gone [costs]"),
 };
 
 /** The effects that are not zero, the largest first. */

@@ -1,9 +1,10 @@
 import type { Breakdown, Costs, Tenant } from "../../api/shapes";
 import type { Ranked } from "../../charts/ranked";
-import { brief, count, length } from "../../format/days";
+import { brief, length } from "../../format/days";
 import { dimension, label, OUTSIDE, UNTAGGED } from "../../format/names";
 import { read, sum, type Units } from "../../money/money";
 import { has, toggle, type View } from "../../url/view";
+import { say } from "../../words/say";
 
 const OFTEN = 0.5;
 export const USUAL = ["identity_id", "environment_id", "product_type", "resource_id"];
@@ -21,12 +22,18 @@ export function comparison(costs: Costs): { comparable: boolean; why: string | n
   if (!with_) return { comparable: false, why: null };
   if (with_.days_with_costs === days) return { comparable: days > 0, why: null };
   if (with_.days_with_costs === 0)
-    return { comparable: false, why: "there are no costs before: nothing to compare with" };
+    return { comparable: false, why: say("there are no costs before: nothing to compare with") };
   const whole = length(with_.start_date, with_.end_date);
   const why =
     with_.days_with_costs < whole
-      ? `the period before has only ${with_.days_with_costs} of ${count(whole, "day")}: not comparable`
-      : `this period has only ${days} of ${count(length(costs.start_date, costs.end_date), "day")}: not comparable`;
+      ? say("the period before has only {some} of {n} {n|day|days}: not comparable", {
+          some: with_.days_with_costs,
+          n: whole,
+        })
+      : say("this period has only {some} of {n} {n|day|days}: not comparable", {
+          some: days,
+          n: length(costs.start_date, costs.end_date),
+        });
   return { comparable: false, why };
 }
 
@@ -67,7 +74,7 @@ export function ranked(found: Breakdown, most: number, { view, to, colour }: Lis
       key: keyOf(item.value),
       name,
       id,
-      title: [dimension(found.by), item.value, item.deleted_at && `deleted ${brief(item.deleted_at)}`]
+      title: [dimension(found.by), item.value, item.deleted_at && say("deleted {day}", { day: brief(item.deleted_at) })]
         .filter(Boolean)
         .join(" · "),
       colour: colour(item.value, index),
@@ -104,5 +111,5 @@ export function remainder(
   const amount = sum(parts.map((each) => read(each.amount)));
   const earlier = parts.map((each) => maybe(each.previous)).filter((each) => each !== null);
   const previous = earlier.length < parts.length ? null : sum(earlier);
-  return { name: count(number, "other"), amount, previous };
+  return { name: say("{n} {n|other|others}", { n: number }), amount, previous };
 }

@@ -2,6 +2,7 @@ import { useDeferredValue } from "react";
 import { useAllCosts } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
+import { InStep } from "../../charts/pointed";
 import { range } from "../../format/days";
 import { money } from "../../format/money";
 import { isCategory } from "../../format/names";
@@ -9,6 +10,7 @@ import { rowsFile } from "../../ui/csv";
 import { NothingHere } from "../../ui/nothing";
 import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
+import { say } from "../../words/say";
 import { BreakdownCard, IssuesCard, TopicsCard, WhatChanged } from "./cards";
 import { DaysCard, Waiting } from "./days";
 import { OverTime } from "./overtime";
@@ -54,7 +56,10 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
       </Answered>
       <p className="sr" role="status">
         {costs && !answer.known?.isOld
-          ? `Total ${money(costs.total.amount, costs.currency)}, ${range(costs.start_date, costs.end_date)}`
+          ? say("Total {amount}, {days}", {
+              amount: money(costs.total.amount, costs.currency),
+              days: range(costs.start_date, costs.end_date),
+            })
           : ""}
       </p>
     </>
@@ -71,7 +76,7 @@ function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
     return (
       <>
         <Tiles costs={costs} />
-        <NothingHere title="No costs in this view" when={range(costs.start_date, costs.end_date)} />
+        <NothingHere title={say("No costs in this view")} when={range(costs.start_date, costs.end_date)} />
         <DaysCard costs={costs} />
       </>
     );
@@ -81,7 +86,7 @@ function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
   );
   const shown = others.flatMap((by) => costs.breakdowns.filter((each) => each.by === by)).slice(0, CARDS);
   return (
-    <>
+    <InStep>
       <Tiles costs={costs} />
       <OverTime costs={costs} found={main} choices={segments(dimensions).filter((each) => !leave.includes(each))} />
       {isDrawn ? (
@@ -99,7 +104,7 @@ function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
       ) : (
         <CardBones />
       )}
-    </>
+    </InStep>
   );
 }
 

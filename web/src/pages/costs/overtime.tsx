@@ -7,7 +7,7 @@ import type { Band, Plot } from "../../charts/areas";
 import { colours } from "../../charts/colours";
 import { RankedList } from "../../charts/ranked";
 import { TimeChart } from "../../charts/timechart";
-import { brief, count, range, spoken } from "../../format/days";
+import { brief, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
 import { categoryOf, isCategory, label } from "../../format/names";
 import { at, larger, read, sum, type Units } from "../../money/money";
@@ -19,6 +19,7 @@ import { Scroller } from "../../ui/scroller";
 import { type Drawing, drawingOf } from "../../url/drawing";
 import { isTable, MAIN, toggleTable } from "../../url/tables";
 import { during, extra } from "../../url/view";
+import { say } from "../../words/say";
 import { breakdownFile } from "./cards";
 import { DrawnAs } from "./drawnas";
 import { comparison, keyOf, maybe, OTHERS, ranked, remainder, valuesOf } from "./facts";
@@ -50,34 +51,29 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
   const limit = useLimit(here.tenant ?? "", here.view, times, currency);
   const series = useMemo(() => seriesOf(costs, bands, limit?.amounts ?? null, drawing), [costs, bands, limit, drawing]);
   const plot = useMemo(() => plotOf(series, drawing, costs.forecast), [series, drawing, costs.forecast]);
-  const starts = useMemo(() => series.places.map((each) => each.start), [series]);
   const table = isTable(here.view, MAIN);
+  const other = table ? say("Show the chart") : say("Show as a table");
   const compared = costs.compared_with;
   const standsOut = series.places.map(({ start, end }) => [...marks].filter(([day]) => start <= day && day <= end));
   const reading = { series, drawing, currency };
 
   return (
     <Card
-      title="Over time"
-      note={`${count(series.places.length, drawing.step)}${drawing.running ? " with all before" : ""}, by`}
+      title={say("Over time")}
+      note={noteOf(series, drawing)}
       action={
         <>
           {isCategory(found.by) && <Levels by={found.by} />}
-          <Dimensions label="Stacked by" by={found.by} choices={choices} />
+          <Dimensions label={say("Stacked by")} by={found.by} choices={choices} />
           <DrawnAs
             drawing={drawing}
             bands={bands}
             days={{ start: costs.start_date, end: costs.end_date }}
             frame={frame}
           />
-          <a
-            className="button square"
-            href={here.to(toggleTable(here.view, MAIN))}
-            data-replace=""
-            title={table ? "Show the chart" : "Show as a table"}
-          >
+          <a className="button square" href={here.to(toggleTable(here.view, MAIN))} data-replace="" title={other}>
             <Icon name={table ? "costs" : "table"} />
-            <span className="sr">{table ? "Show the chart" : "Show as a table"}</span>
+            <span className="sr">{other}</span>
           </a>
         </>
       }
@@ -89,13 +85,13 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
         ) : (
           <div ref={frame}>
             <TimeChart
-              times={starts}
+              places={series.places}
               plot={plot}
               marked={(index) => at(standsOut, index).length > 0}
               currency={currency}
               lit={lit}
               describe={(index) =>
-                describe(index, reading) + (at(standsOut, index).length > 0 ? ". Something stands out" : "")
+                describe(index, reading) + (at(standsOut, index).length > 0 ? `. ${say("Something stands out")}` : "")
               }
               tip={(index) => (
                 <>
@@ -118,29 +114,28 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
               {compared && drawing.form !== "shares" && (
                 <span>
                   <i className="dots" />
-                  total of {range(compared.start_date, compared.end_date)}
+                  {say("total of {days}", { days: range(compared.start_date, compared.end_date) })}
                 </span>
               )}
               {limit && drawing.form !== "shares" && (
                 <a className="more" href={here.to({ ...here.view, extra: {} }, "budgets")}>
                   <i className="dashes" />
-                  the budget {limit.name}
-                  {!drawing.running && `, by ${drawing.step}`}
+                  {nameOfLimit(limit.name, drawing)}
                 </a>
               )}
               {plot.ahead && (
                 <span>
                   <i className="cone" />
-                  likely until {brief(costs.forecast?.until ?? "")}, 8 times in 10
+                  {say("likely until {day}, 8 times in 10", { day: brief(costs.forecast?.until ?? "") })}
                 </span>
               )}
-              {drawing.form === "shares" && <span>shares of what was charged; refunds are left out</span>}
+              {drawing.form === "shares" && <span>{say("shares of what was charged; refunds are left out")}</span>}
               {marks.size > 0 && (
                 <a className="more" href={here.to({ ...here.view, extra: {} }, "anomalies")}>
-                  ▼ something stands out on {count(marks.size, "day")}
+                  {say("▼ something stands out on {n} {n|day|days}", { n: marks.size })}
                 </a>
               )}
-              <span className="wide-only quiet">drag across the chart to zoom</span>
+              <span className="wide-only quiet">{say("drag across the chart to zoom")}</span>
             </p>
           </div>
         )}
@@ -148,6 +143,26 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
       </div>
     </Card>
   );
+}
+
+/** How many places the chart has; what they are stacked by stands behind it. */
+function noteOf({ places }: Series, { step, running }: Drawing): string {
+  const n = places.length;
+  const steps = {
+    day: say("{n} {n|day|days}", { n }),
+    week: say("{n} {n|week|weeks}", { n }),
+    month: say("{n} {n|month|months}", { n }),
+  }[step];
+  return running ? say("{steps} with all before, by", { steps }) : say("{steps}, by", { steps });
+}
+
+function nameOfLimit(name: string, { step, running }: Drawing): string {
+  if (running) return say("the budget {name}", { name });
+  return {
+    day: say("the budget {name}, by day", { name }),
+    week: say("the budget {name}, by week", { name }),
+    month: say("the budget {name}, by month", { name }),
+  }[step];
 }
 
 /** The values as a ranked list, more of them if that is wanted, in which one can be found. */
@@ -176,8 +191,10 @@ function Values({
         <input
           className="field"
           type="search"
-          aria-label="Find among these values"
-          placeholder={`Find among ${top === all ? "all" : "the largest"} ${top}`}
+          aria-label={say("Find among these values")}
+          placeholder={
+            top === all ? say("Find among all {n}", { n: top }) : say("Find among the largest {n}", { n: top })
+          }
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -191,11 +208,11 @@ function Values({
           comparable={comparison(costs).comparable}
           onPoint={onPoint}
         />
-        {text && items.length === 0 && <p className="note">None of these is called so.</p>}
+        {text && items.length === 0 && <p className="note">{say("None of these is called so.")}</p>}
       </div>
       {all > MOST && (
         <p className="note tops">
-          Largest
+          {say("Largest [so many]")}
           {TOPS.map((each) => (
             <a
               key={each}
@@ -222,12 +239,12 @@ function Levels({ by }: { by: string }) {
     <>
       {level < depth && (
         <a className="more" href={to(level + 1)} data-replace="">
-          one level up
+          {say("one level up")}
         </a>
       )}
       {level > 0 && (
         <a className="more" href={to(level - 1)} data-replace="">
-          one level down
+          {say("one level down")}
         </a>
       )}
     </>
@@ -311,13 +328,13 @@ function Tip({ index, series, drawing, currency }: Reading & { index: number }) 
             </tr>
           ))}
           <tr className="sum">
-            <th scope="row">Total</th>
+            <th scope="row">{say("Total")}</th>
             <td>{money(total, currency)}</td>
             <td />
           </tr>
           {earlier != null && (
             <tr className="quiet">
-              <th scope="row">Period before</th>
+              <th scope="row">{say("Period before")}</th>
               <td>{money(earlier, currency)}</td>
               <td />
             </tr>
@@ -333,17 +350,23 @@ function describe(index: number, { series, drawing, currency }: Reading): string
   return `${named(series, drawing, index)}: ${money(at(series.totals, index), currency)}. ${parts.join(", ")}`;
 }
 
+const TABLES: Record<Drawing["step"], string> = {
+  day: say("Costs of each day"),
+  week: say("Costs of each week"),
+  month: say("Costs of each month"),
+};
+
 function AsTable({ series, drawing, currency }: Reading) {
   const { places, totals, bands } = series;
   const whole = (amounts: readonly Units[]) => (drawing.running ? at(amounts, amounts.length - 1) : sum(amounts));
   return (
-    <Scroller style={{ maxHeight: "22rem" }} label={`Costs of each ${drawing.step}`}>
+    <Scroller style={{ maxHeight: "22rem" }} label={TABLES[drawing.step]}>
       <table className="table">
         <thead>
           <tr>
-            <th scope="col">{drawing.step === "day" ? "Day" : "Days"}</th>
+            <th scope="col">{drawing.step === "day" ? say("Day") : say("Days")}</th>
             <th scope="col" className="end">
-              Total
+              {say("Total")}
             </th>
             {bands.map((band) => (
               <th key={band.key} scope="col" className="end">
@@ -369,7 +392,7 @@ function AsTable({ series, drawing, currency }: Reading) {
             </tr>
           ))}
           <tr>
-            <th scope="row">Total</th>
+            <th scope="row">{say("Total")}</th>
             <td className="end">
               <Amount amount={whole(totals)} currency={currency} />
             </td>

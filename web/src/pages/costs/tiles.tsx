@@ -1,13 +1,14 @@
 import { useAccess } from "../../api/me";
 import type { Costs, DayFacts, Scope } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { brief, count, range } from "../../format/days";
+import { brief, range } from "../../format/days";
 import { about, exact, money, percent, short, signed } from "../../format/money";
 import { conditions, either } from "../../format/rights";
 import { pixels, ratio, read } from "../../money/money";
 import { Amount, Card, Delta } from "../../ui/card";
 import { Icon } from "../../ui/icons";
 import { Warning } from "../../ui/states";
+import { say } from "../../words/say";
 import { isCalculated, verdictOf } from "./days";
 import { comparison, maybe } from "./facts";
 
@@ -29,7 +30,7 @@ function Total({ costs }: { costs: Costs }) {
   const { comparable, why } = comparison(costs);
   const usage = ratio(read(total.usage), amount);
   return (
-    <Card title="Total" term="shared" className="tile">
+    <Card title={say("Total")} term="shared" className="tile">
       <p className="figure lead" title={exact(amount, currency)}>
         {money(amount, currency)}
       </p>
@@ -38,7 +39,7 @@ function Total({ costs }: { costs: Costs }) {
           <Delta amount={amount} previous={previous} currency={currency} />
           <span title={exact(amount - previous, currency)}>{signed(amount - previous, currency)}</span>
           <span className="quiet" title={exact(previous, currency)}>
-            from {money(previous, currency)}
+            {say("from {amount} [before]", { amount: money(previous, currency) })}
           </span>
         </p>
       ) : why ? (
@@ -52,8 +53,10 @@ function Total({ costs }: { costs: Costs }) {
           <i style={{ flex: 1 }} />
         </span>
         <p className="ends">
-          <span title={exact(total.usage, currency)}>{percent(usage, 0)} by usage</span>
-          <span title={exact(total.shared, currency)}>{percent(usage === null ? null : 1 - usage, 0)} shared</span>
+          <span title={exact(total.usage, currency)}>{say("{percent} by usage", { percent: percent(usage, 0) })}</span>
+          <span title={exact(total.shared, currency)}>
+            {say("{percent} shared", { percent: percent(usage === null ? null : 1 - usage, 0) })}
+          </span>
         </p>
       </div>
     </Card>
@@ -63,8 +66,8 @@ function Total({ costs }: { costs: Costs }) {
 function MonthEnd({ costs: { forecast, currency } }: { costs: Costs }) {
   if (!forecast)
     return (
-      <Card title="By the end of the month" className="tile">
-        <p className="line quiet">It takes some weeks of days before the month’s end can be told.</p>
+      <Card title={say("By the end of the month")} className="tile">
+        <p className="line quiet">{say("It takes some weeks of days before the month’s end can be told.")}</p>
       </Card>
     );
   const [actual, expected, low, high] = [
@@ -75,13 +78,13 @@ function MonthEnd({ costs: { forecast, currency } }: { costs: Costs }) {
   ];
   const spent = expected > 0n ? Math.max(0, Math.min(1, pixels(actual) / pixels(expected))) : 0;
   return (
-    <Card title={`By ${brief(forecast.until)}`} term="forecast" className="tile">
+    <Card title={say("By {day}", { day: brief(forecast.until) })} term="forecast" className="tile">
       <p className="figure" title={`${exact(expected, currency)}. ${forecast.method}`}>
         <span className="approx">≈ </span>
         {about(expected, currency)}
       </p>
       <p className="line quiet">
-        {short(low, currency)} – {short(high, currency)}, 8 times in 10
+        {say("{low} – {high}, 8 times in 10", { low: short(low, currency), high: short(high, currency) })}
       </p>
       <div className="foot">
         <span className="gauge" aria-hidden="true">
@@ -89,7 +92,10 @@ function MonthEnd({ costs: { forecast, currency } }: { costs: Costs }) {
         </span>
         <p className="ends">
           <span>
-            <Amount amount={actual} currency={currency} /> spent to {brief(forecast.actual_to)}
+            {say("{amount} spent to {day}", {
+              amount: <Amount amount={actual} currency={currency} />,
+              day: brief(forecast.actual_to),
+            })}
           </span>
         </p>
       </div>
@@ -102,19 +108,19 @@ function WithoutOwner({ costs }: { costs: Costs }) {
   const here = useHere();
   const amount = read(total.unallocated);
   return (
-    <Card title="No owner" term="no-owner" className="tile">
+    <Card title={say("No owner")} term="no-owner" className="tile">
       <p className="figure" title={exact(amount, currency)}>
         {money(amount, currency)}
       </p>
       <p className="line">
-        <span>{percent(ratio(amount, read(total.amount)))} of the total</span>
+        <span>{say("{percent} of the total", { percent: percent(ratio(amount, read(total.amount))) })}</span>
         {comparison(costs).comparable && (
           <Delta amount={amount} previous={maybe(total.previous_unallocated)} currency={currency} />
         )}
       </p>
       <p className="foot">
         <a className="more" href={here.to({ ...here.view, extra: {} }, "unowned")}>
-          What is it? <Next />
+          {say("What is it?")} <Next />
         </a>
       </p>
     </Card>
@@ -124,7 +130,7 @@ function WithoutOwner({ costs }: { costs: Costs }) {
 /** For a reader who sees a part of the bill: which one. Only the whole can be compared with the provider's bill. */
 function YourPart({ scope }: { scope: Scope }) {
   return (
-    <Card title="What you see" className="tile">
+    <Card title={say("What you see")} className="tile">
       {conditions(scope).map(({ what, values }) => (
         <p className="line" key={what}>
           <span>
@@ -132,7 +138,7 @@ function YourPart({ scope }: { scope: Scope }) {
           </span>
         </p>
       ))}
-      <p className="foot note">All figures are of this part of the bill.</p>
+      <p className="foot note">{say("All figures are of this part of the bill.")}</p>
     </Card>
   );
 }
@@ -141,18 +147,18 @@ function AgainstTheBill({ days }: { days: readonly DayFacts[] }) {
   const here = useHere();
   const { text, tone } = verdictOf(days);
   return (
-    <Card title="Against the bill" term="equal" className="tile">
+    <Card title={say("Against the bill")} term="equal" className="tile">
       <p className="verdict">
         <Icon name={tone === "good" ? "check" : "warning"} className={tone} />
         {text}
       </p>
       <p className="line quiet">
-        {days.filter(isCalculated).length} of {count(days.length, "day")} calculated
-        {here.view.filters.length > 0 && "; the whole tenant, whatever the filters"}
+        {say("{some} of {n} {n|day|days} calculated", { some: days.filter(isCalculated).length, n: days.length })}
+        {here.view.filters.length > 0 && say("; the whole tenant, whatever the filters")}
       </p>
       <p className="foot">
         <a className="more" href={here.to({ ...here.view, filters: [], extra: {} }, "days")}>
-          Day by day <Next />
+          {say("Day by day")} <Next />
         </a>
       </p>
     </Card>

@@ -3,11 +3,11 @@ import { useOf } from "../../api/questions";
 import type { Budget } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { BUDGET_STATES } from "../../format/budgets";
-import { count } from "../../format/days";
 import { isTold } from "../../format/stories";
 import { read } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Answered } from "../../ui/states";
+import { say } from "../../words/say";
 
 const RECENT = "14d";
 const MOST = 3;
@@ -24,10 +24,10 @@ export function Yours() {
   const plain = { ...here.view, filters: [], period: null, start: null, end: null, by: null, extra: {} };
   return (
     <Card
-      title="Yours"
+      title={say("Yours")}
       action={
         <a className="button" href={here.to(plain, "statement")}>
-          Your statements
+          {say("Your statements")}
         </a>
       }
     >
@@ -43,13 +43,13 @@ export function Yours() {
                 {told.map((each) => (
                   <p key={each.id}>
                     <a className="more" href={here.to({ ...plain, period: RECENT }, "anomalies")}>
-                      Stands out
+                      {say("Stands out")}
                     </a>
                     : {each.sentence}.
                   </p>
                 ))}
-                {told.length === 0 && <p className="quiet">Nothing stands out in the last 14 days.</p>}
-                {more > 0 && <p className="quiet">and {count(more, "other")}</p>}
+                {told.length === 0 && <p className="quiet">{say("Nothing stands out in the last 14 days.")}</p>}
+                {more > 0 && <p className="quiet">{say("and {n} {n|other|others}", { n: more })}</p>}
               </>
             );
           }}
@@ -63,19 +63,20 @@ function OfBudget({ budget }: { budget: Budget }) {
   const here = useHere();
   const { status } = budget;
   const [words, tone] = BUDGET_STATES[status.state];
+  const spent = <Amount amount={read(status.to_date)} currency={status.currency} />;
   return (
     <p>
       <a className="more" href={here.to({ ...here.view, filters: [], extra: {} }, "budgets")}>
         {budget.name}
       </a>
-      : <Amount amount={read(status.to_date)} currency={status.currency} />
-      {status.budget !== null && (
-        <>
-          {" "}
-          of <Amount amount={read(status.budget)} currency={status.currency} /> (
-          {share(read(status.to_date), read(status.budget))})
-        </>
-      )}
+      :{" "}
+      {status.budget === null
+        ? spent
+        : say("{amount} of {budget} ({percent})", {
+            amount: spent,
+            budget: <Amount amount={read(status.budget)} currency={status.currency} />,
+            percent: share(read(status.to_date), read(status.budget)),
+          })}
       , <span className={tone}>{words}</span>
     </p>
   );

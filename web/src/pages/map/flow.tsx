@@ -12,6 +12,7 @@ import { Scroller } from "../../ui/scroller";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle, type View } from "../../url/view";
+import { say } from "../../words/say";
 import { filterValue, maybe } from "../costs/facts";
 import { MARK, MapCard, toneOf } from "./frame";
 
@@ -30,11 +31,11 @@ export function FlowMap({ view, by, ends, enabled }: Props) {
     <Answered answer={query} skeleton={<Bone height={38} />}>
       {(flow) =>
         flow.nodes.length === 0 ? (
-          <Empty title="No costs in this view" />
+          <Empty title={say("No costs in this view")} />
         ) : (
           <MapCard
-            title="Where the money comes from, and to whom it goes"
-            note="height is the cost, colour what changed against the other period"
+            title={say("Where the money comes from, and to whom it goes")}
+            note={say("height is the cost, colour what changed against the other period")}
             ends={ends}
             end={by.at(-1) ?? ""}
           >
@@ -48,7 +49,7 @@ export function FlowMap({ view, by, ends, enabled }: Props) {
 }
 
 function nameOf(node: FlowNode): string {
-  if (node.other) return `${node.other} ${node.other === 1 ? "other" : "others"}`;
+  if (node.other) return say("{n} {n|other|others}", { n: node.other });
   return label(node.by, node.value, node.name).name;
 }
 
@@ -78,7 +79,7 @@ function Drawn({ flow }: { flow: Flow }) {
     return { source: each.source, target: each.target, amount, tone: toneOf(amount, maybe(each.previous)), title };
   });
   return (
-    <Scroller ref={frame} label="Map">
+    <Scroller ref={frame} label={say("Map")}>
       {width > 0 && <FlowChart nodes={nodes} links={links} heads={flow.by.map(dimension)} width={width} />}
     </Scroller>
   );
@@ -88,10 +89,10 @@ function AsTable({ flow }: { flow: Flow }) {
   const here = useHere();
   return (
     <details className="as-table">
-      <summary className="more">The same as a table</summary>
+      <summary className="more">{say("The same as a table")}</summary>
       <Table
-        label="Map as a table"
-        heads={["Column", "Name", { name: "Change", end: true }, { name: "Amount", end: true }]}
+        label={say("Map as a table")}
+        heads={[say("Column"), say("Name"), { name: say("Change"), end: true }, { name: say("Amount"), end: true }]}
       >
         {flow.nodes.map((each) => (
           <tr key={`${each.column} ${each.value} ${each.other}`}>

@@ -6,6 +6,7 @@ import { dimension } from "../../format/names";
 import { ratio, type Units } from "../../money/money";
 import { Card } from "../../ui/card";
 import { extra } from "../../url/view";
+import { say } from "../../words/say";
 
 const NOTABLE = 0.02;
 
@@ -29,7 +30,7 @@ interface Props {
   children: ReactNode;
 }
 
-const PARTS: Record<string, string> = { identities: "Identities", topics: "Topics" };
+const PARTS: Record<string, string> = { identities: say("Identities"), topics: say("Topics") };
 
 /** The card of a map: what it ends with, the map, and what its colours mean. */
 export function MapCard({ title, note, ends, end, children }: Props) {
@@ -39,7 +40,7 @@ export function MapCard({ title, note, ends, end, children }: Props) {
       title={title}
       note={note}
       action={
-        <nav className="segments" aria-label="Last column">
+        <nav className="segments" aria-label={say("Last column")}>
           {ends.map((each) => (
             <a
               key={each}
@@ -56,18 +57,20 @@ export function MapCard({ title, note, ends, end, children }: Props) {
       {children}
       <p className="legend">
         <span>
-          <i className="swatch tone-up" />▲ costs at least 2 % more
+          <i className="swatch tone-up" />
+          {say("▲ costs at least 2 % more")}
         </span>
         <span>
-          <i className="swatch tone-down" />▼ at least 2 % less
+          <i className="swatch tone-down" />
+          {say("▼ at least 2 % less")}
         </span>
         <span>
           <i className="swatch k-nobody" />
-          about the same
+          {say("about the same")}
         </span>
         <span>
           <i className="swatch tone-new" />
-          new
+          {say("new [an amount]")}
         </span>
       </p>
     </Card>

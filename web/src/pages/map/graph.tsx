@@ -4,7 +4,6 @@ import { useHere } from "../../app/router";
 import { FlowChart } from "../../charts/flow";
 import type { Link, Node } from "../../charts/ribbons";
 import { useWidth } from "../../charts/width";
-import { count } from "../../format/days";
 import { change, money } from "../../format/money";
 import { label, type } from "../../format/names";
 import { Amount, Delta } from "../../ui/card";
@@ -12,6 +11,7 @@ import { Scroller } from "../../ui/scroller";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { extra, toggle, type View } from "../../url/view";
+import { say } from "../../words/say";
 import { MARK, MapCard, toneOf } from "./frame";
 import { type Box, boxesOf } from "./tree";
 
@@ -32,16 +32,21 @@ export function GraphMap({ view, leaves, ends, enabled }: Props) {
       {focus && (
         <p className="tools">
           <a className="more" href={here.to(extra(here.view, "focus", null))}>
-            ← The whole organisation
+            {say("← The whole organisation")}
           </a>
         </p>
       )}
       <Answered answer={query} skeleton={<Bone height={38} />}>
         {(graph) =>
           graph.nodes[0]?.children === 0 && graph.nodes[0].kind === "organisation" ? (
-            <Empty title="No costs in this view" />
+            <Empty title={say("No costs in this view")} />
           ) : (
-            <MapCard title="What the money is spent on, part by part" ends={ends} end={leaves} note={noteOf(graph)}>
+            <MapCard
+              title={say("What the money is spent on, part by part")}
+              ends={ends}
+              end={leaves}
+              note={noteOf(graph)}
+            >
               <Path graph={graph} />
               <Drawn graph={graph} />
               <AsTable graph={graph} />
@@ -54,12 +59,13 @@ export function GraphMap({ view, leaves, ends, enabled }: Props) {
 }
 
 function noteOf(graph: GraphDiff): string {
-  const compared = graph.compared_start_date ? ", colour what changed against the other period" : "";
-  return `press a part to look into it; height is the cost${compared}`;
+  return graph.compared_start_date
+    ? say("press a part to look into it; height is the cost, colour what changed against the other period")
+    : say("press a part to look into it; height is the cost");
 }
 
 function partName(part: Pick<GraphDiffNode, "kind" | "value" | "name">): string {
-  if (part.kind === "organisation") return "The organisation";
+  if (part.kind === "organisation") return say("The organisation");
   const by = { environment: "environment_id", resource: "resource_id", identity: "identity_id", topic: "topic" };
   return label(by[part.kind], part.value, part.name).name;
 }
@@ -68,7 +74,7 @@ function partName(part: Pick<GraphDiffNode, "kind" | "value" | "name">): string 
 function Path({ graph }: { graph: GraphDiff }) {
   const here = useHere();
   return (
-    <nav className="crumbs" aria-label="Where this part lies">
+    <nav className="crumbs" aria-label={say("Where this part lies")}>
       <ol>
         {graph.path.map((part, n) => (
           <li key={part.id}>
@@ -88,7 +94,7 @@ function Path({ graph }: { graph: GraphDiff }) {
 
 function nameOf(box: Box): string {
   if (box.node) return partName(box.node);
-  return box.others > 0 ? count(box.others, "other") : "Not a part of these";
+  return box.others > 0 ? say("{n} {n|other|others}", { n: box.others }) : say("Not a part of these");
 }
 
 /** Where a box leads: into the part, or to the rows of one that has no parts. */
@@ -123,7 +129,7 @@ function Drawn({ graph }: { graph: GraphDiff }) {
     const previous = before(graph, box.before);
     const tone = toneOf(box.amount, previous);
     const moved = tone === "same" ? "" : ` ${MARK[tone]} ${change(box.amount, previous)?.text ?? ""}`;
-    const note = `${money(box.amount, graph.currency)}${moved}${box.node?.state === "gone" ? " gone" : ""}`;
+    const note = `${money(box.amount, graph.currency)}${moved}${box.node?.state === "gone" ? ` ${say("gone [costs]")}` : ""}`;
     return {
       column: box.column,
       name: nameOf(box),
@@ -141,9 +147,9 @@ function Drawn({ graph }: { graph: GraphDiff }) {
     return [{ source: box.above, target, amount: box.amount, tone, title }];
   });
   const columns = Math.max(...boxes.map((each) => each.column)) + 1;
-  const heads = ["This part", "consists of", "and these of"].slice(0, columns);
+  const heads = [say("This part"), say("consists of"), say("and these of")].slice(0, columns);
   return (
-    <Scroller ref={frame} label="Map">
+    <Scroller ref={frame} label={say("Map")}>
       {width > 0 && <FlowChart nodes={nodes} links={links} heads={heads} width={width} />}
     </Scroller>
   );
@@ -154,10 +160,16 @@ function AsTable({ graph }: { graph: GraphDiff }) {
   const boxes = boxesOf(graph);
   return (
     <details className="as-table">
-      <summary className="more">The same as a table</summary>
+      <summary className="more">{say("The same as a table")}</summary>
       <Table
-        label="Map as a table"
-        heads={["Part of", "Name", "What", { name: "Change", end: true }, { name: "Amount", end: true }]}
+        label={say("Map as a table")}
+        heads={[
+          say("Part of"),
+          say("Name"),
+          say("What"),
+          { name: say("Change"), end: true },
+          { name: say("Amount"), end: true },
+        ]}
       >
         {boxes.map((box) => {
           const above = box.above === null ? null : boxes[box.above];
@@ -168,7 +180,7 @@ function AsTable({ graph }: { graph: GraphDiff }) {
                 {box.node && above ? (
                   <a className="more" href={to(box.node)}>
                     {nameOf(box)}
-                    <span className="sr">{box.node.children > 0 ? ": look into it" : ": its rows"}</span>
+                    <span className="sr">{box.node.children > 0 ? say(": look into it") : say(": its rows")}</span>
                   </a>
                 ) : (
                   nameOf(box)

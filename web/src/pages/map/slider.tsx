@@ -4,6 +4,7 @@ import { add, brief, length, spoken } from "../../format/days";
 import { useLater } from "../../ui/later";
 import type { Dates } from "../../url/period";
 import { extra } from "../../url/view";
+import { say } from "../../words/say";
 
 /** The day of a view's address that lies in its period, or null for the whole period. */
 export function dayOf(day: string | undefined, { start, end }: Dates): string | null {
@@ -27,17 +28,17 @@ export function DaySlider({ period, day }: { period: Dates; day: string | null }
   if (last < 1) return null;
   return (
     <div className="slider">
-      <nav className="segments" aria-label="Days of the map">
+      <nav className="segments" aria-label={say("Days of the map")}>
         <a
           href={here.to(extra(here.view, "day", null))}
           data-replace=""
           aria-current={shown === null ? "true" : undefined}
           onClick={() => setMoved(null)}
         >
-          All {last + 1} days
+          {say("All {n} days", { n: last + 1 })}
         </a>
       </nav>
-      <label htmlFor={id}>Day by day</label>
+      <label htmlFor={id}>{say("Day by day")}</label>
       <span className="num quiet small">{brief(period.start)}</span>
       <input
         id={id}
@@ -45,7 +46,7 @@ export function DaySlider({ period, day }: { period: Dates; day: string | null }
         min={0}
         max={last}
         value={shown === null ? last : length(period.start, shown) - 1}
-        aria-valuetext={shown === null ? "All days" : spoken(shown)}
+        aria-valuetext={shown === null ? say("All days") : spoken(shown)}
         onChange={(event) => setMoved(add(period.start, Number(event.target.value)))}
       />
       <span className="num quiet small">{brief(period.end)}</span>

@@ -6,14 +6,15 @@ import { code, label, method, reason } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
 import { extra } from "../../url/view";
+import { say } from "../../words/say";
 import { LongList, type RowsAsked } from "./list";
 import { Thing } from "./thing";
 import { useExplain } from "./why";
 
 const ORDERS: Record<string, { name: string; query: Query<"/chargebacks"> }> = {
-  day: { name: "By day", query: {} },
-  most: { name: "Most first", query: { sort_by: "amount", sort_order: "desc" } },
-  least: { name: "Least first", query: { sort_by: "amount", sort_order: "asc" } },
+  day: { name: say("By day"), query: {} },
+  most: { name: say("Most first"), query: { sort_by: "amount", sort_order: "desc" } },
+  least: { name: say("Least first"), query: { sort_by: "amount", sort_order: "asc" } },
 };
 
 /** Every share of every billing line. */
@@ -24,8 +25,8 @@ export function Charges({ asked, currency }: { asked: RowsAsked; currency: strin
   const query = { ...asked.query, names: true, ...ORDERS[chosen]?.query };
   return (
     <LongList<Row>
-      one="row"
-      note="one share of one billing line each; press one to see why"
+      of="rows"
+      note={say("one share of one billing line each; press one to see why")}
       list={["/chargebacks", name, query, asked.filters]}
       fetch={(page, page_size, signal) =>
         get(name, "/chargebacks", { ...asked, query: { ...query, page, page_size } }, signal)
@@ -33,7 +34,7 @@ export function Charges({ asked, currency }: { asked: RowsAsked; currency: strin
       columns={columnsOf(currency)}
       onOpen={useExplain()}
       action={
-        <nav className="segments" aria-label="Order">
+        <nav className="segments" aria-label={say("Order")}>
           {Object.entries(ORDERS).map(([key, each]) => (
             <a
               key={key}
@@ -52,17 +53,17 @@ export function Charges({ asked, currency }: { asked: RowsAsked; currency: strin
 
 function columnsOf(currency: string): Column<Row>[] {
   return [
-    { name: "Day", width: "8.5rem", cell: (row) => <span className="num">{full(row.timestamp)}</span> },
-    { name: "Who", width: "20%", cell: (row) => <Who row={row} /> },
+    { name: say("Day"), width: "8.5rem", cell: (row) => <span className="num">{full(row.timestamp)}</span> },
+    { name: say("Who"), width: "20%", cell: (row) => <Who row={row} /> },
     {
-      name: "For what",
+      name: say("For what"),
       width: "22%",
       cell: (row) => <Thing {...label("resource_id", row.resource_id, row.resource_name)} />,
     },
-    { name: "Product", width: "14%", title: (row) => row.product_type, cell: (row) => code(row.product_type) },
-    { name: "How", cell: (row) => <How row={row} /> },
+    { name: say("Product"), width: "14%", title: (row) => row.product_type, cell: (row) => code(row.product_type) },
+    { name: say("How"), cell: (row) => <How row={row} /> },
     {
-      name: `Amount${currency && `, ${currency}`}`,
+      name: currency ? say("Amount, {currency}", { currency }) : say("Amount"),
       width: "13rem",
       end: true,
       cell: (row) => <Exact amount={row.amount} currency={currency} />,
@@ -77,7 +78,7 @@ function Who({ row }: { row: Row }) {
     <button type="button" className="pair">
       <b className="cut">{who.name}</b>
       <span className="quiet small cut">{who.id ?? ""}</span>
-      <span className="sr">: why this amount?</span>
+      <span className="sr">{say(": why this amount?")}</span>
     </button>
   );
 }
@@ -86,7 +87,7 @@ function How({ row }: { row: Row }) {
   const asIntended = !row.allocation_detail || row.allocation_detail.endsWith("_ALLOCATION");
   return (
     <>
-      <span className={`badge ${row.cost_type}`}>{row.cost_type}</span>{" "}
+      <span className={`badge ${row.cost_type}`}>{row.cost_type === "usage" ? say("usage") : say("shared")}</span>{" "}
       <span className="quiet">{asIntended ? method(row.allocation_method) : reason(row.allocation_detail ?? "")}</span>
     </>
   );

@@ -1,10 +1,10 @@
 import { useId, useState } from "react";
 import type { Explained } from "../../api/shapes";
-import { count } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { percent } from "../../format/money";
 import { Digits } from "../../ui/digits";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { type Contender, contendersOf } from "./steps";
 
 interface Props {
@@ -17,17 +17,23 @@ interface Props {
 export function Contenders({ found, ask, more }: Props) {
   const listed = contendersOf(found);
   const total = found.evidence?.contenders_total ?? 0;
+  const ofTopic = "topic_name" in found;
   return (
     <section className="contenders">
-      <h3>Who shares it</h3>
+      <h3>{say("Who shares it")}</h3>
       {listed.length > 0 && (
-        <Table label="Who shares it" heads={["Who", { name: "Measured", end: true }, { name: "Part", end: true }]}>
+        <Table
+          label={say("Who shares it")}
+          heads={[say("Who"), { name: say("Measured"), end: true }, { name: say("Part"), end: true }]}
+        >
           {listed.map((each) => (
             <tr key={each.id ?? ""} className={each.asked ? "lit" : undefined}>
               <th scope="row">
                 <Who each={each} ask={ask} />
               </th>
-              <td className="end">{each.value === null ? "equal" : <Digits text={grouped(each.value)} />}</td>
+              <td className="end">
+                {each.value === null ? say("equal [a part]") : <Digits text={grouped(each.value)} />}
+              </td>
               <td className="end num">{percent(Number(each.ratio), 2)}</td>
             </tr>
           ))}
@@ -35,13 +41,15 @@ export function Contenders({ found, ask, more }: Props) {
       )}
       {total > listed.length && (
         <p className="note">
-          {listed.length} of {count(total, "topic_name" in found ? "topic" : "identity")}.{" "}
+          {ofTopic
+            ? say("{some} of {n} {n|topic|topics}.", { some: listed.length, n: total })
+            : say("{some} of {n} {n|identity|identities}.", { some: listed.length, n: total })}{" "}
           <button type="button" className="more" onClick={more}>
-            Show more
+            {say("Show more")}
           </button>
         </p>
       )}
-      <WhyNot kind={"topic_name" in found ? "topic" : "identity"} ask={ask} />
+      <WhyNot ofTopic={ofTopic} ask={ask} />
     </section>
   );
 }
@@ -59,7 +67,7 @@ function Who({ each, ask }: { each: Contender; ask: (who: string) => void }) {
 }
 
 /** Ask why somebody else has nothing of the line, or something. */
-function WhyNot({ kind, ask }: { kind: string; ask: (who: string) => void }) {
+function WhyNot({ ofTopic, ask }: { ofTopic: boolean; ask: (who: string) => void }) {
   const id = useId();
   const [who, setWho] = useState("");
   return (
@@ -70,17 +78,17 @@ function WhyNot({ kind, ask }: { kind: string; ask: (who: string) => void }) {
         if (who.trim()) ask(who.trim());
       }}
     >
-      <label htmlFor={id}>Why not another {kind}?</label>
+      <label htmlFor={id}>{ofTopic ? say("Why not another topic?") : say("Why not another identity?")}</label>
       <input
         id={id}
         className="field"
         value={who}
         maxLength={255}
-        placeholder={kind === "topic" ? "its name" : "its id"}
+        placeholder={ofTopic ? say("its name [of a topic]") : say("its id [of an identity]")}
         onChange={(event) => setWho(event.target.value)}
       />
       <button type="submit" className="button">
-        Explain
+        {say("Explain")}
       </button>
     </form>
   );

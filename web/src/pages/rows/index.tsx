@@ -8,16 +8,17 @@ import { Chip } from "../../ui/filters";
 import { Toolbar } from "../../ui/toolbar";
 import { isMoment } from "../../url/moment";
 import { apiQuery, extra } from "../../url/view";
+import { say } from "../../words/say";
 import { Charges } from "./charges";
 import { Lines } from "./lines";
 import { TopicRows } from "./topics";
 import { Why } from "./why";
 
 /** The kinds of rows: what the API calls the list, and what the page calls it. */
-const CHARGES = { list: "/chargebacks", file: "rows", name: "Charges" } as const;
+const CHARGES = { list: "/chargebacks", file: "rows", name: say("Charges") } as const;
 const KINDS = {
-  lines: { list: "/billing", file: "bill-lines", name: "Bill lines" },
-  topics: { list: "/topic-attributions", file: "topic-rows", name: "Topics" },
+  lines: { list: "/billing", file: "bill-lines", name: say("Bill lines") },
+  topics: { list: "/topic-attributions", file: "topic-rows", name: say("Topics") },
 } as const;
 /** What the parts of topics are narrowed by: the page's words, and the API's. */
 const OF_TOPICS = { cluster: "cluster_resource_id", topic: "topic_name" } as const;
@@ -48,11 +49,16 @@ export function RowsPage() {
     <>
       <Toolbar compare={false} file={file} list={kind.list} subject={kind.name}>
         {narrowed.map(({ word, key, value }) => (
-          <Chip key={word} what={`${dimension(key)} is`} name={value} without={here.to(extra(view, word, null))} />
+          <Chip
+            key={word}
+            what={say("{dimension} is", { dimension: dimension(key) })}
+            name={value}
+            without={here.to(extra(view, word, null))}
+          />
         ))}
-        {then && <Chip what="As it was" name={instant(then)} without={here.to(extra(view, "as_of", null))} />}
+        {then && <Chip what={say("As it was")} name={instant(then)} without={here.to(extra(view, "as_of", null))} />}
       </Toolbar>
-      <nav className="segments tabs" aria-label="Kind of rows">
+      <nav className="segments tabs" aria-label={say("Kind of rows")}>
         {tabs.map(([each, { name: title }]) => (
           <a
             key={each}

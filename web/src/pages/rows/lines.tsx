@@ -7,6 +7,7 @@ import { code, label } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { LongList, type RowsAsked } from "./list";
 import { Thing } from "./thing";
 
@@ -20,8 +21,8 @@ export function Lines({ asked, currency }: { asked: RowsAsked; currency: string 
   };
   return (
     <LongList<BillLine>
-      one="bill line"
-      note="as the provider billed it; press one to see who shares it"
+      of="lines"
+      note={say("as the provider billed it; press one to see who shares it")}
       list={["/billing", name, asked.query, asked.filters]}
       fetch={(page, page_size, signal) =>
         get(name, "/billing", { ...asked, query: { ...asked.query, page, page_size } }, signal)
@@ -33,9 +34,9 @@ export function Lines({ asked, currency }: { asked: RowsAsked; currency: string 
 
 function columnsOf(currency: string, shares: (line: BillLine) => string): Column<BillLine>[] {
   return [
-    { name: "Day", width: "8.5rem", cell: (line) => <span className="num">{full(line.timestamp)}</span> },
+    { name: say("Day"), width: "8.5rem", cell: (line) => <span className="num">{full(line.timestamp)}</span> },
     {
-      name: "For what",
+      name: say("For what"),
       width: "26%",
       cell: (line) => {
         const resource = line.metadata.resource_name;
@@ -43,16 +44,16 @@ function columnsOf(currency: string, shares: (line: BillLine) => string): Column
         return <Thing name={name} id={id} href={shares(line)} />;
       },
     },
-    { name: "Product", title: (line) => line.product_type, cell: (line) => code(line.product_type) },
+    { name: say("Product"), title: (line) => line.product_type, cell: (line) => code(line.product_type) },
     {
-      name: "Quantity",
+      name: say("Quantity"),
       width: "16rem",
       end: true,
       cell: (line) => <Measure number={line.quantity} unit={String(line.metadata.unit ?? "")} />,
     },
-    { name: "Unit price", width: "9rem", end: true, cell: (line) => <Measure number={line.unit_price} unit="" /> },
+    { name: say("Unit price"), width: "9rem", end: true, cell: (line) => <Measure number={line.unit_price} unit="" /> },
     {
-      name: `Cost${currency && `, ${currency}`}`,
+      name: currency ? say("Cost, {currency}", { currency }) : say("Cost"),
       width: "13rem",
       end: true,
       cell: (line) => <Exact amount={line.total_cost} currency={line.currency} />,

@@ -1,11 +1,24 @@
 import type { ReactNode } from "react";
 import type { Page } from "../../api/shapes";
-import { count } from "../../format/days";
-import { grouped } from "../../format/formats";
 import { NothingHere } from "../../ui/nothing";
 import { Answered, Bone } from "../../ui/states";
 import { type Column, MOST_ROWS, usePages, VirtualTable } from "../../ui/virtual";
 import type { Filter, PeriodQuery } from "../../url/view";
+import { say } from "../../words/say";
+
+/** What rows are called. */
+const WORDS = {
+  rows: {
+    counted: (n: number) => say("{n} {n|row|rows}", { n }),
+    none: say("No rows in this view"),
+    table: say("Table of rows"),
+  },
+  lines: {
+    counted: (n: number) => say("{n} {n|bill line|bill lines}", { n }),
+    none: say("No bill lines in this view"),
+    table: say("Table of bill lines"),
+  },
+};
 
 /** What is asked of a list of rows: a period, a moment, and filters. */
 export interface RowsAsked {
@@ -14,8 +27,7 @@ export interface RowsAsked {
 }
 
 interface Props<T> {
-  /** What one row is called. */
-  one: string;
+  of: keyof typeof WORDS;
   note: string;
   /** Names the list: other words, another list. */
   list: readonly unknown[];
@@ -26,29 +38,29 @@ interface Props<T> {
 }
 
 /** A long list in a card, with every state that it can be in. */
-export function LongList<T>({ one, note, list, fetch, columns, action, onOpen }: Props<T>) {
+export function LongList<T>({ of, note, list, fetch, columns, action, onOpen }: Props<T>) {
   const { first, rowAt, onRange } = usePages<T>(list, fetch);
   return (
     <Answered answer={first} skeleton={<Bone height={36} />}>
       {({ total }, shown) =>
         total === 0 ? (
-          <NothingHere title={`No ${one}s in this view`} />
+          <NothingHere title={WORDS[of].none} />
         ) : (
           <section className="card rows" aria-labelledby="rows-title">
             <header>
-              <h2 id="rows-title">{count(total, one)}</h2>
+              <h2 id="rows-title">{WORDS[of].counted(total)}</h2>
               <span className="note">{note}</span>
               <span className="fill" />
               {action}
             </header>
             {total > MOST_ROWS && (
               <p className="note cap">
-                The first {grouped(MOST_ROWS)} are shown. Narrow the view, or take all of them as CSV.
+                {say("The first {n} are shown. Narrow the view, or take all of them as CSV.", { n: MOST_ROWS })}
               </p>
             )}
             <VirtualTable
               key={shown}
-              label={`Table of ${one}s`}
+              label={WORDS[of].table}
               columns={columns}
               total={Math.min(total, MOST_ROWS)}
               rowAt={rowAt}

@@ -8,6 +8,7 @@ import { dimension, label } from "../../format/names";
 import { Exact } from "../../ui/card";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
 
 interface Props {
   list: "/chargebacks" | "/topic-attributions";
@@ -42,10 +43,10 @@ function Parts({ categories, currency }: { categories: NonNullable<Row["categori
   if (keys.length === 0) return null;
   return (
     <section>
-      <h3>Whose it is</h3>
+      <h3>{say("Whose it is")}</h3>
       <Table
-        label="Values by cost category"
-        heads={["Category", "Value", { name: "Part", end: true }, { name: "Amount", end: true }]}
+        label={say("Values by cost category")}
+        heads={[say("Category"), say("Value"), { name: say("Part"), end: true }, { name: say("Amount"), end: true }]}
       >
         {keys.flatMap((key) =>
           categories[key]?.map((part) => {

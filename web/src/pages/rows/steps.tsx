@@ -5,6 +5,7 @@ import { grouped } from "../../format/formats";
 import { exact, percent } from "../../format/money";
 import { code, label, method, nameOfPayer } from "../../format/names";
 import { Digits } from "../../ui/digits";
+import { say } from "../../words/say";
 import { PolicyText } from "./policy";
 
 /** One step from the bill to an amount, in words. */
@@ -23,23 +24,28 @@ export function stepsOf(found: Explained, currency: string): Step[] {
 }
 
 function bill({ line, date }: Explained): Step {
-  const title = "The bill";
-  if (!line) return { title, text: "The bill of this day is lost." };
+  const title = say("The bill");
+  if (!line) return { title, text: say("The bill of this day is lost.") };
   const what = label("resource_id", line.resource_id, line.resource_name).name;
   const measured = line.quantity && line.unit_price;
   return {
     title,
-    text: (
-      <>
-        {code(line.product_type)} of <b>{what}</b> on {full(date)}:{" "}
-        <span className="num">{exact(line.total_cost, line.currency)}</span>
-      </>
-    ),
+    text: say("{product} of {what} on {day}: {amount}", {
+      product: code(line.product_type),
+      what: <b>{what}</b>,
+      day: full(date),
+      amount: <span className="num">{exact(line.total_cost, line.currency)}</span>,
+    }),
     note: [
-      measured && `${grouped(line.quantity ?? "")} ${line.unit ?? "units"} at ${grouped(line.unit_price ?? "")}`,
+      measured &&
+        say("{quantity} {unit} at {price}", {
+          quantity: grouped(line.quantity ?? ""),
+          unit: line.unit ?? say("units [of a quantity]"),
+          price: grouped(line.unit_price ?? ""),
+        }),
       line.product_type,
       line.resource_id,
-      `line ${line.line_id}`,
+      say("line {id}", { id: line.line_id }),
     ]
       .filter(Boolean)
       .join(" · "),
@@ -47,48 +53,57 @@ function bill({ line, date }: Explained): Step {
 }
 
 function portion(found: Explained, currency: string): Step {
-  const title = "The portion";
-  if ("topic_name" in found) return { title, text: "The whole line goes to the topics of the cluster." };
+  const title = say("The portion");
+  if ("topic_name" in found) return { title, text: say("The whole line goes to the topics of the cluster.") };
   const { policy } = found;
-  if (!policy) return { title, text: "The policy is not recorded." };
+  if (!policy) return { title, text: say("The policy is not recorded.") };
   const more = <PolicyText hash={policy.hash} product={policy.product_type} source={policy.source} />;
-  if (!found.portion) return { title, text: "It cannot be told.", more };
+  if (!found.portion) return { title, text: say("It cannot be told."), more };
   const { number, share: part, amount: cost } = found.portion;
   const text =
     policy.portions.length === 1
-      ? "the whole line"
-      : `portion ${number} of ${policy.portions.length} takes ${percent(Number(part), 0)} of the line: ${exact(cost, currency)}`;
+      ? say("the whole line")
+      : say("portion {number} of {all} takes {percent} of the line: {amount}", {
+          number,
+          all: policy.portions.length,
+          percent: percent(Number(part), 0),
+          amount: exact(cost, currency),
+        });
   return { title, text, more };
 }
 
 function way({ methods }: Explained): Step {
-  const title = "The way";
+  const title = say("The way");
   const applied = methods.find((each) => each.applied);
-  if (!applied) return { title, text: "No way was needed, or none is known." };
+  if (!applied) return { title, text: say("No way was needed, or none is known.") };
   const failed = methods.filter((each) => each.position < applied.position);
   return {
     title,
-    text: failed.length === 0 ? `the first way applied: ${applied.method}` : `${applied.method} applied`,
-    note: failed.map((each) => `not ${each.method}: ${each.why_not}`).join(" · ") || undefined,
+    text: failed.length === 0 ? say("the first way applied: {method}", applied) : say("{method} applied", applied),
+    note:
+      failed.map((each) => say("not {method}: {why}", { method: each.method, why: each.why_not ?? "" })).join(" · ") ||
+      undefined,
   };
 }
 
 function share(found: Explained): Step {
-  const title = "The share";
+  const title = say("The share");
   const { evidence } = found;
   if (!evidence) return { title, text: found.evidence_missing ?? found.why_nothing ?? "" };
   const mine = contendersOf(found).find((each) => each.asked);
   const who = nameOfPayer(found);
-  if (!mine) return { title, text: `${who} has no share: ${found.why_nothing}` };
+  if (!mine) return { title, text: say("{who} has no share: {why}", { who, why: found.why_nothing ?? "" }) };
   const part = Number(mine.ratio);
   const text =
-    mine.value === null || evidence.total === null ? (
-      `${who} has one of ${contendersOf(found).some((each) => each.id === null) ? "several" : evidence.contenders_total} equal shares`
-    ) : (
-      <>
-        {who}: <Digits text={grouped(mine.value)} /> of <Digits text={grouped(evidence.total)} />
-      </>
-    );
+    mine.value !== null && evidence.total !== null
+      ? say("{who}: {part} of {whole}", {
+          who,
+          part: <Digits text={grouped(mine.value)} />,
+          whole: <Digits text={grouped(evidence.total)} />,
+        })
+      : contendersOf(found).some((each) => each.id === null)
+        ? say("{who} has one of several equal shares", { who })
+        : say("{who} has one of {n} equal shares", { who, n: evidence.contenders_total });
   return { title, text, share: part, note: [evidence.measure, percent(part, 4)].filter(Boolean).join(" · ") };
 }
 
@@ -96,15 +111,15 @@ function amount(found: Explained, currency: string): Step {
   const { arithmetic } = found;
   const told = arithmetic?.amount ?? found.row?.amount;
   const compared = {
-    same: "calculated again with the same result",
-    different: "calculated again with another result than is stored",
+    same: say("calculated again with the same result"),
+    different: say("calculated again with another result than is stored"),
   };
   return {
-    title: "The amount",
-    text: told === undefined ? "nothing" : <span className="num">{exact(told, currency)}</span>,
+    title: say("The amount"),
+    text: told === undefined ? say("nothing [an amount]") : <span className="num">{exact(told, currency)}</span>,
     note: [
       found.recomputed && compared[found.recomputed],
-      arithmetic?.extra_unit && "with one unit of 10⁻¹² that rounding left over",
+      arithmetic?.extra_unit && say("with one unit of 10⁻¹² that rounding left over"),
       "row" in found && found.row && "allocation_method" in found.row && method(found.row.allocation_method),
     ]
       .filter(Boolean)
@@ -121,7 +136,7 @@ export interface Contender {
   asked: boolean;
 }
 
-const OTHERS = "Others";
+const OTHERS = say("Others");
 
 /** Those who share the amount, as far as they are listed. */
 export function contendersOf(found: Explained): Contender[] {

@@ -5,6 +5,7 @@ import { full } from "../../format/days";
 import { attribution, code } from "../../format/names";
 import { Exact } from "../../ui/card";
 import type { Column } from "../../ui/virtual";
+import { say } from "../../words/say";
 import { LongList, type RowsAsked } from "./list";
 import { useExplain } from "./why";
 
@@ -13,8 +14,8 @@ export function TopicRows({ asked, currency }: { asked: RowsAsked; currency: str
   const name = useHere().tenant ?? "";
   return (
     <LongList<TopicRow>
-      one="row"
-      note="one topic's part of one billing line each; press one to see why"
+      of="rows"
+      note={say("one topic's part of one billing line each; press one to see why")}
       list={["/topic-attributions", name, asked.query, asked.filters]}
       fetch={(page, page_size, signal) =>
         get(name, "/topic-attributions", { ...asked, query: { ...asked.query, page, page_size } }, signal)
@@ -27,22 +28,22 @@ export function TopicRows({ asked, currency }: { asked: RowsAsked; currency: str
 
 function columnsOf(currency: string): Column<TopicRow>[] {
   return [
-    { name: "Day", width: "8.5rem", cell: (row) => <span className="num">{full(row.timestamp)}</span> },
+    { name: say("Day"), width: "8.5rem", cell: (row) => <span className="num">{full(row.timestamp)}</span> },
     {
-      name: "Topic",
+      name: say("Topic"),
       width: "28%",
       cell: (row) => (
         <button type="button" className="pair">
           <b className="cut">{row.topic_name}</b>
-          <span className="sr">: why this amount?</span>
+          <span className="sr">{say(": why this amount?")}</span>
         </button>
       ),
     },
-    { name: "Cluster", width: "12%", cell: (row) => <span className="cut">{row.cluster_resource_id}</span> },
-    { name: "Product", title: (row) => row.product_type, cell: (row) => code(row.product_type) },
-    { name: "How", cell: (row) => <span className="quiet">{attribution(row.attribution_method)}</span> },
+    { name: say("Cluster"), width: "12%", cell: (row) => <span className="cut">{row.cluster_resource_id}</span> },
+    { name: say("Product"), title: (row) => row.product_type, cell: (row) => code(row.product_type) },
+    { name: say("How"), cell: (row) => <span className="quiet">{attribution(row.attribution_method)}</span> },
     {
-      name: `Amount${currency && `, ${currency}`}`,
+      name: currency ? say("Amount, {currency}", { currency }) : say("Amount"),
       width: "13rem",
       end: true,
       cell: (row) => <Exact amount={row.amount} currency={currency} />,

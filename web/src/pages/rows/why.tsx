@@ -8,6 +8,7 @@ import { label } from "../../format/names";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
 import { extra, readView, toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { Contenders } from "./contenders";
 import { PartsOf } from "./parts";
 import { Revisions } from "./revisions";
@@ -35,7 +36,7 @@ export function Why({ list, asked, currency }: Props) {
   const [listed, setListed] = useState(EXPLAIN);
   const query = useExplained(here.tenant ?? "", `${list.slice(1)}/explain?${asked}`, listed);
   return (
-    <Drawer title="Why this amount?" onClose={() => goBack(here.to(extra(here.view, "why", null)))}>
+    <Drawer title={say("Why this amount?")} onClose={() => goBack(here.to(extra(here.view, "why", null)))}>
       <Answered answer={query} skeleton={<Bone height={30} />}>
         {(found) => (
           <>
@@ -64,7 +65,7 @@ function other(asked: string, who: string): string {
 
 function Told({ found, currency }: { found: Explained; currency: string }) {
   const told = found.row?.amount;
-  const [amount, more] = told === undefined ? ["nothing"] : split(told, currency);
+  const [amount, more] = told === undefined ? [say("nothing [an amount]")] : split(told, currency);
   return (
     <>
       <p className="sentence" aria-live="polite">
@@ -74,11 +75,9 @@ function Told({ found, currency }: { found: Explained; currency: string }) {
         {amount}
         <span>{more}</span>
       </p>
-      <p className="note">
-        {currency} on {full(found.date)}
-      </p>
+      <p className="note">{say("{currency} on {day}", { currency, day: full(found.date) })}</p>
       {found.recomputed === "different" && (
-        <p className="warning">The calculation gives another result than is stored.</p>
+        <p className="warning">{say("The calculation gives another result than is stored.")}</p>
       )}
       <ol className="steps">
         {stepsOf(found, currency).map((step) => (
@@ -111,16 +110,16 @@ function Further({ found }: { found: Explained }) {
     <p className="tools">
       {!topic && (
         <a className="button" href={here.to(toggle(whole, "identity_id", found.identity_id), "item")}>
-          All of {label("identity_id", found.identity_id, found.identity_name).name}
+          {say("All of {name}", { name: label("identity_id", found.identity_id, found.identity_name).name })}
         </a>
       )}
       {resource && (
         <a className="button" href={here.to(toggle(whole, "resource_id", resource.resource_id), "item")}>
-          All of {label("resource_id", resource.resource_id, found.line?.resource_name).name}
+          {say("All of {name}", { name: label("resource_id", resource.resource_id, found.line?.resource_name).name })}
         </a>
       )}
       <a className="button" href={here.to(ofLine, "rows")}>
-        All shares of this line
+        {say("All shares of this line")}
       </a>
     </p>
   );
