@@ -7,9 +7,8 @@ import { useCosts } from "../api/questions";
 import type { Tenant } from "../api/shapes";
 import { go, useHere } from "../app/router";
 import { money } from "../format/money";
-import { categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
+import { amid, categoryOf, dimension, isCategory, label, UNTAGGED } from "../format/names";
 import { type Filter, toggle } from "../url/view";
-import { language } from "../words/language";
 import { say } from "../words/say";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
@@ -71,8 +70,7 @@ export function Chip({ what, name, without }: { what: string; name: string; with
 /** Says which filters of the view mean nothing for what is shown. */
 export function LeftAside({ subject, keys }: { subject: string; keys: readonly string[] | undefined }) {
   if (!keys?.length) return null;
-  // Within a sentence, only German writes nouns with capitals.
-  const names = [...new Set(keys)].map(dimension).map((each) => (language === "de" ? each : each.toLowerCase()));
+  const names = [...new Set(keys)].map((each) => amid(dimension(each)));
   return (
     <Warning>
       {say("{subject} know nothing of {names}: {n|that filter is|those filters are} left aside here.", {

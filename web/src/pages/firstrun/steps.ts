@@ -87,7 +87,7 @@ function billOf({ status, health, counts }: Facts): Step {
     return isRead ? step(BILL, "running", ofTotal(status)) : step(BILL, "waiting");
   }
   if (!status.is_running && bill?.error)
-    return failed(BILL, bill, days ? say("{n} {n|day|days} are read", { n: days }) : null);
+    return failed(BILL, bill, days ? say("{n} {n|day is|days are} read", { n: days }) : null);
   if (days === 0) return step(BILL, "waiting");
   // Whether the bill is all there is said by the inventory: a run that has read both gives it to every day.
   const inventory = source(health, "inventory");
@@ -105,7 +105,7 @@ function usageOf({ status, health }: Facts): Step {
   const days = usage?.days ?? 0;
   if (isIn(status, "calculating")) return step(USAGE, "running");
   if (!status.is_running && usage?.error)
-    return failed(USAGE, usage, days ? say("{n} {n|day|days} are measured", { n: days }) : null);
+    return failed(USAGE, usage, days ? say("{n} {n|day is|days are} measured", { n: days }) : null);
   return days ? step(USAGE, "done", say("{n} {n|day|days} measured", { n: days })) : step(USAGE, "waiting");
 }
 
