@@ -13,7 +13,8 @@ import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
 import { say } from "../../words/say";
 import { Assign } from "./assign";
-import { assignWords, type CategoryDocument, matchWords, nameIn } from "./document";
+import { Condition } from "./condition";
+import { assignWords, type CategoryDocument, nameIn } from "./document";
 import { SavedNotice } from "./saved";
 import type { Saved } from "./undo";
 
@@ -111,7 +112,9 @@ export function RulesCard({ categoryKey, document }: { categoryKey: string; docu
                   {index + 1}
                   {rule.id && <span className="quiet small"> {rule.id}</span>}
                 </th>
-                <td className="wordy">{matchWords(rule.match)}</td>
+                <td className="wordy">
+                  <Condition match={rule.match} />
+                </td>
                 <td>{assignWords(rule, (value) => nameIn(document, value))}</td>
                 <td className="quiet small">
                   {inTime(rule).trim() || say("always")}

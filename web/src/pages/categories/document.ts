@@ -1,4 +1,5 @@
 /** The document of a cost category, as the API has it, and its rules as a form has them. */
+import type { ReactNode } from "react";
 import { add, type Day } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { UNASSIGNED } from "../../format/names";
@@ -74,14 +75,25 @@ export const HOWS: Readonly<Record<string, string>> = {
   any: say("is there at all (tags only)"),
 };
 
-const HOW_WORDS: Readonly<Record<string, (what: string, texts: string) => string>> = {
-  list: (what, texts) => say("{what} is {texts}", { what, texts }),
-  exact: (what, texts) => say("{what} is exactly {texts}", { what, texts }),
-  glob: (what, texts) => say("{what} is like {texts}", { what, texts }),
-  set: (what, texts) => say("{what} is one of the set {texts}", { what, texts }),
-  prefix: (what, texts) => say("{what} begins with {texts}", { what, texts }),
-  regex: (what, texts) => say("{what} matches {texts}", { what, texts }),
-};
+/** The same in a sentence, of what is looked at and the texts. */
+function sentence(how: string, what: string, texts: ReactNode): ReactNode {
+  switch (how) {
+    case "list":
+      return say("{what} is {texts}", { what, texts });
+    case "exact":
+      return say("{what} is exactly {texts}", { what, texts });
+    case "glob":
+      return say("{what} is like {texts}", { what, texts });
+    case "set":
+      return say("{what} is one of the set {texts}", { what, texts });
+    case "prefix":
+      return say("{what} begins with {texts}", { what, texts });
+    case "regex":
+      return say("{what} matches {texts}", { what, texts });
+    default:
+      return say("{what} {how} {texts}", { what, how, texts });
+  }
+}
 
 export interface Part {
   value: string;
@@ -195,28 +207,42 @@ export function canonical(value: unknown): string {
   return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join()}}`;
 }
 
+/** Draws an id of a kind of thing. */
+type Named = (kind: string, id: string) => ReactNode;
+
 /** What a rule looks at, in words. */
-export function matchWords(match: Match): string {
+export function matchWords(match: Match, named: Named = (_, id) => id): ReactNode {
   const [[kind, test] = ["", null]] = Object.entries(match);
-  if (kind === "not") return say("not ({condition})", { condition: matchWords(test as Match) });
-  if (kind === "all" || kind === "any")
-    return (test as Match[]).map((each) => `(${matchWords(each)})`).join(kind === "all" ? say(" and ") : say(" or "));
-  if (kind !== "tag") return patternWords(SUBJECTS[kind] ?? kind, test as Pattern);
+  if (kind === "not") return say("not ({condition})", { condition: matchWords(test as Match, named) });
+  if (kind === "all" || kind === "any") {
+    const conditions = (test as Match[]).map((each) => say("({condition})", { condition: matchWords(each, named) }));
+    return joined(conditions, (one, other) =>
+      kind === "all" ? say("{one} and {other}", { one, other }) : say("{one} or {other}", { one, other }),
+    );
+  }
+  if (kind !== "tag") return patternWords(SUBJECTS[kind] ?? kind, test as Pattern, (id) => named(kind, id));
   const { key, value } = test as { key: string; value?: Pattern };
   return value === undefined ? say("tag {key} is there", { key }) : patternWords(say("tag {key}", { key }), value);
 }
 
+function joined(all: readonly ReactNode[], join: (one: ReactNode, other: ReactNode) => ReactNode): ReactNode {
+  const [first = "", ...others] = all;
+  return others.reduce<ReactNode>((one, other) => join(one, other), first);
+}
+
 const MOST = 5;
 
-function patternWords(what: string, pattern: Pattern): string {
+function patternWords(what: string, pattern: Pattern, named = (id: string): ReactNode => id): ReactNode {
   const [how, texts] =
     typeof pattern === "string" || isTexts(pattern)
       ? (["list", pattern] as const)
       : at(Object.entries<Texts>(pattern), 0);
   const all = typeof texts === "string" ? [texts] : texts;
-  const [some, rest] = [all.slice(0, MOST).join(", "), all.length - MOST];
-  const named = rest > 0 ? say("{some} and {n} more", { some, n: rest }) : some;
-  return HOW_WORDS[how]?.(what, named) ?? `${what} ${how} ${named}`;
+  const isId = (text: string) => how === "exact" || (how === "list" && !/[*?]/.test(text));
+  const first = all.slice(0, MOST).map((each) => (isId(each) ? named(each) : each));
+  const some = joined(first, (one, other) => say("{one}, {other}", { one, other }));
+  const n = all.length - MOST;
+  return sentence(how, what, n > 0 ? say("{some} and {n} more", { some, n }) : some);
 }
 
 /** What a rule gives, in words. */

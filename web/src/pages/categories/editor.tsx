@@ -14,12 +14,12 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
 import { say } from "../../words/say";
+import { Condition } from "./condition";
 import {
   assignWords,
   beginningOn,
   type CategoryDocument,
   formOf,
-  matchWords,
   moved,
   nameIn,
   type Rule,
@@ -328,7 +328,7 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
                   {rule.id && <span className="quiet small"> {rule.id}</span>}
                 </th>
                 <td className="wordy">
-                  {matchWords(rule.match)}
+                  <Condition match={rule.match} />
                   {mistakes
                     .filter((each) => ruleAt(each.parameter) === index)
                     .map((each) => (
