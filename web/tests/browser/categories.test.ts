@@ -134,9 +134,18 @@ test("the figures are the API's, to the last digit, and the values stand below w
   }
   const names = await table(page, "Table of values").locator("tbody th a").allTextContents();
   assert.deepEqual(names, ["Retail", "Payments", "Orders", "Search", "Platform", "Not assigned"]);
+  // A rule has names once it is seen.
+  for (const [n, words] of [
+    [0, "identity is Service 2 sa-2"],
+    [3, "(product is SUPPORT*) and (identity is No owner)"],
+  ] as const) {
+    const row = table(page, "Table of rules").locator("tbody tr").nth(n);
+    await row.scrollIntoViewIfNeeded();
+    await row.getByText(words, { exact: true }).waitFor();
+  }
   const rules = await table(page, "Table of rules").locator("tbody tr").allTextContents();
-  assert.match(rules[0] ?? "", /reorg-42identity is sa-2Paymentsfrom 1 Mar 2026; CHG-42\$/);
-  assert.match(rules[3] ?? "", /\(product is SUPPORT\*\) and \(identity is UNALLOCATED\)Platform/);
+  assert.match(rules[0] ?? "", /reorg-42identity is Service 2 sa-2Paymentsfrom 1 Mar 2026; CHG-42\$/);
+  assert.match(rules[3] ?? "", /\(product is SUPPORT\*\) and \(identity is No owner\)Platform/);
   assert.match(rules[4] ?? "", /no ruleNot assigned/);
   const history = await table(page, "Table of versions").locator("tbody tr").allTextContents();
   assert.deepEqual(
@@ -392,7 +401,7 @@ test("the whole document is edited as text, and a text that is none is told", as
   await preview(page);
   assert.deepEqual(sent[0]?.body.document, document);
   await page.getByRole("button", { name: "Rules", exact: true }).click();
-  await table(page, "Rules to edit").getByText("not (identity is sa-1)").waitFor();
+  await table(page, "Rules to edit").getByText("not (identity is Service 1 sa-1)").waitFor();
   await page.getByText("in the document", { exact: true }).waitFor();
   await leaveAtEveryWidth(found);
 });

@@ -8,6 +8,7 @@ import { useHere } from "../../app/router";
 import { label, NOBODY } from "../../format/names";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
+import { say } from "../../words/say";
 import { begun, type CategoryDocument, type Match, nameIn, type Rule, withRule } from "./document";
 import { Failed, Refused } from "./editor";
 import { EffectOf } from "./effect";
@@ -16,8 +17,8 @@ import { useProposals } from "./proposing";
 import { type Saved, savedOf } from "./undo";
 
 const KINDS: Record<Subject["kind"], string> = {
-  identity: "Not assigned",
-  resource: "No owner",
+  identity: say("Not assigned"),
+  resource: say("No owner"),
 };
 
 interface Props {
@@ -95,18 +96,18 @@ function AssignForm({
         {first !== undefined && <WhoField subjects={subjects} who={who} onWho={setWho} />}
         <ValueField document={document} values={values} given={value} onGive={setValue} />
         <label>
-          From
+          {say("From [a day]")}
           <input className="field" name="from" type="date" />
         </label>
         <label>
-          Reason
+          {say("Reason")}
           <input className="field" name="reason" maxLength={255} />
         </label>
         <button type="submit" className="button" disabled={them.length === 0}>
-          Show what changes
+          {say("Show what changes")}
         </button>
       </form>
-      <p className="note">It becomes the first rule. Without a day in From (UTC), it holds for all days.</p>
+      <p className="note">{say("It becomes the first rule. Without a day in From (UTC), it holds for all days.")}</p>
       {isShown && (
         <Preview key={JSON.stringify(meant)} categoryKey={categoryKey} meant={meant} found={found} onSaved={onSaved} />
       )}
@@ -126,12 +127,17 @@ interface OffersProps {
 function Offers({ document, offers, all, onTake }: OffersProps) {
   if (offers.length === 0) return null;
   return (
-    <ul className="plain-list small" aria-label="Proposed">
+    <ul className="plain-list small" aria-label={say("Proposed")}>
       {offers.map((each) => (
         <li key={each.value} className="tools">
           <button type="button" className="button" onClick={() => onTake(each)}>
-            Take {nameIn(document, each.value)}
-            {each.subjects.length < all && ` for ${each.subjects.length} of ${all}`}
+            {each.subjects.length < all
+              ? say("Take {value} for {some} of {all}", {
+                  value: nameIn(document, each.value),
+                  some: each.subjects.length,
+                  all,
+                })
+              : say("Take {value}", { value: nameIn(document, each.value) })}
           </button>
           <span className="quiet">{each.why}</span>
         </li>
@@ -155,7 +161,7 @@ function WhoField({
   const kinds = [...new Set(subjects.map((each) => each.kind))];
   return (
     <label>
-      Who
+      {say("Who")}
       <select className="field" value={who} onChange={(event) => onWho(Number(event.target.value))}>
         {kinds.map((kind) => {
           const own = subjects.flatMap((each, n) => (each.kind === kind ? [{ ...each, n }] : []));
@@ -199,7 +205,7 @@ function ValueField({ document, values, given, onGive }: ValueProps) {
     <>
       {offered.length > 0 && (
         <label>
-          Value
+          {say("Value")}
           <select
             className="field"
             required
@@ -209,20 +215,20 @@ function ValueField({ document, values, given, onGive }: ValueProps) {
             }
           >
             <option value="" disabled>
-              Choose a value
+              {say("Choose a value")}
             </option>
             {offered.map((each) => (
               <option key={each} value={each}>
                 {nameIn(document, each)}
               </option>
             ))}
-            {registered.length === 0 && <option value={TYPED}>Another value …</option>}
+            {registered.length === 0 && <option value={TYPED}>{say("Another value …")}</option>}
           </select>
         </label>
       )}
       {isTyped && (
         <label>
-          {offered.length > 0 ? "Another value" : "Value"}
+          {offered.length > 0 ? say("Another value") : say("Value")}
           <input
             className="field"
             required
@@ -288,7 +294,7 @@ function Preview({ categoryKey, meant, found, onSaved }: PreviewProps) {
               disabled={save.isPending}
               onClick={() => save.mutate(meant)}
             >
-              Save
+              {say("Save")}
             </button>
           </p>
           {save.isError && (

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useCoverage } from "../../api/categories";
 import type { Category, Coverage } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant, inTime } from "../../format/days";
+import { instant, inTime } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { dimension, label, UNASSIGNED } from "../../format/names";
 import { read, sum } from "../../money/money";
@@ -11,8 +11,10 @@ import { Drawer } from "../../ui/drawer";
 import { Answered, Bone, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { Assign } from "./assign";
-import { assignWords, type CategoryDocument, matchWords, nameIn } from "./document";
+import { Condition } from "./condition";
+import { assignWords, type CategoryDocument, nameIn } from "./document";
 import { SavedNotice } from "./saved";
 import type { Saved } from "./undo";
 
@@ -31,20 +33,26 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
     <Card
       title={dimension(`category:${category.key}`)}
       term="category"
-      note={`version ${category.version}, ${instant(category.at)}, by ${category.who}${category.reason ? `: ${category.reason}` : ""}`}
+      note={
+        say("version {version}, {time}, by {who}", {
+          version: `${category.version}`,
+          time: instant(category.at),
+          who: category.who,
+        }) + (category.reason ? `: ${category.reason}` : "")
+      }
       action={
         <>
           <a className="more" href={here.to({ ...here.view, by: `category:${category.key}`, extra: {} }, "costs")}>
-            Costs over time
+            {say("Costs over time")}
           </a>
           {onEdit && (
             <button type="button" className="button" onClick={onEdit}>
-              Edit
+              {say("Edit")}
             </button>
           )}
           {onRemove && (
             <button type="button" className="button" onClick={onRemove}>
-              Remove
+              {say("Remove")}
             </button>
           )}
         </>
@@ -58,17 +66,19 @@ export function CoverageCard({ category, onEdit, onRemove }: CoverageProps) {
 }
 
 function Covered({ found }: { found: Coverage }) {
-  if (found.percent === null) return <p className="note">There are no costs in this view.</p>;
+  if (found.percent === null) return <p className="note">{say("There are no costs in this view.")}</p>;
   return (
     <div className="covered">
-      <p className="whole">{grouped(found.percent)}%</p>
-      <p className="note">of the cost is assigned</p>
+      <p className="whole">{say("{number}%", { number: grouped(found.percent) })}</p>
+      <p className="note">{say("of the cost is assigned")}</p>
       <span className="gauge" aria-hidden="true">
         <i style={{ width: `${Math.max(0, Math.min(100, Number(found.percent)))}%` }} />
       </span>
       <p className="note">
-        <Amount amount={found.assigned} currency={found.currency} /> assigned,{" "}
-        <Amount amount={found.unassigned} currency={found.currency} /> not
+        {say("{assigned} assigned, {unassigned} not", {
+          assigned: <Amount amount={found.assigned} currency={found.currency} />,
+          unassigned: <Amount amount={found.unassigned} currency={found.currency} />,
+        })}
       </p>
     </div>
   );
@@ -82,13 +92,19 @@ export function RulesCard({ categoryKey, document }: { categoryKey: string; docu
   const ofRule = (found: Coverage, index: number | null) =>
     sum(found.by_rule.filter((each) => (each.rule?.index ?? null) === index).map((each) => read(each.amount)));
   return (
-    <Card title="Rules" note={`${count(rules.length, "rule")}; the first that matches decides`}>
+    <Card title={say("Rules")} note={say("{n} {n|rule|rules}; the first that matches decides", { n: rules.length })}>
       <Answered answer={query} skeleton={<BoneTable rows={rules.length + 2} />}>
         {(found) => (
           <Table
             className="tall"
-            label="Table of rules"
-            heads={["Rule", "Where", "Value", "When and why", { name: "Assigned", end: true }]}
+            label={say("Table of rules")}
+            heads={[
+              say("Rule"),
+              say("Where [the condition of a rule]"),
+              say("Value"),
+              say("When and why"),
+              { name: say("Assigned"), end: true },
+            ]}
           >
             {rules.map((rule, index) => (
               <tr key={rule.id ?? index}>
@@ -96,10 +112,12 @@ export function RulesCard({ categoryKey, document }: { categoryKey: string; docu
                   {index + 1}
                   {rule.id && <span className="quiet small"> {rule.id}</span>}
                 </th>
-                <td className="wordy">{matchWords(rule.match)}</td>
+                <td className="wordy">
+                  <Condition match={rule.match} />
+                </td>
                 <td>{assignWords(rule, (value) => nameIn(document, value))}</td>
                 <td className="quiet small">
-                  {inTime(rule).trim() || "always"}
+                  {inTime(rule).trim() || say("always")}
                   {rule.reason && `; ${rule.reason}`}
                 </td>
                 <td className="end">
@@ -109,7 +127,7 @@ export function RulesCard({ categoryKey, document }: { categoryKey: string; docu
             ))}
             <tr>
               <th scope="row">–</th>
-              <td>no rule</td>
+              <td>{say("no rule")}</td>
               <td>{nameIn(document, document.default ?? UNASSIGNED)}</td>
               <td />
               <td className="end">
@@ -134,16 +152,16 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
     setSaved(null);
   };
   return (
-    <Card title="Not assigned" term="not-assigned" note="by identity, the highest cost first">
+    <Card title={say("Not assigned")} term="not-assigned" note={say("by identity, the highest cost first")}>
       <Answered answer={query} skeleton={<Bone height={12} />}>
         {(found) =>
           found.top_unassigned.length === 0 ? (
-            <p className="note">Everything is assigned.</p>
+            <p className="note">{say("Everything is assigned.")}</p>
           ) : (
             <Table
               className="tall"
-              label="Table of who is not assigned"
-              heads={["Who", { name: "Amount", end: true }, canEdit && "Change"]}
+              label={say("Table of who is not assigned")}
+              heads={[say("Who"), { name: say("Amount"), end: true }, canEdit && say("Change [to edit]")]}
             >
               {found.top_unassigned.map((each) => {
                 const { name, id } = label("identity_id", each.identity_id, each.display_name);
@@ -164,7 +182,8 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
                     {canEdit && (
                       <td>
                         <button type="button" className="more" onClick={() => choose(each.identity_id)}>
-                          Assign<span className="sr"> {name}</span>
+                          {say("Assign")}
+                          <span className="sr"> {name}</span>
                         </button>
                       </td>
                     )}
@@ -176,7 +195,7 @@ export function UnassignedCard({ categoryKey, canEdit }: { categoryKey: string; 
         }
       </Answered>
       {chosen !== null && query.known && (
-        <Drawer title="Assign" onClose={() => choose(null)}>
+        <Drawer title={say("Assign")} onClose={() => choose(null)}>
           {saved ? (
             <SavedNotice categoryKey={categoryKey} saved={saved.change} />
           ) : (

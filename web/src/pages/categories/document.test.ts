@@ -11,6 +11,7 @@ import {
   formOf,
   hasDatedParents,
   KINDS,
+  type Match,
   matchWords,
   moved,
   nameIn,
@@ -115,6 +116,15 @@ test("rules in words", () => {
     "topic matches a, b, c, d, e and 2 more",
   );
   expect(nameIn(DOCUMENT, "UNASSIGNED")).toBe("Not assigned");
+});
+
+test("whole ids of a rule can be named, and patterns stay as they are", () => {
+  const words = (match: Match) => matchWords(match, (kind, id) => `the ${kind} ${id}`);
+  expect(words({ any: [{ identity: ["sa-1", "sa-*"] }, { not: { cluster: { exact: ["lkc-*"] } } }] })).toBe(
+    "(identity is the identity sa-1, sa-*) or (not (cluster is exactly the cluster lkc-*))",
+  );
+  expect(words({ environment: { prefix: ["env-"] } })).toBe("environment begins with env-");
+  expect(words({ tag: { key: "team", value: ["sa-1"] } })).toBe("tag team is sa-1");
 });
 
 test("moving there and back is nothing, and beyond the ends nothing happens", () => {

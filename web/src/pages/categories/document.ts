@@ -1,8 +1,10 @@
 /** The document of a cost category, as the API has it, and its rules as a form has them. */
+import type { ReactNode } from "react";
 import { add, type Day } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { UNASSIGNED } from "../../format/names";
 import { at, read, sum, type Units } from "../../money/money";
+import { say } from "../../words/say";
 
 export type Texts = string | readonly string[];
 export type Pattern = Texts | Readonly<Record<string, Texts>>;
@@ -41,34 +43,57 @@ export interface CategoryDocument {
 
 /** What a simple rule looks at. */
 export const KINDS: Readonly<Record<string, string>> = {
-  identity: "Identity",
-  resource: "Resource",
-  cluster: "Cluster",
-  topic: "Topic",
-  product_type: "Product",
-  display_name: "Display name",
-  tag: "Tag",
-  environment: "Environment",
-  product_category: "Product group",
+  identity: say("Identity"),
+  resource: say("Resource"),
+  cluster: say("Cluster"),
+  topic: say("Topic"),
+  product_type: say("Product"),
+  display_name: say("Display name"),
+  tag: say("Tag"),
+  environment: say("Environment"),
+  product_category: say("Product group"),
+};
+
+/** The same within a sentence. */
+const SUBJECTS: Readonly<Record<string, string>> = {
+  identity: say("identity"),
+  resource: say("resource"),
+  cluster: say("cluster"),
+  topic: say("topic"),
+  product_type: say("product"),
+  display_name: say("display name"),
+  environment: say("environment"),
+  product_category: say("product group"),
 };
 
 /** How a simple rule looks at it. */
 export const HOWS: Readonly<Record<string, string>> = {
-  list: "is one of (* and ? for anything)",
-  exact: "is exactly one of",
-  prefix: "begins with one of",
-  regex: "matches one of the regular expressions",
-  any: "is there at all (tags only)",
+  list: say("is one of (* and ? for anything)"),
+  exact: say("is exactly one of"),
+  prefix: say("begins with one of"),
+  regex: say("matches one of the regular expressions"),
+  any: say("is there at all (tags only)"),
 };
 
-const HOW_WORDS: Readonly<Record<string, string>> = {
-  list: "is",
-  exact: "is exactly",
-  glob: "is like",
-  set: "is one of the set",
-  prefix: "begins with",
-  regex: "matches",
-};
+/** The same in a sentence, of what is looked at and the texts. */
+function sentence(how: string, what: string, texts: ReactNode): ReactNode {
+  switch (how) {
+    case "list":
+      return say("{what} is {texts}", { what, texts });
+    case "exact":
+      return say("{what} is exactly {texts}", { what, texts });
+    case "glob":
+      return say("{what} is like {texts}", { what, texts });
+    case "set":
+      return say("{what} is one of the set {texts}", { what, texts });
+    case "prefix":
+      return say("{what} begins with {texts}", { what, texts });
+    case "regex":
+      return say("{what} matches {texts}", { what, texts });
+    default:
+      return say("{what} {how} {texts}", { what, how, texts });
+  }
+}
 
 export interface Part {
   value: string;
@@ -182,37 +207,51 @@ export function canonical(value: unknown): string {
   return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join()}}`;
 }
 
+/** Draws an id of a kind of thing. */
+type Named = (kind: string, id: string) => ReactNode;
+
 /** What a rule looks at, in words. */
-export function matchWords(match: Match): string {
+export function matchWords(match: Match, named: Named = (_, id) => id): ReactNode {
   const [[kind, test] = ["", null]] = Object.entries(match);
-  if (kind === "not") return `not (${matchWords(test as Match)})`;
-  if (kind === "all" || kind === "any")
-    return (test as Match[]).map((each) => `(${matchWords(each)})`).join(kind === "all" ? " and " : " or ");
-  const name = (KINDS[kind] ?? kind).toLowerCase();
-  if (kind !== "tag") return `${name} ${patternWords(test as Pattern)}`;
+  if (kind === "not") return say("not ({condition})", { condition: matchWords(test as Match, named) });
+  if (kind === "all" || kind === "any") {
+    const conditions = (test as Match[]).map((each) => say("({condition})", { condition: matchWords(each, named) }));
+    return joined(conditions, (one, other) =>
+      kind === "all" ? say("{one} and {other}", { one, other }) : say("{one} or {other}", { one, other }),
+    );
+  }
+  if (kind !== "tag") return patternWords(SUBJECTS[kind] ?? kind, test as Pattern, (id) => named(kind, id));
   const { key, value } = test as { key: string; value?: Pattern };
-  return value === undefined ? `tag ${key} is there` : `tag ${key} ${patternWords(value)}`;
+  return value === undefined ? say("tag {key} is there", { key }) : patternWords(say("tag {key}", { key }), value);
+}
+
+function joined(all: readonly ReactNode[], join: (one: ReactNode, other: ReactNode) => ReactNode): ReactNode {
+  const [first = "", ...others] = all;
+  return others.reduce<ReactNode>((one, other) => join(one, other), first);
 }
 
 const MOST = 5;
 
-function patternWords(pattern: Pattern): string {
+function patternWords(what: string, pattern: Pattern, named = (id: string): ReactNode => id): ReactNode {
   const [how, texts] =
     typeof pattern === "string" || isTexts(pattern)
       ? (["list", pattern] as const)
       : at(Object.entries<Texts>(pattern), 0);
   const all = typeof texts === "string" ? [texts] : texts;
-  const rest = all.length - MOST;
-  return `${HOW_WORDS[how] ?? how} ${all.slice(0, MOST).join(", ")}${rest > 0 ? ` and ${grouped(rest)} more` : ""}`;
+  const isId = (text: string) => how === "exact" || (how === "list" && !/[*?]/.test(text));
+  const first = all.slice(0, MOST).map((each) => (isId(each) ? named(each) : each));
+  const some = joined(first, (one, other) => say("{one}, {other}", { one, other }));
+  const n = all.length - MOST;
+  return sentence(how, what, n > 0 ? say("{some} and {n} more", { some, n }) : some);
 }
 
 /** What a rule gives, in words. */
 export function assignWords(rule: Rule, name: (value: string) => string): string {
   if (rule.split)
     return Object.entries(rule.split)
-      .map(([value, percent]) => `${grouped(percent)}% ${name(value)}`)
+      .map(([value, percent]) => `${say("{number}%", { number: grouped(percent) })} ${name(value)}`)
       .join(", ");
-  if (typeof rule.assign === "object") return `what the tag ${rule.assign.from_tag} says`;
+  if (typeof rule.assign === "object") return say("what the tag {key} says", { key: rule.assign.from_tag });
   return name(rule.assign ?? "");
 }
 
@@ -402,10 +441,10 @@ export function parsed(text: string): { document: CategoryDocument } | { wrong: 
   try {
     const value: unknown = JSON.parse(text);
     if (value === null || typeof value !== "object" || Array.isArray(value))
-      return { wrong: "The document should be an object: { … }." };
+      return { wrong: say("The document should be an object: {braces}.", { braces: "{ … }" }) };
     return { document: value as CategoryDocument };
   } catch (error) {
-    return { wrong: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { wrong: say("This is not JSON: {why}", { why: error instanceof Error ? error.message : String(error) }) };
   }
 }
 
@@ -413,5 +452,5 @@ export const written = (document: CategoryDocument): string => JSON.stringify(do
 
 /** What a value is called: as its register says, the default in words. */
 export function nameIn({ values = {} }: CategoryDocument, value: string): string {
-  return values[value]?.name ?? (value === UNASSIGNED ? "Not assigned" : value);
+  return values[value]?.name ?? (value === UNASSIGNED ? say("Not assigned") : value);
 }

@@ -2,6 +2,7 @@
 import { documentOf, isShaped } from "../../api/categories";
 import type { Versioned } from "../../api/client";
 import type { Category } from "../../api/shapes";
+import { say } from "../../words/say";
 import { type CategoryDocument, parsed, written } from "./document";
 
 /** What an edit begins with: a version of a category, or nothing yet (`etag` null). */
@@ -72,7 +73,7 @@ export function edit(state: Editing, event: Event): Editing {
       return read(state, (document) =>
         isShaped(document)
           ? edited(state, { document, text: null })
-          : { ...state, wrong: "The rules should be a list of objects that each have a match." },
+          : { ...state, wrong: say("The rules should be a list of objects that each have a match.") },
       );
     case "preview":
       return read(state, (document) => ({ ...edited(state, { document }), stage: "previewing" }));

@@ -13,12 +13,13 @@ import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
+import { say } from "../../words/say";
+import { Condition } from "./condition";
 import {
   assignWords,
   beginningOn,
   type CategoryDocument,
   formOf,
-  matchWords,
   moved,
   nameIn,
   type Rule,
@@ -35,7 +36,7 @@ interface Props {
   onDone: () => void;
 }
 
-const LOST = "What you have changed is not saved. Leave it?";
+const LOST = say("What you have changed is not saved. Leave it?");
 
 /** Change the rules of a category, or its whole document; what would change is shown before anything is saved. */
 export function Editor({ start, onDone }: Props) {
@@ -77,29 +78,33 @@ export function Editor({ start, onDone }: Props) {
 
   return (
     <Card
-      title={base.etag === null ? "New cost category" : `Change ${dimension(`category:${key}`)}`}
-      note={base.version === null ? undefined : `on top of version ${base.version}`}
+      title={
+        base.etag === null
+          ? say("New cost category")
+          : say("Change {category}", { category: dimension(`category:${key}`) })
+      }
+      note={base.version === null ? undefined : say("on top of version {version}", { version: `${base.version}` })}
       action={
         <>
           <fieldset className="segments">
-            <legend className="sr">Edit</legend>
+            <legend className="sr">{say("Edit")}</legend>
             <button
               type="button"
               aria-current={text === null ? "true" : undefined}
               onClick={() => dispatch({ type: "as rules" })}
             >
-              Rules
+              {say("Rules")}
             </button>
             <button
               type="button"
               aria-current={text === null ? undefined : "true"}
               onClick={() => dispatch({ type: "as text" })}
             >
-              Whole document
+              {say("Whole document")}
             </button>
           </fieldset>
           <button type="button" className="button plain" onClick={onDone}>
-            Close without saving
+            {say("Close without saving")}
           </button>
         </>
       }
@@ -107,17 +112,19 @@ export function Editor({ start, onDone }: Props) {
       <div className="stack">
         {kept && (
           <p className="banner" role="status">
-            <span>What you see is version {base.version}. Your own document is kept.</span>
+            <span>
+              {say("What you see is version {version}. Your own document is kept.", { version: `${base.version}` })}
+            </span>
             <span className="fill" />
             <button type="button" className="button" onClick={() => dispatch({ type: "swap" })}>
-              Swap with your own
+              {say("Swap with your own")}
             </button>
           </p>
         )}
         {start.etag === null && (
           <div className="form">
             <label>
-              Key of the category
+              {say("Key of the category")}
               <input
                 className="field"
                 value={key}
@@ -140,7 +147,7 @@ export function Editor({ start, onDone }: Props) {
           />
         ) : (
           <label className="document">
-            The document as JSON: default, values, rules and share
+            {say("The document as JSON: default, values, rules and share")}
             <textarea
               className="field"
               rows={24}
@@ -164,10 +171,10 @@ export function Editor({ start, onDone }: Props) {
               disabled={busy || !/^[A-Za-z][\w-]{0,63}$/.test(key)}
               onClick={() => dispatch({ type: "preview" })}
             >
-              Show what changes
+              {say("Show what changes")}
             </button>
             <span className="note">
-              {busy ? "Add the rule or cancel it first." : "Nothing is saved before you have seen it."}
+              {busy ? say("Add the rule or cancel it first.") : say("Nothing is saved before you have seen it.")}
             </span>
           </p>
         ) : mistakes.length > 0 ? (
@@ -229,7 +236,7 @@ export function Failed({ error, onTheirs, onBegin, onRestate }: FailedProps) {
       <span className="fill" />
       {status === 412 && onTheirs && (
         <button type="button" className="button" onClick={onTheirs}>
-          Load theirs, keep mine
+          {say("Load theirs, keep mine")}
         </button>
       )}
     </div>
@@ -240,7 +247,7 @@ export function Failed({ error, onTheirs, onBegin, onRestate }: FailedProps) {
 export function Refused({ mistakes }: { mistakes: readonly Mistake[] }) {
   return (
     <div role="alert">
-      <p className="bad">The document is refused.</p>
+      <p className="bad">{say("The document is refused.")}</p>
       <ul className="plain-list small">
         {mistakes.map((each) => (
           <li key={`${each.parameter} ${each.message}`}>
@@ -262,11 +269,11 @@ function Save({ isSaving, onSave }: { isSaving: boolean; onSave: (because: Becau
       }}
     >
       <label>
-        Reason of the change
-        <input className="field" name="reason" maxLength={2000} placeholder="optional, kept in the history" />
+        {say("Reason of the change")}
+        <input className="field" name="reason" maxLength={2000} placeholder={say("optional, kept in the history")} />
       </label>
       <button type="submit" className="button primary" disabled={isSaving}>
-        Save
+        {say("Save")}
       </button>
     </form>
   );
@@ -295,11 +302,22 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
     requestAnimationFrame(() => add.current?.focus());
   };
   const values = valuesOf(document);
-  const called = (rule: Rule, index: number) => `rule ${index + 1}${rule.id ? `, ${rule.id}` : ""}`;
+  const called = ({ id }: Rule, index: number) =>
+    say("rule {number}", { number: `${index + 1}` }) + (id ? `, ${id}` : "");
   return (
     <>
       {rules.length > 0 ? (
-        <Table className="tall" label="Rules to edit" heads={["Rule", "Where", "Value", "When and why", "Change"]}>
+        <Table
+          className="tall"
+          label={say("Rules to edit")}
+          heads={[
+            say("Rule"),
+            say("Where [the condition of a rule]"),
+            say("Value"),
+            say("When and why"),
+            say("Change [to edit]"),
+          ]}
+        >
           {rules.map((rule, index) => {
             const simple = formOf(rule) !== null;
             return (
@@ -310,7 +328,7 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
                   {rule.id && <span className="quiet small"> {rule.id}</span>}
                 </th>
                 <td className="wordy">
-                  {matchWords(rule.match)}
+                  <Condition match={rule.match} />
                   {mistakes
                     .filter((each) => ruleAt(each.parameter) === index)
                     .map((each) => (
@@ -321,33 +339,40 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
                 </td>
                 <td>{assignWords(rule, (value) => nameIn(document, value))}</td>
                 <td className="quiet small">
-                  {inTime(rule).trim() || "always"}
+                  {inTime(rule).trim() || say("always")}
                   {rule.reason && `; ${rule.reason}`}
                 </td>
                 <td>
                   <span className="row-tools">
                     {simple ? (
                       <button type="button" className="more" onClick={() => setOpen(index)}>
-                        Change<span className="sr"> {called(rule, index)}</span>
+                        {say("Change [to edit]")}
+                        <span className="sr"> {called(rule, index)}</span>
                       </button>
                     ) : (
-                      <span className="quiet small">in the document</span>
+                      <span className="quiet small">{say("in the document")}</span>
                     )}
                     <button
                       type="button"
                       className="more"
                       disabled={index === 0}
-                      onClick={() => put(moved(rules, index, index - 1), `Now at place ${index}`)}
+                      onClick={() =>
+                        put(moved(rules, index, index - 1), say("Now at place {number}", { number: `${index}` }))
+                      }
                     >
-                      Up<span className="sr"> {called(rule, index)}</span>
+                      {say("Up [to move]")}
+                      <span className="sr"> {called(rule, index)}</span>
                     </button>
                     <button
                       type="button"
                       className="more"
                       disabled={index === rules.length - 1}
-                      onClick={() => put(moved(rules, index, index + 1), `Now at place ${index + 2}`)}
+                      onClick={() =>
+                        put(moved(rules, index, index + 1), say("Now at place {number}", { number: `${index + 2}` }))
+                      }
                     >
-                      Down<span className="sr"> {called(rule, index)}</span>
+                      {say("Down [to move]")}
+                      <span className="sr"> {called(rule, index)}</span>
                     </button>
                     <button
                       type="button"
@@ -355,12 +380,13 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
                       onClick={() => {
                         put(
                           rules.filter((_, n) => n !== index),
-                          "Removed",
+                          say("Removed"),
                         );
                         close();
                       }}
                     >
-                      Remove<span className="sr"> {called(rule, index)}</span>
+                      {say("Remove")}
+                      <span className="sr"> {called(rule, index)}</span>
                     </button>
                   </span>
                 </td>
@@ -369,7 +395,7 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
           })}
         </Table>
       ) : (
-        <p className="note">There are no rules: everything is not assigned.</p>
+        <p className="note">{say("There are no rules: everything is not assigned.")}</p>
       )}
       <p className="sr" role="status">
         {told}
@@ -377,9 +403,9 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
       {open === null ? (
         <p className="tools">
           <button ref={add} type="button" className="button" onClick={() => setOpen("new")}>
-            Add a rule
+            {say("Add a rule")}
           </button>
-          <span className="note">A new rule stands first; the first that matches decides.</span>
+          <span className="note">{say("A new rule stands first; the first that matches decides.")}</span>
         </p>
       ) : (
         <RuleFields
@@ -388,11 +414,11 @@ function Rules({ document, mistakes, onChange, open, setOpen }: RulesProps) {
           values={values}
           onCancel={close}
           onDone={(rule) => {
-            if (open === "new") put([rule, ...rules], "Added at place 1");
+            if (open === "new") put([rule, ...rules], say("Added at place 1"));
             else
               put(
                 rules.map((each, n) => (n === open ? rule : each)),
-                "Changed",
+                say("Changed"),
               );
             close();
           }}

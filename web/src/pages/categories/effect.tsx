@@ -1,10 +1,10 @@
 import type { DryRun } from "../../api/shapes";
-import { count } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { label } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, BeforeAndAfter } from "../../ui/card";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { type CategoryDocument, canonical, nameIn, sameRules } from "./document";
 
 interface Props {
@@ -25,29 +25,31 @@ export function EffectOf({ effect, base, document }: Props) {
     <div className="stack" role="status">
       <p className="banner">
         <b>
-          Coverage {before ? `${percentOf(before.percent)} → ` : ""}
-          {percentOf(after.percent)}
+          {before
+            ? say("Coverage {before} → {after}", {
+                before: percentOf(before.percent),
+                after: percentOf(after.percent),
+              })
+            : say("Coverage {after}", { after: percentOf(after.percent) })}
         </b>
         <span>
           {before
-            ? `${count(values.length, "value")} ${values.length === 1 ? "changes" : "change"}, `
-            : `${count(effect.values.length, "value")}; a new category moves nothing`}
-          {before && (
-            <>
-              <Amount amount={moves} currency={currency} /> of costs get another value
-            </>
-          )}
+            ? say("{n} {n|value changes|values change}, {amount} of costs get another value", {
+                n: values.length,
+                amount: <Amount amount={moves} currency={currency} />,
+              })
+            : say("{n} {n|value|values}; a new category moves nothing", { n: effect.values.length })}
         </span>
       </p>
       {values.length > 0 && (
         <Table
           className="tall"
-          label="Values that change"
+          label={say("Values that change")}
           heads={[
-            "Value",
-            { name: "Before", end: true },
-            { name: "After", end: true },
-            { name: "Difference", end: true },
+            say("Value"),
+            { name: say("Before [a change]"), end: true },
+            { name: say("After [a change]"), end: true },
+            { name: say("Difference"), end: true },
           ]}
         >
           {values.map((each) => (
@@ -59,7 +61,11 @@ export function EffectOf({ effect, base, document }: Props) {
         </Table>
       )}
       {effect.items.length > 0 && (
-        <Table className="tall" label="What moves" heads={["Who", "From", "To", { name: "Amount", end: true }]}>
+        <Table
+          className="tall"
+          label={say("What moves")}
+          heads={[say("Who"), say("From [a value]"), say("To [a value]"), { name: say("Amount"), end: true }]}
+        >
           {effect.items.map((each) => (
             <tr key={`${each.identity_id} ${each.before} ${each.after}`}>
               <th scope="row">{label("identity_id", each.identity_id, each.display_name).name}</th>
@@ -77,7 +83,7 @@ export function EffectOf({ effect, base, document }: Props) {
   );
 }
 
-const percentOf = (text: string | null) => (text === null ? "–" : `${grouped(text)}%`);
+const percentOf = (text: string | null) => (text === null ? "–" : say("{number}%", { number: grouped(text) }));
 
 /** What is to be looked at of the rules that an edit touches: those that do nothing, or disagree with another one, and
  * values that are not registered. What was so before is not said again. */
@@ -89,19 +95,29 @@ export function notesOf(effect: Lint, base: CategoryDocument, document: Category
   return [
     ...effect.never_matching
       .filter((each) => isTouched(each.rule))
-      .map((each) => `${each.rule.id} matches nothing: ${each.why}`),
+      .map((each) => say("{rule} matches nothing: {why}", { rule: each.rule.id, why: each.why })),
     ...effect.shadowed
       .filter((each) => isTouched(each.rule) || each.by.some(isTouched))
-      .map((each) => `${each.rule.id} does nothing: ${each.by.map((by) => by.id).join(", ")} decide before it`),
+      .map((each) =>
+        say("{rule} does nothing: {others} decide before it", {
+          rule: each.rule.id,
+          others: each.by.map((by) => by.id).join(", "),
+        }),
+      ),
     ...effect.overlaps
       .filter((each) => isTouched(each.winner) || isTouched(each.loser))
-      .map(
-        (each) =>
-          `${each.winner.id} wins over ${each.loser.id} for ${count(each.subjects, "combination")} that both match`,
+      .map((each) =>
+        say("{winner} wins over {loser} for {n} {n|combination|combinations} that both match", {
+          winner: each.winner.id,
+          loser: each.loser.id,
+          n: each.subjects,
+        }),
       ),
     ...effect.unknown_values
       .filter((each) => hasOtherValues || isTouched(each.rule))
-      .map((each) => `${each.rule.id} makes the value ${each.value}, which is not registered`),
+      .map((each) =>
+        say("{rule} makes the value {value}, which is not registered", { rule: each.rule.id, value: each.value }),
+      ),
   ];
 }
 
@@ -110,8 +126,8 @@ type Lint = Pick<DryRun, "never_matching" | "shadowed" | "overlaps" | "unknown_v
 function ToLookAt({ all }: { all: readonly string[] }) {
   if (all.length === 0) return null;
   return (
-    <section aria-label="Rules to look at">
-      <h3 className="small">Rules to look at</h3>
+    <section aria-label={say("Rules to look at")}>
+      <h3 className="small">{say("Rules to look at")}</h3>
       <ul className="plain-list small">
         {all.map((each) => (
           <li key={each}>{each}</li>

@@ -2,6 +2,7 @@ import { present } from "../../api/answer";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { Empty } from "../../ui/states";
+import { say } from "../../words/say";
 import type { CategoryDocument } from "./document";
 
 interface Props {
@@ -14,12 +15,13 @@ export function First({ canEdit, onStart }: Props) {
   const { tenant } = useHere();
   const tags = present(useTenant(tenant ?? ""))?.tag_keys;
   return (
-    <Empty title="There is no cost category yet">
+    <Empty title={say("There is no cost category yet")}>
       <p>
-        A cost category says who really pays: its rules, the first that matches, assign each cost of each day to a cost
-        center, a team or whatever finance counts by.
+        {say(
+          "A cost category says who really pays: its rules, the first that matches, assign each cost of each day to a cost center, a team or whatever finance counts by.",
+        )}
       </p>
-      <p>Rules have dates and can split a cost, and what no rule matches stays visible as not assigned.</p>
+      <p>{say("Rules have dates and can split a cost, and what no rule matches stays visible as not assigned.")}</p>
       {canEdit && (
         <p className="tools">
           {tags?.slice(0, 3).map(({ key }) => (
@@ -29,11 +31,11 @@ export function First({ canEdit, onStart }: Props) {
               className="button primary"
               onClick={() => onStart(keyOf(key), { rules: [{ match: { tag: { key } }, assign: { from_tag: key } }] })}
             >
-              Begin with the tag {key}
+              {say("Begin with the tag {key}", { key })}
             </button>
           ))}
           <button type="button" className="button" onClick={() => onStart("cost_center", { rules: [] })}>
-            Begin without rules
+            {say("Begin without rules")}
           </button>
         </p>
       )}

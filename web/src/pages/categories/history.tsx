@@ -3,13 +3,14 @@ import { documentOf, useDryRun, useHistory, useVersion } from "../../api/categor
 import type { Versioned } from "../../api/client";
 import type { Category } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant } from "../../format/days";
+import { instant } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { NotUndone } from "../../ui/saved";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { EffectOf } from "./effect";
 import { restatingBy, undoneWords, useUndo } from "./saved";
 import { lastOf, type Saved } from "./undo";
@@ -21,7 +22,7 @@ export function History({ found, canEdit }: { found: Versioned<Category>; canEdi
   const query = useHistory(tenant ?? "", key);
   const [undoing, setUndoing] = useState<{ saved: Saved; before: Category } | null>(null);
   return (
-    <Card title="History" note={query.known && count(query.known.data.total, "version")}>
+    <Card title={say("History")} note={query.known && say("{n} {n|version|versions}", { n: query.known.data.total })}>
       <Answered answer={query} skeleton={<Bone height={10} />}>
         {({ items, total }) => {
           const last = canEdit ? lastOf(found, items) : null;
@@ -29,19 +30,19 @@ export function History({ found, canEdit }: { found: Versioned<Category>; canEdi
             <>
               <Table
                 className="tall"
-                label="Table of versions"
+                label={say("Table of versions")}
                 heads={[
-                  ...["Version", "When", "Who", "Why"],
-                  { name: "Rules", end: true },
-                  { name: "Values", end: true },
-                  last !== null && "Change",
+                  ...[say("Version"), say("When"), say("Who"), say("Why")],
+                  { name: say("Rules"), end: true },
+                  { name: say("Values"), end: true },
+                  last !== null && say("Change [to edit]"),
                 ]}
               >
                 {items.map((each) => (
                   <tr key={each.version}>
                     <th scope="row" className="num">
                       {each.version}
-                      {each.removed && " (removed)"}
+                      {each.removed && say(" (removed)")}
                     </th>
                     <td className="num">{instant(each.at)}</td>
                     <td>{each.who}</td>
@@ -56,7 +57,8 @@ export function History({ found, canEdit }: { found: Versioned<Category>; canEdi
                             className="more"
                             onClick={() => setUndoing({ saved: last, before: found.body })}
                           >
-                            Undo<span className="sr"> version {each.version}</span>
+                            {say("Undo")}
+                            <span className="sr"> {say("version {version}", { version: `${each.version}` })}</span>
                           </button>
                         )}
                       </td>
@@ -64,13 +66,16 @@ export function History({ found, canEdit }: { found: Versioned<Category>; canEdi
                   </tr>
                 ))}
               </Table>
-              {total > items.length && <p className="note">The last {items.length} are shown.</p>}
+              {total > items.length && <p className="note">{say("The last {n} are shown.", { n: items.length })}</p>}
             </>
           );
         }}
       </Answered>
       {undoing && (
-        <Drawer title={`Undo version ${undoing.saved.version}`} onClose={() => setUndoing(null)}>
+        <Drawer
+          title={say("Undo version {version}", { version: `${undoing.saved.version}` })}
+          onClose={() => setUndoing(null)}
+        >
           <UndoForm {...undoing} />
         </Drawer>
       )}
@@ -108,7 +113,7 @@ function UndoForm({ saved, before }: { saved: Saved; before: Category }) {
                     disabled={undo.isPending}
                     onClick={() => undo.mutate({})}
                   >
-                    Put version {saved.replaced} back
+                    {say("Put version {version} back", { version: `${saved.replaced}` })}
                   </button>
                 </p>
               </>

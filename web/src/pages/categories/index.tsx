@@ -11,6 +11,7 @@ import { refused } from "../../format/rights";
 import { Answered, Bone, Warning } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { CATEGORIES } from "../../url/link";
+import { say } from "../../words/say";
 import { CoverageCard, RulesCard, UnassignedCard } from "./coverage";
 import type { CategoryDocument } from "./document";
 import { type Start, startOf } from "./editing";
@@ -53,7 +54,7 @@ export function CategoriesPage() {
           <>
             {known.length > 0 && (
               <div className="tools">
-                <nav className="segments" aria-label="Cost category">
+                <nav className="segments" aria-label={say("Cost category")}>
                   {known.map((each) => (
                     <a
                       key={each.key}
@@ -66,7 +67,7 @@ export function CategoriesPage() {
                 </nav>
                 {canEdit && (
                   <button type="button" className="button plain" onClick={() => start("", { rules: [] })}>
-                    New category
+                    {say("New category")}
                   </button>
                 )}
               </div>

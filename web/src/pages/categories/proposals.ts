@@ -3,6 +3,7 @@
 import type { Aggregate } from "../../api/shapes";
 import { NOBODY } from "../../format/names";
 import { larger, read, sum, type Units } from "../../money/money";
+import { say } from "../../words/say";
 
 /** What is to get a value: an identity, or what a resource costs without an owner. */
 export interface Subject {
@@ -11,8 +12,13 @@ export interface Subject {
   name: string | null;
 }
 
-/** The columns of places in which costs are, the smallest first, and what a place is called. */
-const PLACES = { cluster_id: "cluster", environment_id: "environment" } as const;
+/** The columns of places in which costs are, the smallest first, and how many identities there have a value. */
+const PLACES = {
+  cluster_id: (some: number, all: number, name: string) =>
+    say("{some} of {all} identities in the cluster {name} have it", { some, all, name }),
+  environment_id: (some: number, all: number, name: string) =>
+    say("{some} of {all} identities in the environment {name} have it", { some, all, name }),
+} as const;
 type PlaceColumn = keyof typeof PLACES;
 
 interface Place {
@@ -108,9 +114,10 @@ function commonOf(neighbours: readonly Neighbour[]): { value: string; times: num
   return times >= 2 && 3 * times >= 2 * neighbours.length ? { value, times } : null;
 }
 
-function proposed(neighbours: readonly Neighbour[], which: string): Proposal | null {
+/** What most of some neighbours have; `why` says how many of how many. */
+function proposed(neighbours: readonly Neighbour[], why: (some: number, all: number) => string): Proposal | null {
   const common = commonOf(neighbours);
-  return common && { value: common.value, why: `${common.times} of ${neighbours.length} ${which} have it` };
+  return common && { value: common.value, why: why(common.times, neighbours.length) };
 }
 
 /** What is proposed for a subject; `neighbours` may have the subject itself, `called` says what each value is called. */
@@ -127,10 +134,12 @@ export function proposalFor(
   const beginnings = beginningsOf(name).filter((each) => word === null || each.length > word.at);
   for (const beginning of beginnings) {
     const alike = others.filter((each) => startsWith(nameOf(each), beginning));
-    const found = proposed(alike, `named ${beginning}…`);
+    const found = proposed(alike, (some, all) =>
+      say("{some} of {all} named {beginning}… have it", { some, all, beginning }),
+    );
     if (found) return found;
   }
-  if (word) return { value: word.value, why: `the name has ${word.text} in it` };
+  if (word) return { value: word.value, why: say("the name has {word} in it", { word: word.text }) };
   return inPlaceOf(neighbours.find(isSubject), others);
 }
 
@@ -152,11 +161,11 @@ function wordOf(name: string, called: ReadonlyMap<string, string>): Word | null 
 }
 
 function inPlaceOf(subject: Neighbour | undefined, others: readonly Neighbour[]): Proposal | null {
-  for (const [column, called] of Object.entries(PLACES) as [PlaceColumn, string][]) {
+  for (const column of Object.keys(PLACES) as PlaceColumn[]) {
     const place = subject?.places[column];
     if (!place) continue;
     const there = others.filter((each) => each.kind === "identity" && each.places[column]?.id === place.id);
-    const found = proposed(there, `identities in the ${called} ${place.name}`);
+    const found = proposed(there, (some, all) => PLACES[column](some, all, place.name));
     if (found) return found;
   }
   return null;

@@ -10,6 +10,7 @@ import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";
 import { Refusal } from "../../ui/refusal";
 import { CATEGORIES } from "../../url/link";
+import { say } from "../../words/say";
 
 /** Remove a category, in the version that is shown: where there is another one by now, the service refuses. */
 export function Removal({ found, onClose }: { found: Versioned<Category>; onClose: () => void }) {
@@ -27,7 +28,7 @@ export function Removal({ found, onClose }: { found: Versioned<Category>; onClos
   });
   const reaching = remove.isError ? asProblem(remove.error).reaching : null;
   return (
-    <Drawer title={`Remove ${title}`} onClose={onClose}>
+    <Drawer title={say("Remove {name}", { name: title })} onClose={onClose}>
       <form
         className="form"
         onSubmit={(event) => {
@@ -36,16 +37,20 @@ export function Removal({ found, onClose }: { found: Versioned<Category>; onClos
         }}
       >
         <p className="note">
-          No page, file or statement divides costs by {title} any more, and a saved view or a scope that names it finds
-          nothing. Costs stay as they are. The {version === 1 ? "version stays" : `${version} versions stay`} in the
-          history.
+          {say(
+            "No page, file or statement divides costs by {category} any more, and a saved view or a scope that names it finds nothing. Costs stay as they are.",
+            { category: title },
+          )}{" "}
+          {version === 1
+            ? say("The version stays in the history.")
+            : say("The {n} versions stay in the history.", { n: version })}
         </p>
         <label>
-          Reason
+          {say("Reason")}
           <input className="field" name="reason" maxLength={2000} autoComplete="off" />
         </label>
         <button type="submit" className="button primary" disabled={remove.isPending}>
-          Remove {title}
+          {say("Remove {name}", { name: title })}
         </button>
         {reaching === null && <Refusal of={remove} />}
       </form>

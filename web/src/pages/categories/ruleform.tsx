@@ -1,4 +1,5 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
+import { say } from "../../words/say";
 import { EMPTY_FORM, formOf, HOWS, KINDS, type Part, type Rule, type RuleForm, ruleOf } from "./document";
 
 interface Props {
@@ -20,21 +21,26 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const dated = form.from && form.until && form.from > form.until;
-    if (dated) setWrong("The last day is before the first one.");
+    if (dated) setWrong(say("The last day is before the first one."));
     else onDone(ruleOf(form));
   };
   return (
-    <form ref={box} className="stack well" onSubmit={submit} aria-label={rule ? "Change the rule" : "New rule"}>
+    <form
+      ref={box}
+      className="stack well"
+      onSubmit={submit}
+      aria-label={rule ? say("Change the rule") : say("New rule")}
+    >
       <div className="form">
         <Choice
-          label="What it looks at"
+          label={say("What it looks at")}
           value={form.kind}
           options={KINDS}
           onChoose={(kind) => set({ kind, how: howFor(kind, form.how) })}
         />
         {form.kind === "tag" && (
           <label>
-            Tag key
+            {say("Tag key")}
             <input
               className="field"
               required
@@ -45,14 +51,14 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
           </label>
         )}
         <Choice
-          label="How"
+          label={say("How")}
           value={form.how}
           options={Object.fromEntries(Object.entries(HOWS).filter(([how]) => how !== "any" || form.kind === "tag"))}
           onChoose={(how) => set({ how })}
         />
         {form.how !== "any" && (
           <label>
-            Which, one a line
+            {say("Which, one a line")}
             <textarea
               className="field"
               required
@@ -66,14 +72,14 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
       </div>
       <div className="form">
         <Choice
-          label="What it assigns"
+          label={say("What it assigns")}
           value={form.gives}
-          options={{ value: "One value", split: "A split over values", tag: "What a tag says" }}
+          options={{ value: say("One value"), split: say("A split over values"), tag: say("What a tag says") }}
           onChoose={(gives) => set({ gives: gives as RuleForm["gives"] })}
         />
         {form.gives !== "split" && (
           <label>
-            {form.gives === "tag" ? "Key of the tag" : "Value"}
+            {form.gives === "tag" ? say("Key of the tag") : say("Value")}
             <input
               className="field"
               required
@@ -94,7 +100,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
       </datalist>
       <div className="form">
         <label>
-          First day
+          {say("First day")}
           <input
             className="field"
             type="date"
@@ -103,7 +109,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
           />
         </label>
         <label>
-          Last day
+          {say("Last day")}
           <input
             className="field"
             type="date"
@@ -112,7 +118,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
           />
         </label>
         <label>
-          Name of the rule
+          {say("Name of the rule")}
           <input
             className="field"
             maxLength={64}
@@ -122,7 +128,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
           />
         </label>
         <label>
-          Reason
+          {say("Reason")}
           <input
             className="field"
             maxLength={255}
@@ -131,7 +137,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
           />
         </label>
       </div>
-      <p className="note">Days are days of costs, in UTC. Without them, the rule holds for ever.</p>
+      <p className="note">{say("Days are days of costs, in UTC. Without them, the rule holds for ever.")}</p>
       {wrong && (
         <p role="alert" className="bad small">
           {wrong}
@@ -139,10 +145,10 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
       )}
       <p className="tools">
         <button type="submit" className="button primary">
-          {rule ? "Change the rule" : "Add the rule"}
+          {rule ? say("Change the rule") : say("Add the rule")}
         </button>
         <button type="button" className="button plain" onClick={onCancel}>
-          Cancel
+          {say("Cancel")}
         </button>
       </p>
     </form>
@@ -181,12 +187,12 @@ function Parts({ parts, list, onChange }: { parts: readonly Part[]; list: string
     onChange(parts.map((each, n) => (n === place ? { ...each, ...part } : each)));
   return (
     <fieldset className="parts">
-      <legend className="small quiet">Parts, which sum to 100%</legend>
+      <legend className="small quiet">{say("Parts, which sum to 100%")}</legend>
       {parts.map((part, n) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a part has no other name than its place
         <div className="form" key={n}>
           <label>
-            Value {n + 1}
+            {say("Value {number}", { number: n + 1 })}
             <input
               className="field"
               required={n < 2}
@@ -197,7 +203,7 @@ function Parts({ parts, list, onChange }: { parts: readonly Part[]; list: string
             />
           </label>
           <label>
-            Percent {n + 1}
+            {say("Percent {number}", { number: n + 1 })}
             <input
               className="field"
               required={n < 2 || part.value !== ""}
@@ -210,7 +216,7 @@ function Parts({ parts, list, onChange }: { parts: readonly Part[]; list: string
         </div>
       ))}
       <button type="button" className="more" onClick={() => onChange([...parts, { value: "", percent: "" }])}>
-        Another part
+        {say("Another part")}
       </button>
     </fieldset>
   );

@@ -6,6 +6,7 @@ import { grouped } from "../../format/formats";
 import { Card } from "../../ui/card";
 import { texts } from "../../ui/form";
 import { Answered, Bone } from "../../ui/states";
+import { say } from "../../words/say";
 import { type CategoryDocument, nameIn } from "./document";
 
 const FIELDS = ["identity_id", "resource_id", "topic", "product_type", "date"] as const;
@@ -20,30 +21,30 @@ export function Tester({ categoryKey, document }: { categoryKey: string; documen
     setSubject(Object.fromEntries(FIELDS.filter((each) => found[each]).map((each) => [each, found[each]])));
   };
   return (
-    <Card title="Try it" note="what is assigned, and why">
+    <Card title={say("Try it")} note={say("what is assigned, and why")}>
       <form className="form" onSubmit={ask}>
         <label>
-          Identity
+          {say("Identity")}
           <input className="field" name="identity_id" autoComplete="off" />
         </label>
         <label>
-          Resource
+          {say("Resource")}
           <input className="field" name="resource_id" autoComplete="off" />
         </label>
         <label>
-          Topic
+          {say("Topic")}
           <input className="field" name="topic" autoComplete="off" />
         </label>
         <label>
-          Product
+          {say("Product")}
           <input className="field" name="product_type" autoComplete="off" />
         </label>
         <label>
-          Day (without one: today)
+          {say("Day (without one: today)")}
           <input className="field" name="date" type="date" />
         </label>
         <button type="submit" className="button">
-          Try
+          {say("Try")}
         </button>
       </form>
       {subject && <Assigned categoryKey={categoryKey} subject={subject} document={document} />}
@@ -67,7 +68,7 @@ function Assigned({ categoryKey, subject, document }: Props) {
         <div role="status">
           <dl className="facts-list">
             <div>
-              <dt>Value on {full(found.date)}</dt>
+              <dt>{say("Value on {day}", { day: full(found.date) })}</dt>
               <dd>
                 {found.value === null
                   ? found.parts.map((each) => `${name(each.value)} × ${grouped(each.category_share)}`).join(", ")
@@ -76,23 +77,25 @@ function Assigned({ categoryKey, subject, document }: Props) {
             </div>
             {found.path.length > 1 && (
               <div>
-                <dt>Belongs to</dt>
+                <dt>{say("Belongs to")}</dt>
                 <dd>{found.path.slice(1).map(name).join(" › ")}</dd>
               </div>
             )}
             <div>
-              <dt>Rule</dt>
-              <dd>{found.rule ? `${found.rule.index + 1}, ${found.rule.id}` : "none matches; it is the default"}</dd>
+              <dt>{say("Rule")}</dt>
+              <dd>
+                {found.rule ? `${found.rule.index + 1}, ${found.rule.id}` : say("none matches; it is the default")}
+              </dd>
             </div>
             {found.reason && (
               <div>
-                <dt>Reason</dt>
+                <dt>{say("Reason")}</dt>
                 <dd>{found.reason}</dd>
               </div>
             )}
             <div>
-              <dt>Later rules that would match, too</dt>
-              <dd>{found.lost.map((each) => `${each.index + 1}, ${each.id}`).join("; ") || "none"}</dd>
+              <dt>{say("Later rules that would match, too")}</dt>
+              <dd>{found.lost.map((each) => `${each.index + 1}, ${each.id}`).join("; ") || say("none [rules]")}</dd>
             </div>
           </dl>
         </div>

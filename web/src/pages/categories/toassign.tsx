@@ -5,9 +5,6 @@ import { useAccess } from "../../api/me";
 import { useCosts, useTenant } from "../../api/questions";
 import type { Costs, Coverage } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count } from "../../format/days";
-import { grouped } from "../../format/formats";
-import { GLOSSARY } from "../../format/glossary";
 import { dimension, label, NOBODY } from "../../format/names";
 import { larger, read, sum } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
@@ -15,6 +12,8 @@ import { Choice } from "../../ui/choice";
 import { Answered, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle, type View } from "../../url/view";
+import { language } from "../../words/language";
+import { say } from "../../words/say";
 import { Assign } from "./assign";
 import { type CategoryDocument, nameIn } from "./document";
 import { offersOf, type Proposal, type Subject } from "./proposals";
@@ -27,6 +26,11 @@ interface Lacking extends Subject {
   worry: "no-owner" | "not-assigned";
   amount: string;
 }
+
+const WORRIES: Record<Lacking["worry"], string> = {
+  "no-owner": say("no owner"),
+  "not-assigned": say("not assigned"),
+};
 
 const NONE: readonly Lacking[] = [];
 /** The service names so many at once. */
@@ -42,12 +46,13 @@ export function ToAssign({ narrowed }: { narrowed: View }) {
   const key = keys?.find((each) => each === here.view.extra.key) ?? keys?.[0];
   if (!keys || key === undefined || !seesAll) return null;
   const named = keys.map((each) => [each, dimension(`category:${each}`)] as const);
+  const category = dimension(`category:${key}`);
   return (
     <Card
-      title="To be assigned"
-      note={`by ${dimension(`category:${key}`).toLowerCase()}`}
+      title={say("To be assigned")}
+      note={say("by {category}", { category: language === "en" ? category.toLowerCase() : category })}
       term="not-assigned"
-      action={keys.length > 1 && <Choice name="Cost category" values={named} chosen={key} field="key" />}
+      action={keys.length > 1 && <Choice name={say("Cost category")} values={named} chosen={key} field="key" />}
     >
       <ByCategory key={key} categoryKey={key} narrowed={narrowed} />
     </Card>
@@ -88,9 +93,9 @@ function lacking(costs: Costs, { top_unassigned }: Coverage): Lacking[] {
 }
 
 const ORDERS = [
-  ["cost", "Highest cost"],
-  ["proposal", "Proposal"],
-  ["name", "Name"],
+  ["cost", say("Highest cost")],
+  ["proposal", say("Proposal")],
+  ["name", say("Name")],
 ] as const;
 
 interface Row extends Lacking {
@@ -141,12 +146,12 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
     <div className="stack">
       {saved && <SavedNotice categoryKey={categoryKey} saved={saved.change} />}
       {rows.length === 0 ? (
-        <p className="note">Everything is assigned.</p>
+        <p className="note">{say("Everything is assigned.")}</p>
       ) : (
         <>
           <div className="tools">
             <Choice
-              name="Order"
+              name={say("Order")}
               values={document ? ORDERS : ORDERS.filter(([each]) => each !== "proposal")}
               chosen={order}
               field="sort"
@@ -156,16 +161,18 @@ function List({ categoryKey, rows: all, currency }: ListProps) {
           <Rows rows={rows} currency={currency} editing={document && { document, chosen, onChoose: choose, isKnown }} />
           {Object.values(Object.groupBy(all, (each) => each.kind)).some((each) => each.length >= MOST) && (
             <p className="note">
-              The {MOST} with the highest cost are shown, of what has no owner and of what is not assigned.
+              {say("The {n} with the highest cost are shown, of what has no owner and of what is not assigned.", {
+                n: MOST,
+              })}
             </p>
           )}
-          {problem && <p className="note">Nothing is proposed: {problem.detail}</p>}
+          {problem && <p className="note">{say("Nothing is proposed: {why}", { why: problem.detail })}</p>}
         </>
       )}
       {document && subjects.length > 0 && (
-        <section className="stack" aria-label="Assign">
+        <section className="stack" aria-label={say("Assign")}>
           <p className="banner">
-            <b>{count(subjects.length, "thing")} chosen:</b>{" "}
+            <b>{say("{n} {n|thing|things} chosen:", { n: subjects.length })}</b>{" "}
             <Amount amount={sum(subjects.map((each) => read(each.amount)))} currency={currency} />
           </p>
           <Assign
@@ -197,9 +204,9 @@ function Chooser({ rows, document, chosen, onChoose }: Choosing & { rows: readon
   const offers = offersOf(rows, ({ proposal }) => proposal);
   return (
     <fieldset className="tools">
-      <legend className="sr">Choose</legend>
+      <legend className="sr">{say("Choose")}</legend>
       <button type="button" className="button" onClick={() => onChoose(rows.map((each) => each.key))}>
-        All {grouped(rows.length)}
+        {say("All {n}", { n: rows.length })}
       </button>
       {offers.slice(0, MOST_OFFERS).map((each) => (
         <button
@@ -208,12 +215,12 @@ function Chooser({ rows, document, chosen, onChoose }: Choosing & { rows: readon
           className="button"
           onClick={() => onChoose(each.subjects.map(({ key }) => key))}
         >
-          Proposed {nameIn(document, each.value)}, {grouped(each.subjects.length)}
+          {say("Proposed {value}, {n}", { value: nameIn(document, each.value), n: each.subjects.length })}
         </button>
       ))}
       {chosen.length > 0 && (
         <button type="button" className="button plain" onClick={() => onChoose([])}>
-          None
+          {say("None [to choose]")}
         </button>
       )}
     </fieldset>
@@ -233,8 +240,8 @@ function Rows({ rows, currency, editing }: RowsProps) {
   return (
     <Table
       className="tall"
-      label="Table of what is to be assigned"
-      heads={["What", editing !== null && "Proposed", { name: "Amount", end: true }]}
+      label={say("Table of what is to be assigned")}
+      heads={[say("What"), editing !== null && say("Proposed"), { name: say("Amount"), end: true }]}
     >
       {rows.map((each) => (
         <tr key={each.key}>
@@ -278,5 +285,5 @@ function Rows({ rows, currency, editing }: RowsProps) {
 }
 
 function Worry({ of: { worry } }: { of: Lacking }) {
-  return <span className="quiet small">{GLOSSARY[worry][0].toLowerCase()}</span>;
+  return <span className="quiet small">{WORRIES[worry]}</span>;
 }

@@ -2,6 +2,7 @@ import { useCosts } from "../../api/questions";
 import { type Day, range } from "../../format/days";
 import { Answered } from "../../ui/states";
 import type { View } from "../../url/view";
+import { say } from "../../words/say";
 import { Tried, useTrial } from "../policies/tried";
 import type { CategoryDocument } from "./document";
 
@@ -30,9 +31,9 @@ function Trial({ tenant, category, document, start, end }: Props & { start: Day;
     <>
       <p className="tools">
         <button type="button" className="button" disabled={asked.isPending} onClick={() => asked.mutate(what)}>
-          Try it, {range(start, end)}
+          {say("Try it, {days}", { days: range(start, end) })}
         </button>
-        <span className="note">Nothing is stored or changed.</span>
+        <span className="note">{say("Nothing is stored or changed.")}</span>
       </p>
       {mistakes && (
         <p role="alert" className="bad">

@@ -3,6 +3,7 @@ import type { Versioned } from "../../api/client";
 import { Problem } from "../../api/problems";
 import type { Category } from "../../api/shapes";
 import { instant } from "../../format/days";
+import { say } from "../../words/say";
 
 /** A saved change: its version, and the version that it replaced. */
 export interface Saved {
@@ -30,10 +31,12 @@ export function lastOf(
 export function refusalOf(saved: Saved, { body, etag }: Versioned<Category>): Problem | null {
   if (etag === saved.etag) return null;
   const { version, who, at } = body;
-  const theirs = `Version ${version} was saved by ${who}, ${instant(at)}, after your version ${saved.version}.`;
-  return new Problem(
-    412,
-    "Nothing was undone",
-    `${theirs} Putting version ${saved.replaced} back would undo that, too.`,
-  );
+  const theirs = say("Version {version} was saved by {who}, {time}, after your version {yours}.", {
+    version: `${version}`,
+    who,
+    time: instant(at),
+    yours: `${saved.version}`,
+  });
+  const then = say("Putting version {version} back would undo that, too.", { version: `${saved.replaced}` });
+  return new Problem(412, say("Nothing was undone"), `${theirs} ${then}`);
 }

@@ -7,6 +7,7 @@ import { sumsFile } from "../../ui/csv";
 import { Answered, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
 import { type CategoryDocument, hasDatedParents, lastDay, nameIn, parentOn, treeOf, type ValueRow } from "./document";
 
 /** The values with what is below them, and what each of them has in the period. */
@@ -18,8 +19,8 @@ export function ValuesCard({ categoryKey, document }: { categoryKey: string; doc
   const query = useOf(name, "/chargebacks/aggregate", askedSums(here.view, [by], unit));
   return (
     <Card
-      title="Values"
-      note="own: by the rules; then what values hand on"
+      title={say("Values")}
+      note={say("own: by the rules; then what values hand on")}
       file={sumsFile(name, here.view, [by], { values: Object.keys(document.values ?? {}).length + 1, days: 30 })}
     >
       <Answered answer={query} skeleton={<BoneTable rows={Object.keys(document.values ?? {}).length + 3} />}>
@@ -54,23 +55,23 @@ function ValuesTable({ rows, day, whole, by, document, currency }: Props) {
   const parents = rows.some((each) => each.isParent);
   const amount = (units: Units | undefined) =>
     units === undefined ? <span className="quiet">–</span> : <Amount amount={units} currency={currency} />;
-  if (rows.length === 0) return <p className="note">There are no values and no costs in this view.</p>;
+  if (rows.length === 0) return <p className="note">{say("There are no values and no costs in this view.")}</p>;
   return (
     <Table
       className="tall"
-      label="Table of values"
+      label={say("Table of values")}
       heads={[
-        "Value",
-        { name: "Own", end: true },
-        hands && { name: "Handed in", end: true },
-        hands && { name: "Handed out", end: true },
-        { name: "Total", end: true },
-        parents && { name: "With those below", end: true },
-        { name: "Share", end: true },
+        say("Value"),
+        { name: say("Own"), end: true },
+        hands && { name: say("Handed in"), end: true },
+        hands && { name: say("Handed out"), end: true },
+        { name: say("Total"), end: true },
+        parents && { name: say("With those below"), end: true },
+        { name: say("Share [of a whole]"), end: true },
       ]}
       foot={
         <tr>
-          <th scope="row">All</th>
+          <th scope="row">{say("All")}</th>
           <td />
           {hands && <td />}
           {hands && <td />}
@@ -93,7 +94,11 @@ function ValuesTable({ rows, day, whole, by, document, currency }: Props) {
             {row.name !== row.value && <span className="quiet small"> {row.value}</span>}
             <span className="quiet small">{inTime(document.values?.[row.value] ?? {})}</span>
             {row.depth > 0 && (
-              <span className="sr">, below {nameIn(document, parentOn(document.values?.[row.value], day) ?? "")}</span>
+              <span className="sr">
+                {say(", below {parent}", {
+                  parent: nameIn(document, parentOn(document.values?.[row.value], day) ?? ""),
+                })}
+              </span>
             )}
           </th>
           <td className="end">{amount(row.sums?.direct)}</td>

@@ -5,11 +5,11 @@ import { send as change } from "../../api/client";
 import { asProblem } from "../../api/problems";
 import type { Effect, Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, full, inTime } from "../../format/days";
-import { grouped } from "../../format/formats";
+import { full, inTime } from "../../format/days";
 import { ReachesClosed } from "../../ui/closed";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { SavedTagsNotice, tagsAt } from "./saved";
 
 export interface TagItem {
@@ -27,9 +27,15 @@ export interface TagItem {
 export type Mode = "add" | "change" | "remove";
 
 export const MODES: Record<Mode, string> = {
-  add: "Add, and leave values that are there",
-  change: "Add, and replace values that are there",
-  remove: "Remove",
+  add: say("Add, and leave values that are there"),
+  change: say("Add, and replace values that are there"),
+  remove: say("Remove"),
+};
+
+/** What has tags, in words. */
+export const TYPES: Record<Tag["entity_type"], string> = {
+  identity: say("identity"),
+  resource: say("resource"),
 };
 
 export interface Change {
@@ -112,10 +118,12 @@ export function Preview({ change: meant }: { change: Change }) {
               disabled={write.isPending || changes(effect) === 0}
               onClick={() => write.mutate({})}
             >
-              {change.mode === "remove" ? "Remove" : "Write"}
+              {change.mode === "remove" ? say("Remove") : say("Write")}
             </button>
           </p>
-          {begins !== null && <p className="note">From {full(begins)} on; what was before stays as it is.</p>}
+          {begins !== null && (
+            <p className="note">{say("From {day} on; what was before stays as it is.", { day: full(begins) })}</p>
+          )}
           {problem?.reaching ? (
             <ReachesClosed
               of={problem.reaching}
@@ -150,13 +158,15 @@ function changes({ created_count = 0, updated_count = 0, deleted_count = 0 }: Ef
 
 /** `2 created, 1 changed, 0 left as they were.` */
 export function inWords(effect: Omit<Effect, "entities">, tense: "did" | "would"): string {
-  const { created_count = 0, updated_count = 0, skipped_count = 0, deleted_count, missing_count = 0 } = effect;
-  const will = tense === "would" ? "would be " : "";
-  const parts =
-    deleted_count === undefined
-      ? `${grouped(created_count)} ${will}created, ${grouped(updated_count)} changed, ${grouped(skipped_count)} left as they ${will ? "are" : "were"}`
-      : `${grouped(deleted_count)} ${will}removed, ${grouped(missing_count)} not there`;
-  return `${parts}.`;
+  const { created_count: created = 0, updated_count: changed = 0, skipped_count: left = 0 } = effect;
+  const { deleted_count: removed, missing_count: missing = 0 } = effect;
+  if (removed !== undefined)
+    return tense === "would"
+      ? say("{removed} would be removed, {missing} not there.", { removed, missing })
+      : say("{removed} removed, {missing} not there.", { removed, missing });
+  return tense === "would"
+    ? say("{created} would be created, {changed} changed, {left} left as they are.", { created, changed, left })
+    : say("{created} created, {changed} changed, {left} left as they were.", { created, changed, left });
 }
 
 const MOST = 200;
@@ -166,11 +176,11 @@ function Entities({ effect, change }: { effect: Effect; change: Change }) {
   if (!entities?.length) return null;
   return (
     <>
-      <Table className="tall" label="What would change" heads={["What", "Tags", "Effect"]}>
+      <Table className="tall" label={say("What would change")} heads={[say("What"), say("Tags"), say("Effect")]}>
         {entities.slice(0, MOST).map((each) => (
           <tr key={`${each.entity_type} ${each.entity_id}`}>
             <th scope="row">
-              {each.entity_id} <span className="quiet small">{each.entity_type}</span>
+              {each.entity_id} <span className="quiet small">{TYPES[each.entity_type]}</span>
             </th>
             <td>
               {change.items
@@ -188,9 +198,7 @@ function Entities({ effect, change }: { effect: Effect; change: Change }) {
         ))}
       </Table>
       {entities.length > MOST && (
-        <p className="note">
-          The first {MOST} of {count(entities.length, "thing")}.
-        </p>
+        <p className="note">{say("The first {most} of {n} {n|thing|things}.", { most: MOST, n: entities.length })}</p>
       )}
     </>
   );
@@ -198,11 +206,11 @@ function Entities({ effect, change }: { effect: Effect; change: Change }) {
 
 function effectOf(each: Omit<Effect, "entities">): string {
   const named: [number | undefined, string][] = [
-    [each.created_count, "new"],
-    [each.updated_count, "changed"],
-    [each.skipped_count, "left as it is"],
-    [each.deleted_count, "removed"],
-    [each.missing_count, "not there"],
+    [each.created_count, say("new [a tag]")],
+    [each.updated_count, say("changed")],
+    [each.skipped_count, say("left as it is")],
+    [each.deleted_count, say("removed")],
+    [each.missing_count, say("not there")],
   ];
   const found = named.filter(([number]) => number);
   const [only] = found;

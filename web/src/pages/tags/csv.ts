@@ -1,4 +1,5 @@
 import { isDay } from "../../format/days";
+import { say } from "../../words/say";
 import type { TagItem } from "./change";
 
 /** What is wrong in a line of a file; lines count from 1. */
@@ -12,7 +13,8 @@ interface Record {
   fields: string[];
 }
 
-const COLUMNS = ["entity_type", "entity_id", "tag_key", "tag_value"] as const;
+/** The columns of a file of tags. */
+export const COLUMNS = ["entity_type", "entity_id", "tag_key", "tag_value"] as const;
 /** Columns that may be there: days, or nothing. */
 const DATES = ["valid_from", "valid_to"] as const;
 /** Columns of the service's own files that a change of tags has no use for. */
@@ -25,13 +27,13 @@ const GUARD = /(^|[;\t\r\n])'(?=[=+\-@'"\t\r\n])/g;
 /** Read the tags of a CSV file: all of them, or every mistake. To remove tags, no values are needed. */
 export function readTags(text: string, { values }: { values: boolean }): { items: TagItem[]; mistakes: Mistake[] } {
   const [head, ...records] = parse(text.replace(/^\ufeff/, ""));
-  if (!head) return { items: [], mistakes: [{ line: 1, what: "the file is empty" }] };
+  if (!head) return { items: [], mistakes: [{ line: 1, what: say("the file is empty") }] };
   if (head.line < 0) return { items: [], mistakes: [unclosed(head)] };
   const needed = COLUMNS.filter((each) => values || each !== "tag_value");
   const names = head.fields.map((each) => each.trim());
   const mistakes = headMistakes(names, needed);
   if (mistakes.length) return { items: [], mistakes };
-  if (records.length === 0) return { items: [], mistakes: [{ line: 2, what: "there are no tags in the file" }] };
+  if (records.length === 0) return { items: [], mistakes: [{ line: 2, what: say("there are no tags in the file") }] };
   const known = new Map<string, number>();
   const items: TagItem[] = [];
   for (const record of records) {
@@ -40,7 +42,8 @@ export function readTags(text: string, { values }: { values: boolean }): { items
     else {
       const place = JSON.stringify([found.entity_type, found.entity_id, found.tag_key, found.valid_from]);
       const other = known.get(place);
-      if (other !== undefined) mistakes.push({ line: record.line, what: `the same tag as in line ${other}` });
+      if (other !== undefined)
+        mistakes.push({ line: record.line, what: say("the same tag as in line {line}", { line: `${other}` }) });
       else known.set(place, record.line);
       items.push(found);
     }
@@ -49,7 +52,7 @@ export function readTags(text: string, { values }: { values: boolean }): { items
 }
 
 function unclosed({ line }: Record): Mistake {
-  return { line: -line, what: "a quotation mark is not closed" };
+  return { line: -line, what: say("a quotation mark is not closed") };
 }
 
 function headMistakes(names: readonly string[], needed: readonly string[]): Mistake[] {
@@ -57,14 +60,15 @@ function headMistakes(names: readonly string[], needed: readonly string[]): Mist
   const unknown = names.filter((each) => ![...COLUMNS, ...DATES, ...UNUSED].some((column) => column === each));
   const twice = names.filter((each, n) => names.indexOf(each) !== n);
   return [
-    ...missing.map((each) => `the column ${each} is missing`),
-    ...unknown.map((each) => `“${each}” is not a column of tags`),
-    ...twice.map((each) => `the column ${each} is there twice`),
+    ...missing.map((column) => say("the column {column} is missing", { column })),
+    ...unknown.map((column) => say("“{column}” is not a column of tags", { column })),
+    ...twice.map((column) => say("the column {column} is there twice", { column })),
   ].map((what) => ({ line: 1, what }));
 }
 
 function itemOf({ line, fields }: Record, names: readonly string[], values: boolean): TagItem | Mistake {
-  if (fields.length !== names.length) return { line, what: `${fields.length} fields instead of ${names.length}` };
+  if (fields.length !== names.length)
+    return { line, what: say("{some} fields instead of {all}", { some: fields.length, all: names.length }) };
   const field = (name: string) => (fields[names.indexOf(name)] ?? "").replace(GUARD, "$1");
   const entity_type = field("entity_type").trim();
   const entity_id = field("entity_id").trim();
@@ -72,18 +76,25 @@ function itemOf({ line, fields }: Record, names: readonly string[], values: bool
   const tag_value = values ? field("tag_value").trim() : "";
   const dates = DATES.map((name) => [name, field(name).trim()] as const).filter(([, day]) => day);
   if (entity_type !== "resource" && entity_type !== "identity")
-    return { line, what: `entity_type is “${entity_type}”, and should be resource or identity` };
-  if (!entity_id) return { line, what: "entity_id is missing" };
-  if (entity_id.length > MOST_ID) return { line, what: `entity_id has more than ${MOST_ID} characters` };
+    return { line, what: say("entity_type is “{text}”, and should be resource or identity", { text: entity_type }) };
+  if (!entity_id) return { line, what: say("entity_id is missing") };
+  if (entity_id.length > MOST_ID) return { line, what: say("entity_id has more than {n} characters", { n: MOST_ID }) };
   if (!KEY.test(tag_key))
     return {
       line,
-      what: `tag_key is “${tag_key}”, and should be a letter or digit, then at most 62 of these or of _.:-`,
+      what: say("tag_key is “{text}”, and should be a letter or digit, then at most 62 of these or of _.:-", {
+        text: tag_key,
+      }),
     };
-  if (values && !tag_value) return { line, what: "tag_value is missing" };
-  if (tag_value.length > MOST_VALUE) return { line, what: `tag_value has more than ${MOST_VALUE} characters` };
+  if (values && !tag_value) return { line, what: say("tag_value is missing") };
+  if (tag_value.length > MOST_VALUE)
+    return { line, what: say("tag_value has more than {n} characters", { n: MOST_VALUE }) };
   for (const [name, day] of dates)
-    if (!isDay(day)) return { line, what: `${name} is “${day}”, and should be a date such as 2026-01-31` };
+    if (!isDay(day))
+      return {
+        line,
+        what: say("{column} is “{text}”, and should be a date such as 2026-01-31", { column: name, text: day }),
+      };
   return { entity_type, entity_id, tag_key, tag_value, ...Object.fromEntries(dates) };
 }
 

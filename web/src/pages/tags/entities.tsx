@@ -3,13 +3,15 @@ import { address } from "../../api/client";
 import { useTags } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { count, instant, inTime } from "../../format/days";
+import { instant, inTime } from "../../format/days";
 import { Card } from "../../ui/card";
 import { matches } from "../../ui/filters";
 import { RemoveButton } from "../../ui/remove";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle } from "../../url/view";
+import { say } from "../../words/say";
+import { TYPES } from "./change";
 import { TagForm } from "./form";
 
 /** What carries a key, with its values; several can be changed at once. */
@@ -21,14 +23,14 @@ export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: bo
   const [chosen, setChosen] = useState<readonly Tag[]>([]);
   return (
     <Card
-      title="What carries it"
-      note={query.known && count(query.known.data.total, "tag")}
+      title={say("What carries it")}
+      note={query.known && say("{n} {n|tag|tags}", { n: query.known.data.total })}
       action={
         <input
           className="field"
           type="search"
-          aria-label="Find among these"
-          placeholder="Find among these"
+          aria-label={say("Find among these")}
+          placeholder={say("Find among these")}
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -46,18 +48,16 @@ export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: bo
             {found.pages > 1 && (
               <p className="tools">
                 <button type="button" className="button" disabled={page <= 1} onClick={() => setPage(page - 1)}>
-                  Before
+                  {say("Before [the page]")}
                 </button>
-                <span className="note">
-                  page {page} of {found.pages}
-                </span>
+                <span className="note">{say("page {page} of {pages}", { page, pages: found.pages })}</span>
                 <button
                   type="button"
                   className="button"
                   disabled={page >= found.pages}
                   onClick={() => setPage(page + 1)}
                 >
-                  Next
+                  {say("Next [the page]")}
                 </button>
               </p>
             )}
@@ -90,7 +90,11 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
   const pick = (tag: Tag, on: boolean) =>
     onChoose(on ? [...chosen, tag] : chosen.filter((each) => each.tag_id !== tag.tag_id));
   return (
-    <Table className="tall" label="Table of tags" heads={["What", "Value", "By", "Written", canTag && "Change"]}>
+    <Table
+      className="tall"
+      label={say("Table of tags")}
+      heads={[say("What"), say("Value"), say("By [whom]"), say("Written"), canTag && say("Change [to edit]")]}
+    >
       {tags.map((tag) => (
         <tr key={tag.tag_id}>
           <th scope="row">
@@ -98,12 +102,12 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
               {canTag && (
                 <input
                   type="checkbox"
-                  aria-label={`Choose ${tag.entity_id}`}
+                  aria-label={say("Choose {name}", { name: tag.entity_id })}
                   checked={chosen.some((each) => each.tag_id === tag.tag_id)}
                   onChange={(event) => pick(tag, event.target.checked)}
                 />
               )}
-              {tag.entity_id} <span className="quiet small">{tag.entity_type}</span>
+              {tag.entity_id} <span className="quiet small">{TYPES[tag.entity_type]}</span>
             </span>
           </th>
           <td>
@@ -124,7 +128,7 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
             <td>
               <RemoveButton
                 href={valueAt(here.tenant ?? "", tag)}
-                what={`${tag.tag_key} of ${tag.entity_id}${inTime(tag)}`}
+                what={say("{key} of {name}{dates}", { key: tag.tag_key, name: tag.entity_id, dates: inTime(tag) })}
               />
             </td>
           )}

@@ -6,6 +6,7 @@ import { remember } from "../../app/memory";
 import { useHere } from "../../app/router";
 import { AuthorField } from "../../ui/author";
 import { texts } from "../../ui/form";
+import { say } from "../../words/say";
 import { type Change, MODES, type Mode, Preview } from "./change";
 
 interface Entity {
@@ -44,7 +45,7 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
   return (
     <form className="stack" onSubmit={preview} onChange={() => setChange(null)}>
       <fieldset>
-        <legend className="sr">What to tag</legend>
+        <legend className="sr">{say("What to tag")}</legend>
         {entities.map((each) => (
           <label key={each.id} className="check">
             <input type="checkbox" name="entity" value={each.id} defaultChecked={all} /> {each.name ?? each.id}
@@ -55,7 +56,7 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
       <div className="form">
         <ModeField mode={mode} onMode={setMode} />
         <label>
-          Key
+          {say("Key")}
           <input
             className="field"
             name="key"
@@ -67,19 +68,19 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
         </label>
         {mode !== "remove" && (
           <label>
-            Value
+            {say("Value")}
             <input className="field" name="value" required maxLength={255} list={list} autoComplete="off" />
           </label>
         )}
         {mode === "change" && (
           <label>
-            From
+            {say("From [a day]")}
             <input className="field" name="from" type="date" aria-describedby={hint} />
           </label>
         )}
         <AuthorField maxLength={255} />
         <button type="submit" className="button">
-          Preview
+          {say("Preview")}
         </button>
       </div>
       <datalist id={list}>
@@ -89,11 +90,13 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
       </datalist>
       {mode === "change" && (
         <p className="note" id={hint}>
-          With a day in From, what is there ends on that day (UTC) and stays as it is before it. Without one, the value
-          changes for all days.
+          {say(
+            "With a day in From, what is there ends on that day (UTC) and stays as it is before it. Without one, the value changes for all days.",
+          )}
         </p>
       )}
-      {change && (change.items.length ? <Preview change={change} /> : <p className="note">Choose at least one.</p>)}
+      {change &&
+        (change.items.length ? <Preview change={change} /> : <p className="note">{say("Choose at least one.")}</p>)}
     </form>
   );
 }
@@ -101,7 +104,7 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
 export function ModeField({ mode, onMode }: { mode: Mode; onMode: (mode: Mode) => void }) {
   return (
     <label>
-      What to do
+      {say("What to do")}
       <select className="field" value={mode} onChange={(event) => onMode(event.target.value as Mode)}>
         {Object.entries(MODES).map(([key, text]) => (
           <option key={key} value={key}>

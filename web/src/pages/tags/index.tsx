@@ -11,6 +11,7 @@ import { Card } from "../../ui/card";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { extra } from "../../url/view";
+import { say } from "../../words/say";
 import { comparison, ranked } from "../costs/facts";
 import { Entities } from "./entities";
 import { Upload } from "./upload";
@@ -27,10 +28,11 @@ export function TagsPage() {
     <>
       <Toolbar />
       {keys?.length === 0 && (
-        <Empty title="There are no tags yet">
+        <Empty title={say("There are no tags yet")}>
           <p>
-            Tag an identity or a resource with its team, and its cost is the team’s. The Unowned page is a good place to
-            begin.
+            {say(
+              "Tag an identity or a resource with its team, and its cost is the team’s. The Unowned page is a good place to begin.",
+            )}
           </p>
         </Empty>
       )}
@@ -52,7 +54,7 @@ export function TagsPage() {
 function Keys({ keys, chosen }: { keys: Tenant["tag_keys"]; chosen: string | null }) {
   const here = useHere();
   return (
-    <Card title="Keys" note="and the part of the cost that has them">
+    <Card title={say("Keys")} note={say("and the part of the cost that has them")}>
       <ul className="ranked">
         {keys.map(({ key, coverage }) => {
           const part = coverage === null ? null : Number(coverage);
@@ -88,11 +90,11 @@ function Values({ tagKey }: { tagKey: string }) {
     colour: (_: string | null, index: number) => (index < 0 ? "k-others" : "k-bar"),
   };
   return (
-    <Card title="Values" note={tagKey}>
+    <Card title={say("Values")} note={tagKey}>
       <Answered answer={query} skeleton={<Bone height={16} />}>
         {(costs) => {
           const found = costs.breakdowns[0];
-          if (!found || costs.total.rows === 0) return <p className="note">No costs in this view.</p>;
+          if (!found || costs.total.rows === 0) return <p className="note">{say("No costs in this view.")}</p>;
           return (
             <RankedList
               items={ranked(found, 50, { ...listing, view: here.view })}

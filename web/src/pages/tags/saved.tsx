@@ -5,6 +5,7 @@ import { Problem } from "../../api/problems";
 import type { Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { SavedBanner } from "../../ui/saved";
+import { say } from "../../words/say";
 import { isAsSaved, type Place, placeOf, restoringOf, type SavedTags } from "./undo";
 
 /** The most pages of tags that are read to know those of some places. */
@@ -26,8 +27,8 @@ export async function tagsAt(tenant: string, places: readonly Place[]): Promise<
 
 const CHANGED = new Problem(
   412,
-  "Nothing was undone",
-  "Some of these tags were changed after you saved them. Undoing your change would undo that, too.",
+  say("Nothing was undone"),
+  say("Some of these tags were changed after you saved them. Undoing your change would undo that, too."),
 );
 
 interface Props {
@@ -59,7 +60,7 @@ export function SavedTagsNotice({ done, places, saved, author: created_by }: Pro
   return (
     <SavedBanner
       done={done}
-      undone="Undone: the tags are as they were before."
+      undone={say("Undone: the tags are as they were before.")}
       undo={undo}
       onUndo={restoring && (() => undo.mutate({}))}
       onRestate={(reason) => undo.mutate({ restate_closed: true, reason })}

@@ -1,14 +1,14 @@
 import { type FormEvent, useMemo, useState } from "react";
 import { remember } from "../../app/memory";
-import { count } from "../../format/days";
 import { AuthorField } from "../../ui/author";
 import { Card } from "../../ui/card";
 import { FileField } from "../../ui/filefield";
 import { texts } from "../../ui/form";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
+import { say } from "../../words/say";
 import { type Change, type Mode, Preview } from "./change";
-import { type Mistake, readTags } from "./csv";
+import { COLUMNS, type Mistake, readTags } from "./csv";
 import { ModeField } from "./form";
 
 /** The service takes no larger request. */
@@ -29,11 +29,14 @@ export function Upload() {
     if (found) setChange({ mode, items: found.items, author });
   };
   return (
-    <Card title="Many at once, from a CSV file" note="nothing is changed before you have seen the effect">
+    <Card title={say("Many at once, from a CSV file")} note={say("nothing is changed before you have seen the effect")}>
       <form className="stack" onSubmit={preview} onChange={() => setChange(null)}>
         <p className="note">
-          The first line names the columns: <code>entity_type,entity_id,tag_key,tag_value</code>. A type is{" "}
-          <code>identity</code> or <code>resource</code>.
+          {say("The first line names the columns: {columns}. A type is {identity} or {resource}.", {
+            columns: <code>{COLUMNS.join()}</code>,
+            identity: <code>{"identity"}</code>,
+            resource: <code>{"resource"}</code>,
+          })}
         </p>
         <div className="form">
           <FileField onText={setText} />
@@ -41,12 +44,14 @@ export function Upload() {
           <AuthorField maxLength={255} />
           <button type="submit" className="button" disabled={!found || found.mistakes.length > 0 || tooLarge}>
             <Icon name="upload" />
-            Preview
+            {say("Preview")}
           </button>
         </div>
         <p role="status" className="note">
-          {found && found.mistakes.length === 0 && `${count(found.items.length, "tag")} in the file.`}
-          {tooLarge && <span className="bad"> They are too many for one request (8 MiB): split the file.</span>}
+          {found && found.mistakes.length === 0 && say("{n} {n|tag|tags} in the file.", { n: found.items.length })}
+          {tooLarge && (
+            <span className="bad">{say(" They are too many for one request (8 MiB): split the file.")}</span>
+          )}
         </p>
         {found && found.mistakes.length > 0 && <Mistakes list={found.mistakes} />}
         {change && <Preview change={change} />}
@@ -61,9 +66,13 @@ function Mistakes({ list }: { list: readonly Mistake[] }) {
   return (
     <>
       <p role="alert" className="bad">
-        {count(list.length, "line")} {list.length === 1 ? "is" : "are"} wrong; nothing of the file is used.
+        {say("{n} {n|line is|lines are} wrong; nothing of the file is used.", { n: list.length })}
       </p>
-      <Table className="tall" label="Mistakes in the file" heads={[{ name: "Line", end: true }, "What is wrong"]}>
+      <Table
+        className="tall"
+        label={say("Mistakes in the file")}
+        heads={[{ name: say("Line [of a file]"), end: true }, say("What is wrong")]}
+      >
         {list.slice(0, MOST).map((each) => (
           <tr key={`${each.line} ${each.what}`}>
             <td className="end num">{each.line}</td>
@@ -71,7 +80,7 @@ function Mistakes({ list }: { list: readonly Mistake[] }) {
           </tr>
         ))}
       </Table>
-      {list.length > MOST && <p className="note">The first {MOST} are shown.</p>}
+      {list.length > MOST && <p className="note">{say("The first {n} are shown.", { n: MOST })}</p>}
     </>
   );
 }
