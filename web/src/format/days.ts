@@ -1,6 +1,6 @@
 // Tests of the browser use this module without a bundler: Node needs the endings of what it imports.
 import { say } from "../words/say.ts";
-import { formats, grouped } from "./formats.ts";
+import { formats } from "./formats.ts";
 
 const MONTHS = say("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec").split(" ");
 const LONG = say("January February March April May June July August September October November December").split(" ");
@@ -116,9 +116,4 @@ export function inTime({ valid_from, valid_to }: { valid_from?: Day | null; vali
 export function instant(text: string): string {
   const at = new Date(text).toISOString();
   return `${full(at)}, ${at.slice(11, 16)} UTC`;
-}
-
-/** `30 days`, `1 day` */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${grouped(number)} ${number === 1 ? one : many}`;
 }

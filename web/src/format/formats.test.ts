@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { read, type Units, write } from "../money/money";
-import { brief, count, full, instant, month, monthRange, range, spoken } from "./days";
+import { say } from "../words/say";
+import { brief, full, instant, month, monthRange, range, spoken } from "./days";
 import { CHOICES, choose, chosen, type Formats, formats, grouped, signs } from "./formats";
 import { about, change, exact, money, percent, short, signed, split } from "./money";
 
@@ -76,7 +77,7 @@ test("points between thousands, a comma before decimals, days with points, and t
   expect(split("1234.5", "JPY")).toEqual(["1.234", ",5"]);
   expect(percent(0.1234)).toBe("12,3%");
   expect(change(read("110"), read("100"))?.text).toBe("+10,0%");
-  expect(count(1200, "day")).toBe("1.200 days");
+  expect(say("{n} {n|day|days}", { n: 1200 })).toBe("1.200 days");
   expect([brief("2026-11-05"), full("2026-11-05T10:00:00Z")]).toEqual(["05.11.", "05.11.2026"]);
   expect(spoken("2026-11-09")).toBe("Mon, 09.11.2026");
   expect(range("2026-10-20", "2026-11-15")).toBe("20.10. – 15.11.2026");

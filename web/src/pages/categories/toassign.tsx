@@ -5,14 +5,13 @@ import { useAccess } from "../../api/me";
 import { useCosts, useTenant } from "../../api/questions";
 import type { Costs, Coverage } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { dimension, label, NOBODY } from "../../format/names";
+import { amid, dimension, label, NOBODY } from "../../format/names";
 import { larger, read, sum } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { Choice } from "../../ui/choice";
 import { Answered, BoneTable } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { toggle, type View } from "../../url/view";
-import { language } from "../../words/language";
 import { say } from "../../words/say";
 import { Assign } from "./assign";
 import { type CategoryDocument, nameIn } from "./document";
@@ -50,7 +49,7 @@ export function ToAssign({ narrowed }: { narrowed: View }) {
   return (
     <Card
       title={say("To be assigned")}
-      note={say("by {category}", { category: language === "en" ? category.toLowerCase() : category })}
+      note={say("by {category}", { category: amid(category) })}
       term="not-assigned"
       action={keys.length > 1 && <Choice name={say("Cost category")} values={named} chosen={key} field="key" />}
     >
