@@ -70,12 +70,14 @@ test("every text of the page is in the catalogue, and nothing else", () => {
   const texts = new Set(said.map(({ text }) => text));
   expect(Object.keys(CATALOGUE).filter((text) => !texts.has(text))).toEqual([]);
   expect(Object.keys(CATALOGUE)).toEqual(Object.keys(CATALOGUE).sort());
-});
+}, 20_000);
 
-test.each(Object.entries(CATALOGUE))("%s: the translation has the same values, and is whole", (text, translated) => {
-  expect(places(translated)).toEqual(places(text));
-  expect(translated.trim()).not.toBe("");
-  for (const edge of [/^ /, / $/]) if (edge.test(text)) expect(translated).toMatch(edge);
+test("every translation has the same values in it, and is whole", () => {
+  const isSame = ([text, translated]: [string, string]) =>
+    String(places(text)) === String(places(translated)) &&
+    translated.trim() !== "" &&
+    [/^ /, / $/].every((edge) => !edge.test(text) || edge.test(translated));
+  expect(Object.entries(CATALOGUE).filter((each) => !isSame(each))).toEqual([]);
 });
 
 test("values stand in their places, numbers as the page writes them", () => {
