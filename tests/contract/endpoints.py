@@ -101,7 +101,7 @@ class Endpoint:
             "dimension_id": "1",
             "date": "2026-01-01",
             "view_id": "1",
-            "note_id": "1",
+            "note_id": "2",
             "finding_id": "0123456789abcdef",
             "period": "2026-01",
             "number": "1",

@@ -98,8 +98,10 @@ def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
 def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: Seen, endpoint: Endpoint) -> None:
     """No id and no name of anything that occurs in no visible row, at any endpoint that reads."""
     answer = callers.request(**_asked(endpoint, seen), headers=asked_by(scoped.name))
-    # A budget of everything is not there for whoever sees a part of it.
-    missing = ("topic-attributions/explain" in endpoint.path and not seen.topics) or "{budget_id}" in endpoint.path
+    # A budget of everything, and a note of who sees everything, are not there for whoever sees a part of it.
+    missing = ("topic-attributions/explain" in endpoint.path and not seen.topics) or any(
+        each in endpoint.path for each in ("{budget_id}", "{note_id}")
+    )
     assert answer.status_code == (404 if missing else endpoint.success), answer.text
     assert seen.told(answer.text) == []
 
