@@ -56,7 +56,7 @@ def test_restatements(own_client: httpx.Client, own_store: TenantStore) -> None:
 
 def test_what_is_refused(client: httpx.Client) -> None:
     """400, with every parameter that is wrong."""
-    wrong = {"period": "fortnight", "as_of": "yesterday", "page": 0, "group_by": "tag:team"}
+    wrong: dict[str, str | int] = {"period": "fortnight", "as_of": "yesterday", "page": 0, "group_by": "tag:team"}
     assert parameters_of(client.get(URL, params=wrong)) == sorted(wrong)
     both = client.get(URL, params={"period": "7d", "start_date": "2026-01-01"})
     assert parameters_of(both) == ["period"]
