@@ -68,7 +68,7 @@ def test_the_page_shows_what_is_answered(client: httpx.Client, path: str, shown:
 
 
 def test_the_page_asks_every_question() -> None:
-    """Revisions, an earlier instant, the difference, the changes, the reason and the reconciliation."""
+    """Revisions, restatements, an earlier instant, the difference, the changes, the reason and the reconciliation."""
     asked = " ".join(path for path, _ in questions(PAGE))
-    for question in ("/revisions", "as_of=", "/diff", "/changes", "/explain", "/reconciliation"):
+    for question in ("/revisions", "/restatements", "as_of=", "/diff", "/changes", "/explain", "/reconciliation"):
         assert question in asked, question

@@ -164,7 +164,7 @@ def test_the_fence(store: TenantStore) -> None:
 #: Routes that ask whether the caller has a scope, because their answers are more than rows and sums; decision 16 says
 #: why.
 SCOPE_AWARE = {
-    *("aggregate", "budgets", "cost_categories", "costs", "explain", "findings", "me", "pipeline", "policies"),
+    *("aggregate", "budgets", "cost_categories", "costs", "explain", "findings", "me", "notes", "pipeline", "policies"),
     *("search", "tenants", "views"),
 }
 

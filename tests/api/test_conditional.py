@@ -10,6 +10,7 @@ import pytest
 from chargeback.model.inventory import Identity, Inventory, ListedInventory
 from chargeback.store.control.days import save_day
 from chargeback.store.control.inventory import merge_listing
+from chargeback.store.control.notes import NoteWrite, create_note
 from chargeback.store.control.runs import finish_run, start_run
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.views import ViewWrite, create_view
@@ -21,7 +22,7 @@ ENTITIES = (
     *("resources", "identities", "inventory/summary", "tags", "tags/keys", "tags/keys/team/values"),
     *("entities/identity/UNALLOCATED/tags", "resources.csv", "identities.csv", "tags.csv"),
 )
-ANYTHING = ("status", "runs", "pipeline/status", "views")
+ANYTHING = ("status", "runs", "pipeline/status", "views", "notes")
 
 
 @pytest.mark.parametrize("path", [*ENTITIES, *ANYTHING])
@@ -72,6 +73,11 @@ def _save(store: TenantStore) -> None:
         create_view(connection, ViewWrite("mine", "costs", ""), "me")
 
 
+def _note(store: TenantStore) -> None:
+    with store.control.write() as connection:
+        create_note(connection, NoteWrite(LAST, LAST, "Load test"), "me")
+
+
 @pytest.mark.parametrize(
     ("change", "paths"),
     [
@@ -80,12 +86,13 @@ def _save(store: TenantStore) -> None:
         (_lack, ["status"]),
         (_run, ["runs", "pipeline/status"]),
         (_save, ["views"]),
+        (_note, ["notes"]),
     ],
 )
 def test_every_change_changes_the_tag(
     own_client: httpx.Client, own_store: TenantStore, change: Callable[[TenantStore], None], paths: list[str]
 ) -> None:
-    """A tag, a listing, what a day lacks, a run, a view: the next answer is the new one."""
+    """A tag, a listing, what a day lacks, a run, a view, a note: the next answer is the new one."""
     known(own_store)
     before = {path: own_client.get(f"{ACME}/{path}").headers["etag"] for path in paths}
     change(own_store)

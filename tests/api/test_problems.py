@@ -147,6 +147,8 @@ _WITHOUT_SUMS = {
         "/usage",
         "/runs",
         "/audit",
+        "/notes",
+        "/notes/{note_id}",
         "/views",
         "/pipeline/status",
         "/pipeline/log",
@@ -156,7 +158,7 @@ _WITHOUT_SUMS = {
     *("/tags", "/tags.csv", "/tags/keys", "/tags/keys/{tag_key}/values", "/entities/{entity_type}/{entity_id}/tags"),
     *("/billing", "/billing.csv", "/chargebacks", "/chargebacks.csv", "/chargebacks/{dimension_id}"),
     *("/chargebacks/dates", "/topic-attributions", "/topic-attributions.csv", "/topic-attributions/dates"),
-    *("/chargebacks/explain", "/topic-attributions/explain", "/days/{date}/revisions"),
+    *("/chargebacks/explain", "/topic-attributions/explain", "/days/{date}/revisions", "/restatements"),
     *("/closings.jsonl", "/closings/signatures", "/events", "/adjustments", "/periods/{period}/invoices"),
     *(
         f"/export/focus/{name}{form}"

@@ -263,10 +263,16 @@ def _marked(house: House) -> dict[str, Any]:
     return {"path": f"{ACME}/anomalies/marks/{made.json()['id']}"}
 
 
+def _noted(house: House) -> dict[str, Any]:
+    made = house.request("POST", f"{ACME}/notes", json=_REMARK)
+    return {"path": f"{ACME}/notes/{made.json()['id']}", "headers": {"If-Match": made.headers["ETag"]}}
+
+
 _TAG = {"json": {"tag_value": "b"}}
 _PLACE = {"entity_type": "identity", "entity_id": "sa-1", "tag_key": "team"}
 _NOTE = {"json": {"note": "Fine"}, "params": STATEMENT}
 _MARK = {"identity_id": "sa-1", "status": "planned", "note": "Load test"} | DAY
+_REMARK = {"start_date": str(LAST), "text": "Load test"}
 _UNITS = f"{ACME}/cost-categories/units"
 _DESK = f"{ACME}/notifications/desk"
 _BUDGET = f"{ACME}/budgets/all"
@@ -316,6 +322,9 @@ WRITES: Final = {
     f"DELETE {TENANT}/findings/{{finding_id}}/snooze": Write({}, "", _snoozed),
     f"POST {TENANT}/anomalies/marks": Write({"json": _MARK}, f"{ACME}/anomalies/marks"),
     f"DELETE {TENANT}/anomalies/marks/{{number}}": Write({}, "", _marked),
+    f"POST {TENANT}/notes": Write({"json": _REMARK}, f"{ACME}/notes"),
+    f"PUT {TENANT}/notes/{{note_id}}": Write({"json": _REMARK | {"text": "Two"}}, "", _noted),
+    f"DELETE {TENANT}/notes/{{note_id}}": Write({}, "", _noted),
     f"POST {TENANT}/views": Write({"json": VIEW}, f"{ACME}/views"),
     f"PUT {TENANT}/views/{{view_id}}": Write({"json": VIEW | {"name": "Two"}}, "", _view),
     f"DELETE {TENANT}/views/{{view_id}}": Write({}, "", _view),

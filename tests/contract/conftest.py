@@ -16,11 +16,13 @@ from tests.contract.seeded import SEED, SEEDED
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Tenants: ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (bad ones); all of
-    them with a cost category and a budget."""
+    them with a cost category, a budget, and two notes: the examples of the documentation remove the first one."""
     with deployed(tmp_path_factory.mktemp("contract")) as deployment:
         for tenant in deployment.configuration.tenants:
             deployment.categorise(tenant, SEEDED, SEED)
             deployment.budget(tenant, "all")
+            for text in ("First", "Second"):
+                deployment.note(tenant, text)
         yield deployment
 
 

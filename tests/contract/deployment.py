@@ -33,6 +33,7 @@ from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.budgets import write_budget
 from chargeback.store.control.inventory import ensure_known
+from chargeback.store.control.notes import NoteWrite, create_note
 from chargeback.store.tenant import open_store
 from tests.support.clock import TODAY, DayClock
 from tests.support.databases import open_migrated, scratch_database
@@ -96,6 +97,11 @@ class Deployment:
         budget = Budget(budget_id, "Everything", monthly=Decimal(1000))
         with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
             write_budget(connection, budget_id, budget, expected=None, who="test")
+
+    def note(self, tenant: str, text: str) -> None:
+        """Give a tenant a note on a day without costs."""
+        with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
+            create_note(connection, NoteWrite(date(2020, 1, 1), date(2020, 1, 1), text), "test")
 
 
 @contextmanager

@@ -65,8 +65,8 @@ This page is written by `python -m tests.contract.documentation`; tests compare 
 - **ETag**: every GET about a tenant returns one, except files of rows. Send it back as `If-None-Match` to get 304
   without a body, and in most cases without a query, while nothing has changed. Responses of 1,000 bytes or more are
   compressed with gzip if `Accept-Encoding` allows it, except files of rows.
-- **If-Match**: a change of a cost category names the version that it replaces, by the ETag that GET returned, so that
-  nobody's change is lost.
+- **If-Match**: a change of a cost category, a budget or a note names the version that it replaces, by the ETag that GET
+  returned, so that nobody's change is lost.
 - **CSV**: append `.csv` to the path of a list or an aggregate, or send `Accept: text/csv`, to download everything that
   matches. The text is protected from being read as formulas, as in the [export](#export).
 - **Errors** are returned as `application/problem+json` (RFC 9457):

@@ -207,6 +207,20 @@ EXAMPLES = (
     ),
     Example(f"GET {TENANT}/anomalies/marks", f"{PEOPLE}/anomalies/marks"),
     Example(f"DELETE {TENANT}/anomalies/marks/{{number}}", f"{PEOPLE}/anomalies/marks/1"),
+    Example(
+        f"POST {TENANT}/notes",
+        f"{PEOPLE}/notes",
+        {"start_date": SOME_DAY, "text": "Load test of search", "created_by": "alice"},
+    ),
+    Example(f"GET {TENANT}/notes", f"{PEOPLE}/notes?{_DAY}"),
+    Example(f"GET {TENANT}/notes/{{note_id}}", f"{PEOPLE}/notes/1"),
+    Example(
+        f"PUT {TENANT}/notes/{{note_id}}",
+        f"{PEOPLE}/notes/1",
+        {"start_date": SOME_DAY, "end_date": CALCULATED_DAY, "text": "Load test of search, repeated"},
+        "*",
+    ),
+    Example(f"DELETE {TENANT}/notes/{{note_id}}", f"{PEOPLE}/notes/1", None, "*"),
     Example(f"GET {TENANT}/budgets", f"{PEOPLE}/budgets"),
     Example(f"GET {TENANT}/budgets.csv", f"{PEOPLE}/budgets.csv", header=_BUDGETS_CSV),
     Example(
@@ -241,6 +255,7 @@ EXAMPLES = (
         f"GET {TENANT}/days/{{date}}/revisions",
         f"{PEOPLE}/days/{SOME_DAY}/revisions",
     ),
+    Example(f"GET {TENANT}/restatements", f"{PEOPLE}/restatements?period=30d&page_size=2"),
     Example(f"GET {TENANT}/chargebacks/dates", f"{PEOPLE}/chargebacks/dates"),
     Example(
         f"GET {TENANT}/chargebacks/allocation-issues",

@@ -56,6 +56,21 @@ def test_revisions_of_a_day(client: Client, everything: Everything) -> None:
     assert client.get(f"{everything.base}/days/0/revisions").status_code == 404
 
 
+def test_days_that_were_restated(client: Client, everything: Everything) -> None:
+    """Days of a period that were calculated again with another result: as the revisions of each day say."""
+    path = f"{everything.base}/restatements"
+    answer = client.answer(path, start_date=everything.days[0], end_date=everything.days[-1])
+    assert answer["total"] == len(answer["items"])
+    for item in answer["items"]:
+        listed = client.answer(f"{everything.base}/days/{item['date']}/revisions")["items"]
+        contents = [each for each in listed if each["dataset"] == "chargebacks"]
+        assert (item["total_before"], item["total_after"]) == (contents[0]["total"], contents[-1]["total"])
+        assert Decimal(item["delta"]) == Decimal(item["total_after"]) - Decimal(item["total_before"])
+    assert client.answer(path, as_of=LONG_AGO)["items"] == []
+    wrong = client.get(path, params={"period": "7d", "start_date": "2026-01-01", "page_size": 0, "by": "tag:team"})
+    assert [each["parameter"] for each in wrong.json()["errors"]] == ["by", "page_size", "period"]
+
+
 def test_what_changed_between_two_instants(client: Client, everything: Everything) -> None:
     """Since before the first calculation, everything; since after the last one, nothing."""
     path = f"{everything.base}/chargebacks/diff"

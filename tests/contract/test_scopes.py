@@ -98,8 +98,10 @@ def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
 def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: Seen, endpoint: Endpoint) -> None:
     """No id and no name of anything that occurs in no visible row, at any endpoint that reads."""
     answer = callers.request(**_asked(endpoint, seen), headers=asked_by(scoped.name))
-    # A budget of everything is not there for whoever sees a part of it.
-    missing = ("topic-attributions/explain" in endpoint.path and not seen.topics) or "{budget_id}" in endpoint.path
+    # A budget of everything, and a note of who sees everything, are not there for whoever sees a part of it.
+    missing = ("topic-attributions/explain" in endpoint.path and not seen.topics) or any(
+        each in endpoint.path for each in ("{budget_id}", "{note_id}")
+    )
     assert answer.status_code == (404 if missing else endpoint.success), answer.text
     assert seen.told(answer.text) == []
 
@@ -220,6 +222,41 @@ def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> Non
         again = callers.get(f"{ACME}/{path}", headers=asked_by(scoped.name) | {"If-None-Match": mine.headers["etag"]})
         assert again.status_code == 304
         assert mine.text != whole.text
+
+
+def test_notes_are_those_of_the_scope(callers: Client, scoped: Scoped) -> None:
+    """Callers with a scope have the notes that were written within it; those who see the whole have all of them."""
+    day = {"start_date": "2026-01-01", "end_date": "2026-01-01"}
+    note = {**day, "text": "Load test", "created_by": "somebody else"}
+    others = callers.post(f"{ACME}/notes", json=note, headers=asked_by("whole")).json()
+    mine = callers.post(f"{ACME}/notes", json=note, headers=asked_by(scoped.name)).json()
+    try:
+        assert (others["created_by"], mine["created_by"]) == ("whole", scoped.name)
+        for name, expected in ((scoped.name, [mine]), ("whole", [others, mine]), ("nothing", [])):
+            listed = callers.get(f"{ACME}/notes", params=day, headers=asked_by(name)).json()
+            assert (listed["items"], listed["total"]) == (expected, len(expected))
+        change, theirs = {**day, "text": "Changed"}, f"{ACME}/notes/{others['id']}"
+        anything = asked_by(scoped.name) | {"If-Match": "*"}
+        assert callers.get(theirs, headers=asked_by(scoped.name)).status_code == 404
+        assert callers.put(theirs, json=change, headers=anything).status_code == 404
+        assert callers.delete(theirs, headers=anything).status_code == 404
+        changed = callers.put(f"{ACME}/notes/{mine['id']}", json=change, headers=asked_by("whole") | {"If-Match": "*"})
+        assert (changed.json()["changed_by"], changed.json()["created_by"]) == ("whole", scoped.name)
+        seen = callers.get(f"{ACME}/notes/{mine['id']}", headers=asked_by(scoped.name))
+        assert (seen.json(), seen.headers["etag"]) == (changed.json(), changed.headers["etag"])
+    finally:
+        for each in (others, mine):
+            headers = asked_by("whole") | {"If-Match": "*"}
+            assert callers.delete(f"{ACME}/notes/{each['id']}", headers=headers).status_code == 204
+
+
+def test_restatements_are_about_the_whole_bill(callers: Client, scoped: Scoped) -> None:
+    """Their totals are those of all rows, so that callers with a scope get none, as of the revisions of a day."""
+    path = f"{ACME}/restatements"
+    assert callers.get(path, headers=asked_by("whole")).status_code == 200
+    refused = callers.get(path, headers=asked_by(scoped.name))
+    assert refused.status_code == 403
+    assert "about the whole bill" in refused.json()["detail"]
 
 
 def test_views_are_those_of_the_caller(callers: Client, scoped: Scoped) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import ExitStack
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,7 +13,19 @@ import pytest
 from chargeback.model.days import DayRange
 from chargeback.model.money import difference, total
 from chargeback.model.run_request import RunRequest
-from chargeback.reports.restatements import causes_between, restatement
+from chargeback.reports.restatements import RestatedDay, causes_between, restated_days, restatement
+from chargeback.store.control.day_revisions import (
+    BILL_CHANGED,
+    FIRST,
+    MANUAL,
+    METRICS_RETURNED,
+    POLICY_CHANGED,
+    REPAIR,
+    RETENTION,
+    Revision,
+    read_day_revisions,
+)
+from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
@@ -77,3 +89,99 @@ def _change(laboratory: Laboratory, chance: random.Random) -> None:
         sources.lines[day].append(line("7", day=day, product="KAFKA_BASE"))
     part = chance.randint(1, 99)
     sources.totals = {"bytes_in": {("lkc-1", "sa-a"): part, ("lkc-1", "sa-b"): 100 - part}}
+
+
+def _restated(*contents: tuple[str, str | None, str | None], day: date = DAY) -> list[RestatedDay]:
+    """What a day with these contents is listed as: each with its cause, its total, and what moved."""
+    return restated_days(
+        Revision(
+            DayDataset.CHARGEBACKS,
+            day,
+            number,
+            NOW + timedelta(minutes=number),
+            cause,
+            total=None if amount is None else Decimal(amount),
+            moved=None if moved is None else Decimal(moved),
+        )
+        for number, (cause, amount, moved) in enumerate(contents, 1)
+    )
+
+
+def test_a_restated_day() -> None:
+    """It has its first and its present total, all digits of them, and what happened in between."""
+    (found,) = _restated(
+        (FIRST, "10.000000000001", None),
+        (BILL_CHANGED, "12", "1"),
+        (METRICS_RETURNED, "12", "3.5"),
+        (BILL_CHANGED, "9.5", "1.25"),
+        (REPAIR, "9.5", None),
+    )
+    assert found == RestatedDay(
+        date=DAY,
+        first_calculated_at=NOW + timedelta(minutes=1),
+        calculated_at=NOW + timedelta(minutes=4),
+        revisions=3,
+        causes=[BILL_CHANGED, METRICS_RETURNED],
+        total_before=Decimal("10.000000000001"),
+        total_after=Decimal("9.5"),
+        delta=Decimal("-0.500000000001"),
+        moved=Decimal("5.75"),
+    )
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [(FIRST, "10", None)],
+        [(FIRST, "10", None), (REPAIR, "10", None)],
+        [(FIRST, "10", None), (REPAIR, "10", "0")],
+        [(FIRST, "10", None), (POLICY_CHANGED, "10", "0"), (MANUAL, "10", "0")],
+        [(FIRST, "10", None), (RETENTION, "0", None)],
+        [(FIRST, "10", None), (BILL_CHANGED, "12", "1"), (RETENTION, "0", None)],
+        [(FIRST, "10", None), (BILL_CHANGED, "12", "1"), (RETENTION, "0", None), (FIRST, "12", None)],
+        [(FIRST, None, None), (REPAIR, "10", None)],
+    ],
+)
+def test_what_restates_nothing(contents: list[tuple[str, str | None, str | None]]) -> None:
+    """First contents, repairs and other policies with the same amounts, and days whose retention has ended."""
+    assert _restated(*contents) == []
+
+
+@pytest.mark.parametrize(
+    ("contents", "delta", "moved"),
+    [
+        # Who pays has changed, and not what is paid.
+        ([(FIRST, "10", None), (POLICY_CHANGED, "10", "4")], "0", "4"),
+        # The bill is another one, with the same amounts.
+        ([(FIRST, "10", None), (BILL_CHANGED, "10", "0")], "0", "0"),
+        ([(FIRST, "10", None), (BILL_CHANGED, "11", "0.5"), (BILL_CHANGED, "10", "0.5")], "0", "1"),
+        ([(FIRST, "10", None), (REPAIR, "11", "0.5")], "1", "0.5"),
+        # The rows before were lost, or an earlier version recorded no sums.
+        ([(FIRST, "10", None), (METRICS_RETURNED, "10", None)], "0", None),
+        ([(FIRST, None, None), (BILL_CHANGED, "11", "0.5")], None, "0.5"),
+        ([(FIRST, "9", None), (RETENTION, "0", None), (FIRST, "10", None), (MANUAL, "12", "1")], "2", "1"),
+    ],
+)
+def test_what_restates_a_day(
+    contents: list[tuple[str, str | None, str | None]], delta: str | None, moved: str | None
+) -> None:
+    """Whatever changes a figure, also where the total is the same; what is not known is null."""
+    (found,) = _restated(*contents)
+    assert found.delta == (None if delta is None else Decimal(delta))
+    assert found.moved == (None if moved is None else Decimal(moved))
+
+
+def test_days_as_runs_restate_them(tmp_path: Path) -> None:
+    """Of days that are calculated again, those whose bill has changed are listed, with what they had and have."""
+    with Laboratory(tmp_path, days=len(DAYS)) as laboratory:
+        laboratory.sources.lines = {day: [line("10.1", day=day)] for day in DAYS}
+        laboratory.run()
+        laboratory.sources.lines[DAYS[1]] = [line("12.5", day=DAYS[1])]
+        laboratory.clock = FixedClock(NOW + timedelta(hours=1))
+        laboratory.run(RunRequest(recalculate=True))
+        with laboratory.store.control.read() as connection:
+            (found,) = restated_days(read_day_revisions(connection, DayDataset.CHARGEBACKS))
+        assert (found.date, found.causes, found.revisions) == (DAYS[1], [BILL_CHANGED], 1)
+        amounts = (found.total_before, found.total_after, found.delta)
+        assert amounts == (Decimal("10.1"), Decimal("12.5"), Decimal("2.4"))
+        assert found.first_calculated_at < found.calculated_at

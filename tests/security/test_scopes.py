@@ -1,6 +1,7 @@
 """A caller with a scope learns nothing from outside it: tenants that differ only outside a scope have the same answers.
 
-The differences are names, amounts, tags, usage, numbers of rows and of entities, views, snoozes and replies of others.
+The differences are names, amounts, tags, usage, numbers of rows and of entities, views, notes, snoozes and replies of
+others.
 Every route that the application has is requested, every file, and every tool of an assistant.
 """
 
@@ -26,6 +27,7 @@ from fastapi import FastAPI
 from sqlalchemy import update
 
 from chargeback.access.caller import Caller, Right
+from chargeback.access.scope import RowScope
 from chargeback.api.app import PREFIX, create_app
 from chargeback.api.authorisation import RequiredAccess, api_routes
 from chargeback.api.services import ApiLimits, Services
@@ -40,6 +42,7 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import schema, tags
 from chargeback.store.control.anomalies import MarkedDays, add_mark
 from chargeback.store.control.cost_categories import CategoryWrite, write_category
+from chargeback.store.control.notes import NoteWrite, create_note
 from chargeback.store.control.snoozes import put_snooze
 from chargeback.store.control.statement_replies import DISPUTED, StatementKey, add_reply
 from chargeback.store.control.tags import IDENTITY, RESOURCE, TagWrite
@@ -63,7 +66,7 @@ EXCEPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "The resource of a visible row": frozenset(),
     "Statements": frozenset(),
     "Configuration": frozenset({"cost-categories: rules", "cost-categories: values"}),
-    "Ids of tags and views": frozenset({"tags: tag_id", "views: id"}),
+    "Ids of tags, views and notes": frozenset({"tags: tag_id", "views: id", "notes: id"}),
 }
 
 
@@ -210,15 +213,18 @@ def _fill(world: World, store: TenantStore) -> None:
         )
         for number in range(3 if world.more else 1):
             create_view(connection, ViewWrite(f"Of others {number}", "costs", ""), "somebody")
+            create_note(connection, NoteWrite(DAYS[0], DAYS[-1], f"Of others {number}"), "somebody")
             put_snooze(connection, finding_id("idle_identity", f"sa-{number}"), "known", None, "somebody")
             add_mark(
                 connection, MarkedDays("", f"sa-{number}", None, "planned", DAYS[0], DAYS[-1], "secret", "somebody")
             )
             key = StatementKey(f"S-{number}", "2026-02", "identity_id", "sa-z", 1, "none")
             add_reply(connection, key, DISPUTED, "no", DAYS[-1], "somebody")
-        for name in SCOPES:
+        for name, (scope, _) in SCOPES.items():
             create_view(connection, ViewWrite("Mine", "costs", ""), name)
+            create_note(connection, NoteWrite(DAYS[0], DAYS[0], "Mine"), name, RowScope.of(scope).digest)
         connection.execute(update(schema.views).values(created_at=NOW))
+        connection.execute(update(schema.notes).values(created_at=NOW, changed_at=NOW))
 
 
 def _opened(stack: ExitStack, folder: Path, world: World) -> FastAPI:
@@ -305,6 +311,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "effective_from": ["2099-01-01"],
     "shadow_name": ["next"],
     "budget_id": ["all"],
+    "note_id": ["1"],
     "sink_name": ["desk"],
     "contract_id": ["provider"],
 }

@@ -25,6 +25,7 @@ from chargeback.model.topics import TOPIC_ATTRIBUTIONS
 from chargeback.reports.categories.editing import save_categories
 from chargeback.reports.findings import IDLE_RESOURCE, finding_id
 from chargeback.store.control import schema
+from chargeback.store.control.notes import NoteWrite, create_note
 from chargeback.store.control.tags import TagWrite, create
 from chargeback.store.control.views import ViewWrite, create_view
 from chargeback.store.facts.tables import TOPICS_TABLE
@@ -82,6 +83,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TenantSto
         for store, name in ((acme, MARK), (globex, "the-others")):
             with store.control.write() as connection:
                 create_view(connection, ViewWrite(name, "costs", f"tag:team={name}"), "somebody")
+                create_note(connection, NoteWrite(LAST, LAST, name), "somebody")
                 rules = [{"match": {"identity": [f"sa-{name}"]}, "assign": name}]
                 save_categories(connection, [parse_category("cost_center", {"rules": rules})], who=name)
         yield acme, globex
@@ -111,6 +113,8 @@ def bodies() -> dict[str, Any]:
         "/tags/bulk-delete": {"items": [{name: tag[name] for name in ("entity_type", "entity_id", "tag_key")}]},
         "/views": {"name": "changed", "page": "costs", "query": ""},
         "/views/{view_id}": {"name": "changed too", "page": "costs", "query": ""},
+        "/notes": {"start_date": str(LAST), "text": "changed"},
+        "/notes/{note_id}": {"start_date": str(LAST), "text": "changed too"},
         "/budgets": {"csv": "id,name,monthly\nall,changed,1\n"},
         "/budgets/{budget_id}": {"name": "changed", "monthly": "1"},
         "/cost-categories/{category_key}": {"document": {}},
@@ -177,6 +181,7 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
                 "{tag_key}": KEY,
                 "{dimension_id}": str(acmes_dimension()),
                 "{view_id}": "1",
+                "{note_id}": "1",
                 "{category_key}": "cost_center",
                 "{finding_id}": finding_id(IDLE_RESOURCE, RESOURCE),
                 "{date}": str(LAST),

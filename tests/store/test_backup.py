@@ -21,6 +21,7 @@ from chargeback.store.backup import back_up, connection_parameters, restore, run
 from chargeback.store.control.access_tokens import TokenWrite, create_token, find_token, new_token
 from chargeback.store.control.cost_categories import CategoryWrite, category_history, write_category
 from chargeback.store.control.lease import LeaseOwner
+from chargeback.store.control.notes import NoteWrite, create_note, find_note
 from chargeback.store.control.views import ViewWrite, create_view, list_views
 from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.places import Folder
@@ -168,10 +169,11 @@ def test_restored_facts_are_seen(store: TenantStore, address: str, tmp_path: Pat
 
 
 def test_what_people_made_comes_back(tmp_path: Path) -> None:
-    """A restored storage has the views, tokens and all versions of cost categories that the backup was made with."""
+    """A restored storage has the views, notes, tokens and all versions of cost categories of the backup."""
     with tenant_store(tmp_path / "old") as old:
         with old.control.write() as connection:
             create_view(connection, ViewWrite("Payments", "costs", "period=30d"), "ann")
+            note = create_note(connection, NoteWrite(date(2026, 1, 1), date(2026, 1, 2), "Load test"), "ann")
             for expected, document in ((None, "{}"), (1, None), (None, '{"rules": []}')):
                 write_category(connection, CategoryWrite("cost_center", document), expected=expected)
             versions = category_history(connection, "cost_center", offset=0, limit=9)
@@ -191,6 +193,7 @@ def test_what_people_made_comes_back(tmp_path: Path) -> None:
         restore(made, new, address)
         with new.control.read() as connection:
             assert [row["name"] for row in list_views(connection)] == ["Payments"]
+            assert find_note(connection, note.id) == note
             assert category_history(connection, "cost_center", offset=0, limit=9) == versions
             assert created is not None
             assert find_token(connection, token) == created

@@ -13,6 +13,7 @@ from chargeback.api.parameters import (
     EXCLUDED_FIELD,
     TAG_PARAMETER,
     CategoryKey,
+    CommonParameters,
     FactsParameters,
     Id,
     OptionalText,
@@ -74,7 +75,7 @@ def selected(
     return Selection(window, columns + no_columns, tagged + not_tagged + tags, categories=categories)
 
 
-class PeriodQuery(FactsParameters):
+class NamedPeriodQuery(CommonParameters):
     """Period parameters: a name or dates."""
 
     period: PeriodName | None = Field(
@@ -98,6 +99,10 @@ class PeriodQuery(FactsParameters):
         if self.period is None:
             return Period(start, end)
         return named_period(self.period, last or end)
+
+
+class PeriodQuery(NamedPeriodQuery, FactsParameters):
+    """Period parameters of endpoints that read facts."""
 
 
 class UsualPeriodQuery(PeriodQuery):

@@ -26,6 +26,9 @@ MAX_TEXT_LENGTH: Final = 2000
 #: A text that is not blank: spaces of every width, and characters without a width, cannot.
 VISIBLE: Final = r"^[^\u0000]*[^\u0000\s\u200b-\u200f\u2060\ufeff][^\u0000]*$"
 
+#: The same of one line: control characters, line breaks among them, and separators of lines are no part of it.
+LINE: Final = VISIBLE.replace(r"\u0000", r"\u0000-\u001f\u007f-\u009f\u2028\u2029")
+
 _HASH_DIGITS: Final = 16
 _ESCAPED: Final = ("\\\\", "\\,")
 _PIECES = re.compile(r"\\[\\,]|[^\\,]+|[\\,]")
@@ -66,6 +69,15 @@ def is_visible(text: str) -> bool:
     (True, False, False)
     """
     return re.fullmatch(VISIBLE, text, re.DOTALL) is not None
+
+
+def is_line(text: str) -> bool:
+    """Return whether a text is one line of which something can be seen.
+
+    >>> is_line("Load test"), is_line("Load\\ntest"), is_line("\\x1b[1m"), is_line("\\u2028"), is_line(" ")
+    (True, False, False, False, False)
+    """
+    return re.fullmatch(LINE, text) is not None
 
 
 def clean_text(text: str) -> str:

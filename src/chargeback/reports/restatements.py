@@ -1,18 +1,19 @@
-"""What changed between two moments: the same days, as they were served then and as they were served later."""
+"""What changed of days that had been calculated: between two moments, and since their first content."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import Field
 from sqlalchemy import Connection
 
 from chargeback.model.money import checked_sum, difference, half_of_changes, total
-from chargeback.reports.answers import RENDERED, ResponseModel, Sum, places
-from chargeback.store.control.day_revisions import read_day_revisions
+from chargeback.reports.answers import RENDERED, Exact, Instant, PageOf, ResponseModel, Sum, places
+from chargeback.store.control.day_revisions import BILL_CHANGED, FIRST, REPAIR, RETENTION, Revision, read_day_revisions
 from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.reader import TenantReader
@@ -55,6 +56,79 @@ class Difference(ResponseModel):
     moved: HalfAmount = Field(description="Half of the sum of all changes, each without its sign.")
     items: list[RestatedItem]
     other: RestatedRest | None = Field(description="The changes beyond `limit`, together.")
+
+
+class RestatedDay(ResponseModel):
+    """A day whose costs were calculated again with another result."""
+
+    date: date
+    first_calculated_at: Instant = Field(description="From when on the day had its first content.")
+    calculated_at: Instant = Field(description="Since when it has its present amounts.")
+    revisions: int = Field(description="How many times its content was replaced by another one.", examples=[1])
+    causes: list[str] = Field(description="Why, each once, the earliest first.", examples=[["bill_changed"]])
+    total_before: Exact | None = Field(description="The sum of its first content; null if it is not known.")
+    total_after: Exact | None = Field(description="The sum of its present content; null if it is not known.")
+    delta: Exact | None = Field(
+        description="`total_after` - `total_before`. 0 where amounts moved between identities only, or came back."
+    )
+    moved: HalfAmount | None = Field(
+        description="The sum of `moved` of these revisions: half of what changed for each identity; null if it is not "
+        "known of one of them."
+    )
+
+
+class Restatements(PageOf[RestatedDay]):
+    """Days whose costs were restated, ascending."""
+
+    currency: str = Field(description="The currency of the bill.", examples=["USD"])
+
+
+def restated_days(revisions: Iterable[Revision]) -> list[RestatedDay]:
+    """Return the days that were restated, ascending, from the revisions of their costs by day and number.
+
+    A revision restates a day if a figure changed that had been shown: the total, what an identity is charged, or the
+    bill itself. Rows that were only stored again, or have the same amounts by another policy, restate nothing; neither
+    does the end of the retention, after which a day has no rows, and begins anew if it is calculated again.
+
+    Raises:
+        SumTooLarge: an amount has more than 26 digits before the point.
+    """
+    contents: dict[date, list[Revision]] = {}
+    for revision in revisions:
+        if revision.cause in {FIRST, RETENTION}:
+            contents[revision.tracking_date] = []
+        if revision.cause != RETENTION:
+            contents.setdefault(revision.tracking_date, []).append(revision)
+    found = ((history, _restating(history)) for history in contents.values())
+    return [_restated_day(history, restating) for history, restating in found if restating]
+
+
+def _restating(history: Sequence[Revision]) -> list[Revision]:
+    """Return the revisions that changed a figure of the content before."""
+    found = []
+    for before, after in pairwise(history):
+        has_other_total = None not in (before.total, after.total) and before.total != after.total
+        # What moved is not known of rows that were lost; a repair makes the same ones again.
+        has_moved = after.cause != REPAIR if after.moved is None else bool(after.moved)
+        if after.cause == BILL_CHANGED or has_other_total or has_moved:
+            found.append(after)
+    return found
+
+
+def _restated_day(history: Sequence[Revision], restating: Sequence[Revision]) -> RestatedDay:
+    before, after = history[0].total, history[-1].total
+    moved = [each.moved for each in restating if each.moved is not None]
+    return RestatedDay(
+        date=history[0].tracking_date,
+        first_calculated_at=history[0].calculated_at,
+        calculated_at=restating[-1].calculated_at,
+        revisions=len(restating),
+        causes=list(dict.fromkeys(each.cause for each in restating)),
+        total_before=before,
+        total_after=after,
+        delta=None if before is None or after is None else difference(after, before),
+        moved=total(moved) if len(moved) == len(restating) else None,
+    )
 
 
 def restatement(

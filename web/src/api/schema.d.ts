@@ -448,6 +448,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenants/{tenant_name}/restatements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Restatements
+         * @description List the UTC days of a period whose costs were calculated again with another result, ascending: what a day had
+         *     first, what it has now, when and why. Rows that were only stored again, and days without rows since the end of their
+         *     retention, are left out. With `as_of`, what was known at that instant.
+         *
+         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         */
+        get: operations["list_restatements_api_v1_tenants__tenant_name__restatements_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants/{tenant_name}/chargebacks/diff": {
         parameters: {
             query?: never;
@@ -986,6 +1010,70 @@ export interface paths {
          *     Needs the right `tag`.
          */
         delete: operations["unmark_days_api_v1_tenants__tenant_name__anomalies_marks__number__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Notes
+         * @description List the notes on days of a period, by their first day; within a scope, those that were written within the same
+         *     one.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["list_notes_api_v1_tenants__tenant_name__notes_get"];
+        put?: never;
+        /**
+         * Create Note
+         * @description Write a note on a day or on several, also on days to come. Within a scope, it is for those with the same scope
+         *     and for those who see the whole bill.
+         *
+         *     Needs the right `tag`.
+         */
+        post: operations["create_note_api_v1_tenants__tenant_name__notes_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenant_name}/notes/{note_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Note
+         * @description Return a note. Its ETag is what `If-Match` of a change names.
+         *
+         *     Needs the right `read`.
+         */
+        get: operations["get_note_api_v1_tenants__tenant_name__notes__note_id__get"];
+        /**
+         * Change Note
+         * @description Replace the version of a note that `If-Match` names. The audit log keeps what it was.
+         *
+         *     Needs the right `tag`.
+         */
+        put: operations["change_note_api_v1_tenants__tenant_name__notes__note_id__put"];
+        post?: never;
+        /**
+         * Remove Note
+         * @description Remove the version of a note that `If-Match` names. The audit log keeps what it was.
+         *
+         *     Needs the right `tag`.
+         */
+        delete: operations["remove_note_api_v1_tenants__tenant_name__notes__note_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2695,8 +2783,8 @@ export interface paths {
         };
         /**
          * List Audit Entries
-         * @description List who changed tags, views and cost categories, closed months, requested runs, or was refused, the newest
-         *     first.
+         * @description List who changed tags, views, notes and cost categories, closed months, requested runs, or was refused, the
+         *     newest first.
          *
          *     Without dates, everything that is kept is listed: the last 400 days.
          *
@@ -4087,10 +4175,10 @@ export interface components {
              * What
              * @enum {string}
              */
-            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+            what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "note.created" | "note.changed" | "note.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
-             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
+             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `note/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
              * @example identity/sa-123abc/team
              */
             target: string;
@@ -9052,6 +9140,63 @@ export interface components {
             reason: "not calculated" | "the bill has changed" | "measurements are missing";
         };
         /**
+         * NoteItem
+         * @description A note on days.
+         */
+        NoteItem: {
+            /**
+             * Id
+             * @example 3
+             */
+            id: string;
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day.
+             */
+            start_date: string;
+            /**
+             * End Date
+             * Format: date
+             * @description The last day.
+             */
+            end_date: string;
+            /**
+             * Text
+             * @example Load test of search
+             */
+            text: string;
+            /**
+             * Version
+             * @description From 1, one more with each change.
+             * @example 1
+             */
+            version: number;
+            /**
+             * Created By
+             * @example alice
+             */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            created_at: string;
+            /**
+             * Changed By
+             * @description Who wrote this version.
+             * @example alice
+             */
+            changed_by: string;
+            /**
+             * Changed At
+             * Format: date-time
+             * @example 2026-01-31T00:00:00Z
+             */
+            changed_at: string;
+        };
+        /**
          * OneSided
          * @description What only one side has, listed or not.
          */
@@ -9422,6 +9567,35 @@ export interface components {
         PageOf_MeasurementItem_: {
             /** Items */
             items: components["schemas"]["MeasurementItem"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+        };
+        /** PageOf[NoteItem] */
+        PageOf_NoteItem_: {
+            /** Items */
+            items: components["schemas"]["NoteItem"][];
             /**
              * Total
              * @description Number of entries in the whole list.
@@ -10710,6 +10884,65 @@ export interface components {
             last_seen_at: string;
         };
         /**
+         * RestatedDay
+         * @description A day whose costs were calculated again with another result.
+         */
+        RestatedDay: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * First Calculated At
+             * Format: date-time
+             * @description From when on the day had its first content.
+             * @example 2026-01-31T00:00:00Z
+             */
+            first_calculated_at: string;
+            /**
+             * Calculated At
+             * Format: date-time
+             * @description Since when it has its present amounts.
+             * @example 2026-01-31T00:00:00Z
+             */
+            calculated_at: string;
+            /**
+             * Revisions
+             * @description How many times its content was replaced by another one.
+             * @example 1
+             */
+            revisions: number;
+            /**
+             * Causes
+             * @description Why, each once, the earliest first.
+             * @example [
+             *       "bill_changed"
+             *     ]
+             */
+            causes: string[];
+            /**
+             * Total Before
+             * @description The sum of its first content; null if it is not known.
+             */
+            total_before: string | null;
+            /**
+             * Total After
+             * @description The sum of its present content; null if it is not known.
+             */
+            total_after: string | null;
+            /**
+             * Delta
+             * @description `total_after` - `total_before`. 0 where amounts moved between identities only, or came back.
+             */
+            delta: string | null;
+            /**
+             * Moved
+             * @description The sum of `moved` of these revisions: half of what changed for each identity; null if it is not known of one of them.
+             */
+            moved: string | null;
+        };
+        /**
          * RestatedItem
          * @description What one combination of values was charged before and after.
          */
@@ -10769,6 +11002,44 @@ export interface components {
              * @example 1234.56
              */
             delta: string;
+        };
+        /**
+         * Restatements
+         * @description Days whose costs were restated, ascending.
+         */
+        Restatements: {
+            /** Items */
+            items: components["schemas"]["RestatedDay"][];
+            /**
+             * Total
+             * @description Number of entries in the whole list.
+             * @example 1
+             */
+            total: number;
+            /**
+             * Page
+             * @description Number of this page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * Page Size
+             * @description Entries per page.
+             * @example 100
+             */
+            page_size: number;
+            /**
+             * Pages
+             * @description Number of pages; 0 for an empty list.
+             * @example 1
+             */
+            pages: number;
+            /**
+             * Currency
+             * @description The currency of the bill.
+             * @example USD
+             */
+            currency: string;
         };
         /**
          * RetriedMessages
@@ -15075,6 +15346,39 @@ export interface components {
             created_by: string;
         };
         /**
+         * NewNote
+         * @description A note to write.
+         */
+        NewNote: {
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day.
+             * @example 2026-11-14
+             */
+            start_date: string;
+            /**
+             * End Date
+             * @description The last day, a year later at most. Default: `start_date`.
+             * @default null
+             * @example 2026-11-15
+             */
+            end_date: string | null;
+            /**
+             * Text
+             * @description One line of plain text, of at most 500 characters.
+             * @example Load test of search
+             */
+            text: string;
+            /**
+             * Created By
+             * @description Who writes it.
+             * @default api
+             * @example alice
+             */
+            created_by: string;
+        };
+        /**
          * NewReply
          * @description What the recipient says of a statement.
          */
@@ -15263,6 +15567,32 @@ export interface components {
              * @example alice
              */
             created_by: string;
+        };
+        /**
+         * NoteBody
+         * @description What a note shall be.
+         */
+        NoteBody: {
+            /**
+             * Start Date
+             * Format: date
+             * @description The first day.
+             * @example 2026-11-14
+             */
+            start_date: string;
+            /**
+             * End Date
+             * @description The last day, a year later at most. Default: `start_date`.
+             * @default null
+             * @example 2026-11-15
+             */
+            end_date: string | null;
+            /**
+             * Text
+             * @description One line of plain text, of at most 500 characters.
+             * @example Load test of search
+             */
+            text: string;
         };
         /**
          * Problem
@@ -17897,6 +18227,125 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DayRevisions"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_restatements_api_v1_tenants__tenant_name__restatements_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                as_of?: string;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                period?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restatements"];
                 };
             };
             /** @description The answer is still the one that `If-None-Match` names. */
@@ -21174,6 +21623,599 @@ export interface operations {
             };
             /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_notes_api_v1_tenants__tenant_name__notes_get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                period?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageOf_NoteItem_"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_note_api_v1_tenants__tenant_name__notes_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewNote"];
+            };
+        };
+        responses: {
+            /** @description The new note. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoteItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found; for example, no tenant has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are 10,000 notes already. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_note_api_v1_tenants__tenant_name__notes__note_id__get: {
+        parameters: {
+            query?: {
+                /** @description First day, inclusive. Default: `lookback_days` of the tenant before the end. */
+                start_date?: string;
+                /** @description Last day, inclusive. Default: today in `timezone`. */
+                end_date?: string;
+                /** @description IANA time zone that defines where days start and end. */
+                timezone?: string;
+                /** @description Page number, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` of a note. */
+                note_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoteItem"];
+                };
+            };
+            /** @description The answer is still the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `read` in the tenant. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or note. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_note_api_v1_tenants__tenant_name__notes__note_id__put: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The `id` of a note. */
+                note_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoteBody"];
+            };
+        };
+        responses: {
+            /** @description The changed note. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoteItem"];
+                };
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or note. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The note is there: send its ETag as `If-Match`. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unexpected error; the log has the details under the id in `detail`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant's storage is currently unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request ran longer than `api.request_timeout_seconds`. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_note_api_v1_tenants__tenant_name__notes__note_id__delete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                "if-match"?: string | null;
+                /** @description `*`: only if there is nothing to replace. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The `id` of a note. */
+                note_id: string;
+                /** @description Name of the tenant in the configuration. */
+                tenant_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is no such note any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is invalid; `errors` lists every mistake. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not authenticated. Never where `access.mode` is `none`. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The caller lacks the right `tag` in the tenant. Or: A web page of another origin sent the request. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such tenant or note. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A sum has more than 26 digits before the decimal point, so one of the stored amounts is wrong. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Someone else was faster; `detail` says who. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The note is there: send its ETag as `If-Match`. */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -31167,7 +32209,7 @@ export interface operations {
                 /** @description Entries per page. */
                 page_size?: number;
                 /** @description Only entries of this kind. */
-                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
+                what?: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "note.created" | "note.changed" | "note.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
                 /** @description Only what this caller did. */
                 who?: string;
             };

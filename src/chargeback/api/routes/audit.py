@@ -20,6 +20,9 @@ AuditKind = Literal[
     "view.created",
     "view.changed",
     "view.removed",
+    "note.created",
+    "note.changed",
+    "note.removed",
     "category.created",
     "category.changed",
     "category.removed",
@@ -79,9 +82,9 @@ class AuditItem(ResponseModel):
     )
     what: AuditKind
     target: str = Field(
-        description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `category/<key>`, "
-        "`budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, "
-        "`invoice/<month>/<number>`, or method and path.",
+        description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `note/<id>`, "
+        "`category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, "
+        "`adjustment/<id>`, `invoice/<month>/<number>`, or method and path.",
         examples=["identity/sa-123abc/team"],
     )
     before: dict[str, Any] | None = Field(description="The values before; null for something new.")
@@ -93,8 +96,8 @@ router = Routes(prefix="/tenants/{tenant_name}/audit", tags=["Audit"])
 
 @router.get("", needs=Right.READ, whole=True)
 def list_audit_entries(request: Control, params: Annotated[AuditQuery, Query()]) -> PageOf[AuditItem]:
-    """List who changed tags, views and cost categories, closed months, requested runs, or was refused, the newest
-    first.
+    """List who changed tags, views, notes and cost categories, closed months, requested runs, or was refused, the
+    newest first.
 
     Without dates, everything that is kept is listed: the last 400 days."""
     page, wanted = params.paging, params.wanted(request.tenant.lookback_days)

@@ -1,4 +1,4 @@
-"""Revisions of days, and what changed between two moments."""
+"""Revisions of days, which days were restated, and what changed between two moments."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,13 +11,14 @@ from chargeback.api.parameters import Day, When, instant_if_valid
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
-from chargeback.api.selecting import ChargebackFilters, GroupedQuery, groups_of
+from chargeback.api.selecting import ChargebackFilters, GroupedQuery, UsualPeriodQuery, groups_of
 from chargeback.api.tenant_requests import Facts
-from chargeback.model.days import DayRange
+from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Exact, Instant, ResponseModel
-from chargeback.reports.restatements import Difference, causes_between, restatement
+from chargeback.reports.restatements import Difference, Restatements, causes_between, restated_days, restatement
 from chargeback.store.control.catalogue import files_of_day
 from chargeback.store.control.day_revisions import CAUSES, read_day_revisions
+from chargeback.store.control.days import DayDataset
 from chargeback.store.queries.as_of import REVISED
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.reader import version_reader
@@ -106,6 +107,18 @@ def list_revisions(
                 )
             )
     return DayRevisions(date=day, items=items)
+
+
+@router.get("/restatements", needs=Right.READ, whole=True)
+def list_restatements(request: Facts, params: Annotated[UsualPeriodQuery, Query()]) -> Restatements:
+    """List the UTC days of a period whose costs were calculated again with another result, ascending: what a day had
+    first, what it has now, when and why. Rows that were only stored again, and days without rows since the end of their
+    retention, are left out. With `as_of`, what was known at that instant."""
+    period = params.chosen_period(request.tenant.lookback_days, request.version.control.last_calculated)
+    days = DayRange(period.start, period.end + ONE_DAY)
+    with request.reading() as connection:
+        recorded = read_day_revisions(connection, DayDataset.CHARGEBACKS, days, params.as_of)
+    return Restatements.cut(restated_days(recorded), params.paging, currency=request.tenant.currency)
 
 
 @router.get("/chargebacks/diff", needs=Right.READ, keep=True)

@@ -22,6 +22,9 @@ TAG_REMOVED: Final = "tag.removed"
 VIEW_CREATED: Final = "view.created"
 VIEW_CHANGED: Final = "view.changed"
 VIEW_REMOVED: Final = "view.removed"
+NOTE_CREATED: Final = "note.created"
+NOTE_CHANGED: Final = "note.changed"
+NOTE_REMOVED: Final = "note.removed"
 CATEGORY_CREATED: Final = "category.created"
 CATEGORY_CHANGED: Final = "category.changed"
 CATEGORY_REMOVED: Final = "category.removed"
@@ -54,6 +57,7 @@ REQUEST_REFUSED: Final = "request.refused"
 KINDS: Final = (
     *(TAG_CREATED, TAG_CHANGED, TAG_REMOVED),
     *(VIEW_CREATED, VIEW_CHANGED, VIEW_REMOVED),
+    *(NOTE_CREATED, NOTE_CHANGED, NOTE_REMOVED),
     *(CATEGORY_CREATED, CATEGORY_CHANGED, CATEGORY_REMOVED),
     *(BUDGET_CREATED, BUDGET_CHANGED, BUDGET_REMOVED),
     *(FINDING_SNOOZED, FINDING_WOKEN),

@@ -327,6 +327,24 @@ views = Table(
     sqlite_autoincrement=True,  # an id is never given twice: links to a removed view lead nowhere
 )
 
+#: Remarks on days. ``scope`` is the digest of the scope of the caller who wrote it, null without one; ``version`` grows
+#: with each change.
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("version", Integer, nullable=False),
+    Column("scope", String(32)),
+    Column("start_date", Date, nullable=False),
+    Column("end_date", Date, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_by", String(255), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("changed_by", String(255), nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    sqlite_autoincrement=True,  # an id is never given twice: a link to a removed note leads nowhere
+)
+
 #: Every version of each cost category; the present one has the highest number. The document is JSON, and null in a
 #: version that removed the category.
 cost_categories = Table(
