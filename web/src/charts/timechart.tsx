@@ -8,12 +8,24 @@ import { geometry, HEIGHT, PAD, type Plot } from "./areas";
 import { usePointed } from "./pointed";
 import { useWidth } from "./width";
 
+/** What days can be marked with: something stands out, they were restated, or somebody has noted something. */
+export const MARKS = ["stands-out", "restated", "note"] as const;
+export type MarkKind = (typeof MARKS)[number];
+/** Each kind has a shape of its own, so that it can be told without colours. */
+const SHAPES: Record<MarkKind, string> = {
+  "stands-out": "l-5 -8h10z",
+  restated: "l-4.500 -4.500l4.500 -4.500l4.500 4.500z",
+  note: "a4 4 0 1 1 .01 0z",
+};
+/** How far marks of one place are from each other. */
+const STEP = 11;
+
 interface Props {
   /** The days of each place, both included. */
   places: readonly Dates[];
   plot: Plot;
-  /** The places at which something stands out. */
-  marked: (index: number) => boolean;
+  /** The kinds of marks that a place has. */
+  marked: (index: number) => readonly MarkKind[];
   currency: string;
   /** The band that is pointed at elsewhere. */
   lit: string | null;
@@ -82,7 +94,13 @@ export function TimeChart({ places, plot, marked, currency, lit, describe, tip, 
           {shape.before && <path className="before" d={shape.before} />}
           {shape.limit && <path className="limit" d={shape.limit} />}
           {places.map(({ start }, n) =>
-            marked(n) ? <path key={start} className="mark" d={`M${shape.x(n)} ${PAD.top + 7}l-5 -8h10z`} /> : null,
+            marked(n).map((kind, row) => (
+              <path
+                key={`${start} ${kind}`}
+                className={`mark ${kind}`}
+                d={`M${shape.x(n)} ${PAD.top + 7 + row * STEP}${SHAPES[kind]}`}
+              />
+            )),
           )}
           {shape.labels.map((n) => (
             <text

@@ -187,3 +187,71 @@ test("the chart is copied as a picture, or saved where the browser copies none",
   assert.deepEqual([...readFileSync(await saved.path()).subarray(1, 4)], [...Buffer.from("PNG")]);
   await leave(found);
 });
+
+test("what stands out, what was restated and what somebody has noted is marked on its day, and said there", async () => {
+  const found = await over(acme());
+  const { page } = found;
+  await found.open("acme/costs?period=7d");
+  const marks = (kind: string) => page.locator(`.plot .mark.${kind}`);
+  await marks("restated").waitFor();
+  assert.deepEqual(
+    [await marks("stands-out").count(), await marks("restated").count(), await marks("note").count()],
+    [2, 1, 1],
+  );
+  await page.getByText("◆ 1 day was restated").waitFor();
+  await chart(page).focus();
+  const heard: (string | null)[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    heard.push(await chart(page).getAttribute("aria-valuetext"));
+    await page.keyboard.press("ArrowLeft");
+  }
+  assert.match(heard[0] ?? "", /Service 0 was charged/);
+  assert.match(heard[1] ?? "", /Service 0 was charged.*Load test of search$/);
+  assert.match(heard[2] ?? "", /Restated .* by \+\$20\.50: The provider changed the bill$/);
+  assert.match(await page.locator(".tip").innerText(), /\$/);
+  await found.open("acme/costs?period=7d&identity_id=sa-1");
+  await marks("note").waitFor();
+  assert.deepEqual([await marks("stands-out").count(), await marks("restated").count()], [0, 0]);
+  await leave(found);
+});
+
+test("a note is written, changed only if it is still what was shown, and removed", async () => {
+  const found = await over(acme());
+  const { page } = found;
+  const sent: unknown[] = [];
+  await page.route("**/notes**", (route) => {
+    const request = route.request();
+    if (request.method() === "GET" && !/notes\/1$/.test(request.url())) return route.fallback();
+    if (request.method() !== "GET")
+      sent.push([request.method(), request.headers()["if-match"], request.postDataJSON()]);
+    return route.fulfill({ json: { id: "1", version: sent.length ? 1 : 2 }, headers: { ETag: '"1-a"' } });
+  });
+  await found.open("acme/costs?period=7d");
+  await page.getByRole("button", { name: "Notes on these days" }).click();
+  const notes = page.getByRole("dialog", { name: "Notes" });
+  await notes.getByRole("listitem").filter({ hasText: "Load test of search" }).waitFor();
+  assert.deepEqual(await findings(page, "all"), []);
+  await notes.getByRole("button", { name: "Change Load test of search" }).click();
+  await notes.getByLabel("Note").fill("Load test of payments");
+  await notes.getByRole("button", { name: "Change the note" }).click();
+  await notes.getByText("Somebody else has changed it meanwhile.").waitFor();
+  await found.open("acme/costs?period=7d");
+  await page.getByRole("button", { name: "Notes on these days" }).click();
+  await notes.getByLabel("Note").fill("Migration");
+  await notes.getByLabel("From").fill("2026-11-10");
+  await notes.getByLabel("To").fill("2026-11-12");
+  await notes.getByLabel("Your name").fill("Ann");
+  await notes.getByRole("button", { name: "Add a note" }).click();
+  await page.waitForFunction(
+    () => document.querySelector<HTMLInputElement>("dialog, [popover] input[name=text]")?.value === "",
+  );
+  await notes.getByRole("button", { name: "Remove Load test of search" }).click();
+  await notes.getByRole("button", { name: "Really remove? Load test of search" }).click();
+  await page.waitForFunction(() => !document.querySelector(".notes button:disabled"));
+  const body = { start_date: "2026-11-10", end_date: "2026-11-12", text: "Migration", created_by: "Ann" };
+  assert.deepEqual(sent, [
+    ["POST", undefined, body],
+    ["DELETE", "*", {}],
+  ]);
+  await leave(found);
+});

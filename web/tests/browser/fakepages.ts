@@ -597,6 +597,27 @@ function anomalies({ of, start, end }: Asking): Answered<"/anomalies"> {
   } as Answered<"/anomalies">;
 }
 
+/** The third day from the end was billed anew. */
+function restatements({ start, end }: Asking): Answered<"/restatements"> {
+  const moments = { first_calculated_at: `${end}T03:00:00Z`, calculated_at: `${add(end, 1)}T03:00:00Z` };
+  const amounts = { total_before: "100.00", total_after: "120.50", delta: "20.50", moved: "10.25" };
+  const day = { date: add(end, -2), ...moments, revisions: 1, causes: ["bill_changed"], ...amounts };
+  return { ...CAN, ...page(day.date < start ? [] : [day]) };
+}
+
+/** One note, on the second day from the end. */
+function notes({ end }: Asking): Answered<"/notes"> {
+  const written = {
+    created_by: "ann",
+    created_at: `${end}T09:00:00Z`,
+    changed_by: "ann",
+    changed_at: `${end}T09:00:00Z`,
+  };
+  return page([
+    { id: "1", start_date: add(end, -1), end_date: add(end, -1), text: "Load test of search", version: 1, ...written },
+  ]);
+}
+
 function category({ of, query, at: [key = ""] }: Asking): Answered<"/cost-categories/{category_key}"> | undefined {
   if (!of.categories) return undefined;
   const version = Number(query.get("version") ?? versionOf(of));
@@ -673,6 +694,8 @@ const ANSWERS: { readonly [P in Path]?: (asking: Asking) => Answered<P> | undefi
   "/budgets": budgets,
   "/contracts": contracts,
   "/anomalies": anomalies,
+  "/restatements": restatements,
+  "/notes": notes,
   "/notifications": () =>
     page([
       {

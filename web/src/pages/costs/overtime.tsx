@@ -6,7 +6,7 @@ import { go, useHere } from "../../app/router";
 import type { Band, Plot } from "../../charts/areas";
 import { colours } from "../../charts/colours";
 import { RankedList } from "../../charts/ranked";
-import { TimeChart } from "../../charts/timechart";
+import { MARKS, type MarkKind, TimeChart } from "../../charts/timechart";
 import { brief, range, spoken } from "../../format/days";
 import { money } from "../../format/money";
 import { categoryOf, isCategory, label } from "../../format/names";
@@ -24,12 +24,15 @@ import { breakdownFile } from "./cards";
 import { DrawnAs } from "./drawnas";
 import { comparison, keyOf, maybe, OTHERS, ranked, remainder, valuesOf } from "./facts";
 import { useLimit } from "./limit";
-import { useMarks } from "./marks";
+import { type Mark, marksAt, useMarks } from "./marks";
+import { NotesButton } from "./notes";
 import { aheadOf, inSteps, type Series } from "./series";
 
 const MOST = 7;
-/** How much of what stands out on a day is said beside it. */
-const MOST_TOLD = 2;
+/** How many marks of a day are said beside it. */
+const MOST_TOLD = 3;
+/** How a mark is written. */
+const SIGNS: Record<MarkKind, string> = { "stands-out": "▼", restated: "◆", note: "●" };
 
 /** The costs of a view over time, by one dimension, beside the same values as a ranked list. */
 export function OverTime({ costs, found, choices }: { costs: Costs; found: Breakdown; choices: readonly string[] }) {
@@ -47,14 +50,15 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
     [found],
   );
   const bands = useMemo(() => bandsOf(found, classes), [found, classes]);
-  const marks = useMarks(here.tenant ?? "", here.view);
+  const days = { start: costs.start_date, end: costs.end_date };
+  const marks = useMarks(here.tenant ?? "", here.view, days);
   const limit = useLimit(here.tenant ?? "", here.view, times, currency);
   const series = useMemo(() => seriesOf(costs, bands, limit?.amounts ?? null, drawing), [costs, bands, limit, drawing]);
   const plot = useMemo(() => plotOf(series, drawing, costs.forecast), [series, drawing, costs.forecast]);
   const table = isTable(here.view, MAIN);
   const other = table ? say("Show the chart") : say("Show as a table");
   const compared = costs.compared_with;
-  const standsOut = series.places.map(({ start, end }) => [...marks].filter(([day]) => start <= day && day <= end));
+  const placed = useMemo(() => marksAt(marks, series.places), [marks, series]);
   const reading = { series, drawing, currency };
 
   return (
@@ -65,12 +69,8 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
         <>
           {isCategory(found.by) && <Levels by={found.by} />}
           <Dimensions label={say("Stacked by")} by={found.by} choices={choices} />
-          <DrawnAs
-            drawing={drawing}
-            bands={bands}
-            days={{ start: costs.start_date, end: costs.end_date }}
-            frame={frame}
-          />
+          <DrawnAs drawing={drawing} bands={bands} days={days} frame={frame} />
+          <NotesButton days={days} />
           <a className="button square" href={here.to(toggleTable(here.view, MAIN))} data-replace="" title={other}>
             <Icon name={table ? "costs" : "table"} />
             <span className="sr">{other}</span>
@@ -87,21 +87,18 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
             <TimeChart
               places={series.places}
               plot={plot}
-              marked={(index) => at(standsOut, index).length > 0}
+              marked={(index) => MARKS.filter((kind) => at(placed, index).some((each) => each.kind === kind))}
               currency={currency}
               lit={lit}
-              describe={(index) =>
-                describe(index, reading) + (at(standsOut, index).length > 0 ? `. ${say("Something stands out")}` : "")
-              }
+              describe={(index) => [describe(index, reading), ...at(placed, index).map((each) => each.text)].join(". ")}
               tip={(index) => (
                 <>
                   <Tip index={index} {...reading} />
-                  {at(standsOut, index)
-                    .flatMap(([, told]) => told)
+                  {at(placed, index)
                     .slice(0, MOST_TOLD)
-                    .map((each) => (
-                      <p key={each} className="small">
-                        ▼ {each}
+                    .map(({ kind, text }) => (
+                      <p key={`${kind} ${text}`} className="small">
+                        {SIGNS[kind]} {text}
                       </p>
                     ))}
                 </>
@@ -130,11 +127,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
                 </span>
               )}
               {drawing.form === "shares" && <span>{say("shares of what was charged; refunds are left out")}</span>}
-              {marks.size > 0 && (
-                <a className="more" href={here.to({ ...here.view, extra: {} }, "anomalies")}>
-                  {say("▼ something stands out on {n} {n|day|days}", { n: marks.size })}
-                </a>
-              )}
+              <MarksLegend marks={marks} />
               <span className="wide-only quiet">{say("drag across the chart to zoom")}</span>
             </p>
           </div>
@@ -142,6 +135,29 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
         <Values costs={costs} found={found} classes={classes} onPoint={setLit} />
       </div>
     </Card>
+  );
+}
+
+/** What the marks of the chart mean, and the ways to more about them. */
+function MarksLegend({ marks }: { marks: readonly Mark[] }) {
+  const here = useHere();
+  const daysOf = (kind: MarkKind) => new Set(marks.flatMap((each) => (each.kind === kind ? [each.start] : []))).size;
+  const [unusual, restated] = [daysOf("stands-out"), daysOf("restated")];
+  const notes = marks.filter(({ kind }) => kind === "note").length;
+  return (
+    <>
+      {unusual > 0 && (
+        <a className="more" href={here.to({ ...here.view, extra: {} }, "anomalies")}>
+          {say("▼ something stands out on {n} {n|day|days}", { n: unusual })}
+        </a>
+      )}
+      {restated > 0 && (
+        <a className="more" href={here.to({ ...here.view, extra: {} }, "days")}>
+          {say("◆ {n} {n|day was|days were} restated", { n: restated })}
+        </a>
+      )}
+      {notes > 0 && <span>{say("● {n} {n|note|notes}", { n: notes })}</span>}
+    </>
   );
 }
 
