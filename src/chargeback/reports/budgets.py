@@ -116,8 +116,9 @@ class BudgetListItem(BudgetItem):
 
 
 @dataclass(frozen=True)
-class LookedAt:
-    """A budget that was looked at: its status, and what its thresholds are compared with; None without an amount."""
+class BudgetProgress:
+    """The status of a budget in a month, and the amounts that its thresholds are compared with; None without a budgeted
+    amount."""
 
     status: BudgetStatus
     spending: Spending | None
@@ -141,8 +142,8 @@ class BudgetReport:
     def _scheduled(self) -> Sequence[str]:
         return () if self._known is None else scheduled_types(self.reader, self._known)
 
-    def of(self, budget: Budget, period: AccountingPeriod) -> LookedAt:
-        """Return how far a budget is in a month.
+    def of(self, budget: Budget, period: AccountingPeriod) -> BudgetProgress:
+        """Return the progress of a budget in a month.
 
         Raises:
             QueryTimeout: the query was cancelled.
@@ -161,7 +162,7 @@ class BudgetReport:
         spending = None if amount is None or for_days is None else Spending(amount, to_date, for_days, expected)
         crossed = [each for each in budget.thresholds if spending is not None and spending.crosses(each)]
         missing = [day for day in period.days if day < self.due_before and day not in counted]
-        return LookedAt(
+        return BudgetProgress(
             BudgetStatus(
                 id=budget.id,
                 name=budget.name,
