@@ -13,7 +13,7 @@ from chargeback.access.scope import RowScope
 from chargeback.model.anomalies import FEWEST
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.pipeline.run_facts import RunFacts, only_for
-from chargeback.reports.anomalies import AnomaliesAnswer, AnomalyItem, Asked, Remembered, anomalies
+from chargeback.reports.anomalies import AnomaliesAnswer, AnomaliesRequest, AnomalyItem, Remembered, anomalies
 from chargeback.store.control.anomalies import (
     WITHDRAWN,
     KnownAnomaly,
@@ -64,11 +64,11 @@ def record_anomalies(facts: RunFacts) -> None:
         return
     last = facts.calculated[-1]
     days = DayRange(last - _SEARCHED + ONE_DAY, last + ONE_DAY)
-    asked = Asked(days, settings.criteria, _MOST, contributors=True)
+    request = AnomaliesRequest(days, settings.criteria, _MOST, contributors=True)
     stories = []
     for scope, owners in ((None, []), *facts.owners(ANOMALY_OPENED).items()):
         with facts.reader(scope) as reader:
-            found = anomalies(reader, facts.states, asked, run.tenant.settings.currency, remembered, facts.named)
+            found = anomalies(reader, facts.states, request, run.tenant.settings.currency, remembered, facts.named)
         key = scope_key(scope)
         before = {story.id: story for story in known.values() if story.scope == key}
         stories.append(_Stories(found, before, settings.most_a_week, run.now(), key, owners))

@@ -37,8 +37,8 @@ class FlowQuery(CostColumns, CurrencyParameter, ComparingQuery):
     )
     top: list[Counts] = Field(
         default=[str(USUAL_VALUES)],
-        description=f"How many values each column names, 1 to {MOST_VALUES}; several, repeated or separated by commas, "
-        "are for one column each.",
+        description=f"How many values each column names, 1 to {MOST_VALUES}; several numbers, repeated or separated by "
+        "commas, are for one column each.",
         examples=[["6,9,10"]],
     )
 
@@ -62,7 +62,7 @@ class FlowQuery(CostColumns, CurrencyParameter, ComparingQuery):
 
     @property
     def tops(self) -> list[int]:
-        """How many values each column names; the last number holds for all columns after it."""
+        """Return how many values each column names; the last number applies to all further columns."""
         counts = [int(part) for part in self.top]
         return [counts[min(number, len(counts) - 1)] for number in range(len(self.by))]
 

@@ -131,7 +131,7 @@ def invoice_details(
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     return [row for each in _issued(tenant, reader, by, period) for row in _rows(tenant, reader, each)]
 

@@ -84,7 +84,7 @@ def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> d
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     found: dict[str, list[StatementSum]] = {}
     for each in statement_sums(reader, Selection.of_days(days), grouping.by):

@@ -76,7 +76,7 @@ def compile_statements(
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     days = month_of(month)
     grouping = Grouping.of(reader, by)
