@@ -3925,13 +3925,13 @@ export interface components {
         AppliedRule: {
             /**
              * Index
-             * @description Its place in the document, from 0.
+             * @description The position in the document, from 0.
              * @example 0
              */
             index: number;
             /**
              * Id
-             * @description `rules[3]` where it has none.
+             * @description The id, or such as `rules[3]` if it has none.
              * @example reorg-42
              */
             id: string;
@@ -3959,12 +3959,12 @@ export interface components {
             units_floor: string;
             /**
              * Spare Units
-             * @description How many units remain when all shares are rounded down. They go, one each, to the largest remainders, equal ones by id. Null within a scope.
+             * @description The number of units that remain when all shares are rounded down. The shares with the largest remainders get one each, equal ones by id. Null within a scope.
              */
             spare_units: number | null;
             /**
              * Remainder Rank
-             * @description The place of the identity's remainder, from 1; null within a scope.
+             * @description The rank of the identity's remainder, from 1; null within a scope.
              */
             remainder_rank: number | null;
             /**
@@ -3980,7 +3980,7 @@ export interface components {
         };
         /**
          * AssignedAnswer
-         * @description What a category assigns to one subject on one day.
+         * @description The assignment of one subject by a category on one day.
          */
         AssignedAnswer: {
             /**
@@ -4005,13 +4005,13 @@ export interface components {
             version: number;
             /**
              * Value
-             * @description Null where the cost is split; `parts` has the values.
+             * @description The value; null if the cost is split among those in `parts`.
              * @example payments
              */
             value: string | null;
             /**
              * Path
-             * @description The value, what it belongs to, and so on up; empty where the cost is split.
+             * @description The value and its ancestors, upwards; empty if the cost is split.
              * @example [
              *       "payments",
              *       "retail"
@@ -4020,23 +4020,23 @@ export interface components {
             path: string[];
             /** Parts */
             parts: components["schemas"]["AssignedPart"][];
-            /** @description The rule that decided; null: none, it is the default. */
+            /** @description The applied rule; null for the default. */
             rule: components["schemas"]["AppliedRule"] | null;
             /**
              * Reason
-             * @description That of the rule.
+             * @description The reason of the rule.
              * @example CHG-42
              */
             reason: string | null;
             /**
              * Lost
-             * @description Rules after it that would have applied, in order.
+             * @description Later rules that would have applied, in order.
              */
             lost: components["schemas"]["AppliedRule"][];
         };
         /**
          * AssignedPart
-         * @description One value that is assigned, and its share.
+         * @description One assigned value, and its share.
          */
         AssignedPart: {
             /**
@@ -4046,13 +4046,13 @@ export interface components {
             value: string;
             /**
              * Category Share
-             * @description 1 where nothing is split.
+             * @description The share of the cost; 1 if it is not split.
              * @example 0.6
              */
             category_share: string;
             /**
              * Path
-             * @description The value, what it belongs to, and so on up.
+             * @description The value and its ancestors, upwards.
              * @example [
              *       "payments",
              *       "retail"
@@ -4192,12 +4192,12 @@ export interface components {
         };
         /**
          * Blocker
-         * @description Why a month cannot be closed, and what to do.
+         * @description A reason for which a month cannot be closed, and a remedy.
          */
         Blocker: {
             /**
              * Id
-             * @description What `accept` of the request names.
+             * @description The id for `accept` of the request.
              * @example day-pending:2026-10-31
              */
             id: string;
@@ -4214,7 +4214,7 @@ export interface components {
             remedy: string;
             /**
              * Can Be Accepted
-             * @description Whether the month can be closed all the same.
+             * @description Whether the month can be closed in spite of it.
              */
             can_be_accepted: boolean;
         };
@@ -5241,7 +5241,7 @@ export interface components {
         };
         /**
          * ClosingPreview
-         * @description What closing a month would book.
+         * @description The amounts that closing a month would book, and its blockers.
          */
         ClosingPreview: {
             /**
@@ -5274,7 +5274,7 @@ export interface components {
             corrections: components["schemas"]["CorrectionTotal"][];
             /**
              * By
-             * @description By each grouping of `closing.by`.
+             * @description The booked amounts by each grouping of `closing.by`.
              */
             by: components["schemas"]["PostedGrouping"][];
             /** Adjustments */
@@ -5284,7 +5284,7 @@ export interface components {
             invoices: components["schemas"]["InvoiceTieOut"];
             /**
              * Opening
-             * @description Before the first closing: what is known of the months before. What is learned of them later is visible, and never posted.
+             * @description Before the first closing: the costs of the earlier months. Later changes of them are visible, but never posted.
              */
             opening: components["schemas"]["CorrectionTotal"][];
             /** Blockers */
@@ -5293,19 +5293,19 @@ export interface components {
             warnings: components["schemas"]["PeriodWarning"][];
             /**
              * Digest
-             * @description That of all amounts: `expected_digest` of the closing.
+             * @description The digest of all amounts, for `expected_digest` of the closing.
              */
             digest: string;
             /**
              * As Of
              * Format: date-time
-             * @description The last change that is in it: `looked_at` of the closing, which then says what has changed since.
+             * @description The instant of the last change that it includes, for `looked_at` of the closing: a refusal then lists the changes since.
              * @example 2026-01-31T00:00:00Z
              */
             as_of: string;
             /**
              * Requested By
-             * @description Who asked for the closing that a second person has to confirm.
+             * @description The actor who requested the closing, which a second person has to confirm.
              */
             requested_by?: string | null;
         };
@@ -5537,7 +5537,7 @@ export interface components {
         };
         /**
          * ComparedItem
-         * @description What both sides say of one entity and product type.
+         * @description The amounts of both sides for one entity and product type.
          */
         ComparedItem: {
             /**
@@ -5560,12 +5560,12 @@ export interface components {
             product_type: string | null;
             /**
              * Theirs
-             * @description Null if the file has nothing of it.
+             * @description The amount in the file; null if it has none.
              */
             theirs: string | null;
             /**
              * Ours
-             * @description Null if nothing of it is stored here.
+             * @description The stored amount; null if there is none.
              */
             ours: string | null;
             /**
@@ -5577,7 +5577,7 @@ export interface components {
         };
         /**
          * ComparedRest
-         * @description The entries that are not listed, together.
+         * @description The sum of the entries that are not listed.
          */
         ComparedRest: {
             /** Count */
@@ -5622,19 +5622,19 @@ export interface components {
         };
         /**
          * Contender
-         * @description An identity that shares the portion; or all those together that the caller may not see.
+         * @description An identity that shares the portion; or the sum of those that the caller may not see.
          */
         Contender: {
             /**
              * Identity Id
-             * @description Null for others together.
+             * @description The identity; null for the sum of others.
              */
             identity_id: string | null;
             /** Name */
             name: string | null;
             /**
              * Value
-             * @description What was measured or charged; null if all parts are equal.
+             * @description The measured or charged value; null if all parts are equal.
              */
             value: string | null;
             /**
@@ -5646,17 +5646,17 @@ export interface components {
         };
         /**
          * ContendingTopic
-         * @description A topic that shares the line; or all those together that the caller may not see.
+         * @description A topic that shares the line; or the sum of those that the caller may not see.
          */
         ContendingTopic: {
             /**
              * Topic Name
-             * @description Null for others together.
+             * @description The topic; null for the sum of others.
              */
             topic_name: string | null;
             /**
              * Value
-             * @description What was measured; null if all parts are equal.
+             * @description The measured value; null if all parts are equal.
              */
             value: string | null;
             /**
@@ -5947,7 +5947,7 @@ export interface components {
         };
         /**
          * CorrectionTotal
-         * @description What was learned of an earlier month.
+         * @description The changes of an earlier month.
          */
         CorrectionTotal: {
             /**
@@ -6310,13 +6310,13 @@ export interface components {
             assigned: string;
             /**
              * Unassigned
-             * @description What has the category's default.
+             * @description The costs with the category's default.
              * @example 1234.56
              */
             unassigned: string;
             /**
              * Percent
-             * @description `assigned`, of both; null where there are no costs.
+             * @description `assigned` in percent of all costs; null without costs.
              * @example 92.31
              */
             percent: string | null;
@@ -6333,7 +6333,7 @@ export interface components {
         };
         /**
          * CoverageOf
-         * @description How much of the costs of a period a category assigns, before values hand on what they have.
+         * @description How much of the costs of a period a category assigns, before values reallocate them.
          */
         CoverageOf: {
             /**
@@ -6343,13 +6343,13 @@ export interface components {
             assigned: string;
             /**
              * Unassigned
-             * @description What has the category's default.
+             * @description The costs with the category's default.
              * @example 1234.56
              */
             unassigned: string;
             /**
              * Percent
-             * @description `assigned`, of both; null where there are no costs.
+             * @description `assigned` in percent of all costs; null without costs.
              * @example 92.31
              */
             percent: string | null;
@@ -6665,7 +6665,7 @@ export interface components {
         };
         /**
          * DryRunAnswer
-         * @description What an edit would change in the costs of a period. Nothing was written.
+         * @description The changes that an edit would make in the costs of a period. Nothing was written.
          */
         DryRunAnswer: {
             /**
@@ -6678,17 +6678,17 @@ export interface components {
             coverage_after: components["schemas"]["CoverageOf"];
             /**
              * Values
-             * @description The totals, with what values hand on.
+             * @description The totals of the values, including reallocated costs.
              */
             values: components["schemas"]["ValueChange"][];
             /**
              * Moved
-             * @description What rules would assign to another value, by amount.
+             * @description The costs that rules would assign to another value, by amount.
              */
             moved: components["schemas"]["chargeback__reports__categories__answers__MovedAmount"][];
             /**
              * Items
-             * @description The same by identity, at most 50.
+             * @description The same costs by identity, at most 50.
              */
             items: components["schemas"]["MovedItem"][];
             /** Never Matching */
@@ -6814,7 +6814,7 @@ export interface components {
         };
         /**
          * ExplainAnswer
-         * @description Why an identity has an amount of a billing line: the line is calculated again from the kept evidence.
+         * @description Why an identity has an amount of a billing line: the line is calculated again from the stored evidence.
          */
         ExplainAnswer: {
             /**
@@ -6860,7 +6860,7 @@ export interface components {
              * @description Why the evidence is missing; null if it is there.
              */
             evidence_missing: string | null;
-            /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
+            /** @description The part of the row that the caller's scope shows; null if all of it is visible, or there is no row. If there is a part, `row` and `revisions` have it, and the calculation has the whole amount. */
             visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
             /**
@@ -6872,14 +6872,14 @@ export interface components {
             revisions: components["schemas"]["RevisionAmount"][];
             /**
              * Recomputed
-             * @description Whether the calculation gives what is stored; null if the evidence is missing.
+             * @description Whether the calculation agrees with the stored row; null if the evidence is missing.
              */
             recomputed: ("same" | "different") | null;
             links: components["schemas"]["ExplainLinks"];
         };
         /**
          * ExplainLinks
-         * @description Where to look further; relative to the address of the answer.
+         * @description Links to the sources of an explanation, relative to the address of the response.
          */
         ExplainLinks: {
             /**
@@ -6912,7 +6912,7 @@ export interface components {
         };
         /**
          * ExplainedEvidence
-         * @description What decided how the portion was split.
+         * @description The evidence by which the portion was split.
          */
         ExplainedEvidence: {
             /**
@@ -6927,17 +6927,17 @@ export interface components {
             total: string | null;
             /**
              * Contenders
-             * @description A page of them, the largest first, equal ones by id; and the identity that was asked for.
+             * @description A page of the contenders, the largest first, equal ones by id; and the requested identity.
              */
             contenders: components["schemas"]["Contender"][];
             /**
              * Contenders Total
-             * @description How many there are on all pages; others together are one.
+             * @description The number of contenders on all pages; the sum of others counts as one.
              */
             contenders_total: number;
             /**
              * Members
-             * @description How many identities were active on the resource; null within a scope.
+             * @description The number of active identities on the resource; null within a scope.
              */
             members: number | null;
             /** Metrics Available */
@@ -7006,14 +7006,14 @@ export interface components {
             product_type: string;
             /**
              * Matched
-             * @description Its name or pattern; null if it is in no catalogue any more.
+             * @description Its name or pattern; null if it is no longer in a catalogue.
              */
             matched: string | null;
             /** Hash */
             hash: string;
             /**
              * Source
-             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: in force when the row was calculated, and not any more.
+             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: in force when the row was calculated, but no longer.
              * @enum {string}
              */
             source: "shipped" | "configured" | "recorded";
@@ -7022,7 +7022,7 @@ export interface components {
         };
         /**
          * ExplainedPortion
-         * @description The portion that is explained: its share of the line, and its exact cost.
+         * @description The explained portion: its share of the line, and its exact cost.
          */
         ExplainedPortion: {
             /** Number */
@@ -7159,7 +7159,7 @@ export interface components {
         };
         /**
          * ExternalReconciliation
-         * @description Costs from elsewhere compared with those stored here, the largest difference first.
+         * @description External costs compared with the stored ones, the largest difference first.
          */
         ExternalReconciliation: {
             /**
@@ -7560,7 +7560,7 @@ export interface components {
             BillingCurrency: string;
             /**
              * Contractcommitmentapplicability
-             * @description Which charges count, as JSON.
+             * @description The charges that count, as JSON.
              */
             ContractCommitmentApplicability: string;
             /**
@@ -7575,7 +7575,7 @@ export interface components {
             ContractCommitmentCategory: "Spend" | "Usage";
             /**
              * Contractcommitmentcost
-             * @description Of spend: what is committed to in each interval.
+             * @description For spend: the committed amount of each interval.
              */
             ContractCommitmentCost: string | null;
             /** Contractcommitmentcreated */
@@ -7635,7 +7635,7 @@ export interface components {
             ContractCommitmentPeriodStart: string;
             /**
              * Contractcommitmentquantity
-             * @description Of usage: the same.
+             * @description For usage: the committed quantity of each interval.
              */
             ContractCommitmentQuantity: string | null;
             /** Contractcommitmenttype */
@@ -7669,7 +7669,7 @@ export interface components {
         };
         /**
          * FocusDataGenerator
-         * @description Who made the data.
+         * @description The generator of the data.
          */
         FocusDataGenerator: {
             /** Datagenerator */
@@ -7677,12 +7677,12 @@ export interface components {
         };
         /**
          * FocusDatasetInstance
-         * @description A dataset: that of one split.
+         * @description A dataset, for one way of splitting lines.
          */
         FocusDatasetInstance: {
             /**
              * Datasetinstanceid
-             * @description The same for ever, for a tenant and a split.
+             * @description Always the same for a tenant and a way of splitting lines.
              */
             DatasetInstanceId: string;
             /** Datasetinstancename */
@@ -7700,7 +7700,7 @@ export interface components {
         FocusInvoiceDetail: {
             /**
              * Billedcost
-             * @description In the cents that are booked; those of a statement add up to it.
+             * @description The booked cents; the lines of a statement sum to it.
              * @example 1234.56
              */
             BilledCost: string;
@@ -7718,12 +7718,12 @@ export interface components {
             BillingPeriodEnd: string;
             /**
              * Billingperiodstart
-             * @description Of the month that it is booked in.
+             * @description The start of the month in which it is booked.
              */
             BillingPeriodStart: string;
             /**
              * Chargecategory
-             * @description `Adjustment`: a correction of an earlier month, or what was added by hand.
+             * @description `Adjustment`: a correction of an earlier month, or a manual adjustment.
              * @enum {string}
              */
             ChargeCategory: "Usage" | "Credit" | "Adjustment";
@@ -7733,7 +7733,7 @@ export interface components {
             InvoiceDetailDescription: string | null;
             /**
              * Invoicedetailgrain
-             * @description By which columns of Cost and Usage the row is a sum, in addition to those of the statement.
+             * @description The columns of Cost and Usage by which the row is summed, in addition to those of the statement.
              */
             InvoiceDetailGrain: string | null;
             /** Invoicedetailid */
@@ -7761,23 +7761,23 @@ export interface components {
             PaymentTerms: string;
             /**
              * Referenceinvoiceid
-             * @description The statement that it corrects, or that its own supersedes; else its own.
+             * @description The statement that it corrects, or that its statement supersedes; else its own statement.
              */
             ReferenceInvoiceId: string;
             /**
              * X By
-             * @description By what the statement is made.
+             * @description The grouping of the statement.
              */
             x_By: string;
             /**
              * X Exactcost
-             * @description With all digits.
+             * @description The cost with all digits.
              * @example 1234.56
              */
             x_ExactCost: string;
             /**
              * X Value
-             * @description Whose statement it is.
+             * @description The value of the statement.
              */
             x_Value: string;
         };
@@ -7791,7 +7791,7 @@ export interface components {
         };
         /**
          * FocusMetadata
-         * @description What FOCUS data says about itself; the names are those of the specification.
+         * @description The metadata of FOCUS data, under the names of the specification.
          */
         FocusMetadata: {
             DataGenerator: components["schemas"]["FocusDataGenerator"];
@@ -7799,7 +7799,7 @@ export interface components {
             DatasetInstance: components["schemas"]["FocusDatasetInstance"][];
             /**
              * Recency
-             * @description Empty where no day has data.
+             * @description Empty if no day has data.
              */
             Recency: components["schemas"]["FocusRecency"][];
             /** Schema */
@@ -8062,7 +8062,7 @@ export interface components {
             kind: "organisation" | "environment" | "resource" | "identity" | "topic";
             /**
              * Value
-             * @description The id that rows have; null in no environment, and for the organisation.
+             * @description The id in rows; null for resources without an environment, and for the organisation.
              */
             value: string | null;
             /** Name */
@@ -8080,7 +8080,7 @@ export interface components {
             parent: string | null;
             /**
              * Children
-             * @description How many it has, named or not.
+             * @description The number of its children, named or not.
              */
             children: number;
             /**
@@ -8122,7 +8122,7 @@ export interface components {
         };
         /**
          * GraphNode
-         * @description A node with its cost: the sum of its children, named or not, and of what is its own.
+         * @description A node with its cost: the sum of its children, named or not, and of its own cost.
          */
         GraphNode: {
             /**
@@ -8138,7 +8138,7 @@ export interface components {
             kind: "organisation" | "environment" | "resource" | "identity" | "topic";
             /**
              * Value
-             * @description The id that rows have; null in no environment, and for the organisation.
+             * @description The id in rows; null for resources without an environment, and for the organisation.
              */
             value: string | null;
             /** Name */
@@ -8156,7 +8156,7 @@ export interface components {
             parent: string | null;
             /**
              * Children
-             * @description How many it has, named or not.
+             * @description The number of its children, named or not.
              */
             children: number;
             /**
@@ -8179,7 +8179,7 @@ export interface components {
             amount: string;
             /**
              * Own
-             * @description What belongs to the node and to none of its children: with `topics`, what no topic of a cluster has. It is negative while topics are still attributed from an earlier bill.
+             * @description The cost that belongs to the node and to none of its children: with `topics`, the cost of a cluster that no topic has. It is negative while topics are still attributed from an earlier bill.
              * @example 1234.56
              */
             own: string;
@@ -8200,7 +8200,7 @@ export interface components {
         };
         /**
          * GraphPart
-         * @description A node by its names.
+         * @description A node with its id and names.
          */
         GraphPart: {
             /**
@@ -8216,7 +8216,7 @@ export interface components {
             kind: "organisation" | "environment" | "resource" | "identity" | "topic";
             /**
              * Value
-             * @description The id that rows have; null in no environment, and for the organisation.
+             * @description The id in rows; null for resources without an environment, and for the organisation.
              */
             value: string | null;
             /** Name */
@@ -8570,7 +8570,7 @@ export interface components {
         };
         /**
          * InvoiceTieOut
-         * @description The provider's invoices compared with what was billed; without those that were voided, and without taxes.
+         * @description The provider's invoices compared with the bill, without voided ones and without taxes.
          */
         InvoiceTieOut: {
             /**
@@ -8590,12 +8590,12 @@ export interface components {
             tax: string;
             /**
              * Difference
-             * @description `total` less what was billed; null without an invoice.
+             * @description `total` minus the bill; null without an invoice.
              */
             difference: string | null;
             /**
              * By Product Type
-             * @description The same by product type, where all invoices have lines.
+             * @description The difference by product type, if all invoices have lines.
              */
             by_product_type?: {
                 [key: string]: string;
@@ -8603,7 +8603,7 @@ export interface components {
         };
         /**
          * JournalAnswer
-         * @description The journal of a month. Debits are credits, in the cents of the statements.
+         * @description The journal of a month. Debits equal credits, in the cents of the statements.
          */
         JournalAnswer: {
             /**
@@ -8633,33 +8633,33 @@ export interface components {
             end_date: string;
             /**
              * Days
-             * @description UTC days of the month.
+             * @description The number of UTC days of the month.
              */
             days: number;
             /**
              * Calculated Days
-             * @description Those that are calculated.
+             * @description The number of calculated days.
              */
             calculated_days: number;
             /**
              * Data Through
-             * @description The last of these.
+             * @description The last calculated day.
              */
             data_through: string | null;
             /**
              * Issued At
-             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             * @description The time of the last change of the statements: the newest revision of a day, or of the cost category.
              */
             issued_at: string | null;
             /**
              * Status
-             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @description `PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change.
              * @enum {string}
              */
             status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked.
              * @enum {string}
              */
             basis: "accrual" | "posted";
@@ -8675,32 +8675,32 @@ export interface components {
             revision: number;
             /**
              * Category Version
-             * @description The version of the cost category; else null.
+             * @description The version of the cost category; null without one.
              */
             category_version: number | null;
             /**
              * Scope
-             * @description What the caller may see; null if that is everything.
+             * @description The scope of the caller; null if it is everything.
              */
             scope: {
                 [key: string]: string[];
             } | null;
             /**
              * Closed At
-             * @description Of a closed month: when it was closed.
+             * @description For a closed month: when it was closed.
              */
             closed_at?: string | null;
             /**
              * Times Closed
-             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             * @description For a closed month: how often it was closed; 1 unless it was reopened.
              */
             times_closed?: number | null;
             /**
              * Issuer
-             * @description Who issues the statements, if that is configured.
+             * @description The issuer of the statements, if one is configured.
              */
             issuer?: string | null;
-            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            /** @description The format of pages and PDF files, if one is configured; a closed month keeps its format. */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
@@ -8744,7 +8744,7 @@ export interface components {
             kind: "expense" | "correction" | "adjustment" | "clearing";
             /**
              * Account
-             * @description Of an expense, the id of the value that `journal.account_id` names, else `journal.expense_account`; of the clearing line, `journal.clearing_account`.
+             * @description For an expense, the id of the value that `journal.account_id` names, else `journal.expense_account`; for the clearing line, `journal.clearing_account`.
              * @example 54100
              */
             account: string;
@@ -8767,13 +8767,13 @@ export interface components {
             currency: string;
             /**
              * Value
-             * @description Whose costs; null on the clearing line.
+             * @description The value of the costs; null on the clearing line.
              * @example payments
              */
             value: string | null;
             /**
              * Charge Period
-             * @description Of a correction: the month that it is about.
+             * @description For a correction: the corrected month.
              * @example 2026-09
              */
             charge_period?: string | null;
@@ -8994,7 +8994,7 @@ export interface components {
         };
         /**
          * MovedItem
-         * @description What would have another value, of one identity.
+         * @description Costs of one identity that would get another value.
          */
         MovedItem: {
             /** Identity Id */
@@ -9013,7 +9013,7 @@ export interface components {
         };
         /**
          * NeverMatchingRule
-         * @description A rule that applies to nothing, and why.
+         * @description A rule that applies to nothing, and the reason.
          */
         NeverMatchingRule: {
             rule: components["schemas"]["AppliedRule"];
@@ -9054,7 +9054,7 @@ export interface components {
         };
         /**
          * OneSided
-         * @description What only one side has, listed or not.
+         * @description The entries that only one side has, listed or not.
          */
         OneSided: {
             /** Count */
@@ -9067,7 +9067,7 @@ export interface components {
         };
         /**
          * OtherParts
-         * @description All parts that are not named, together.
+         * @description The sum of all parts that are not named.
          */
         OtherParts: {
             /** Count */
@@ -9118,14 +9118,14 @@ export interface components {
         };
         /**
          * OverlappingRules
-         * @description Two rules that assign different values to the same; the first one decides.
+         * @description Two rules that assign different values to the same costs; the first one applies.
          */
         OverlappingRules: {
             winner: components["schemas"]["AppliedRule"];
             loser: components["schemas"]["AppliedRule"];
             /**
              * Subjects
-             * @description To how many combinations of identity, resource and so on.
+             * @description The number of affected combinations of identity, resource and so on.
              */
             subjects: number;
         };
@@ -9815,14 +9815,14 @@ export interface components {
             end: string;
             /**
              * State
-             * @description `accruing`: it is not over. `settling`: late bills may still come. `blocked`, `ready`: it cannot be closed, or can. `closed`: it was booked. `sealed`: nothing can change it any more.
+             * @description `accruing`: it is not over. `settling`: late bills may still arrive. `blocked`: it cannot be closed. `ready`: it can be closed. `closed`: it is booked. `sealed`: it cannot change any more.
              * @enum {string}
              */
             state: "accruing" | "settling" | "blocked" | "ready" | "closed" | "sealed";
             totals: components["schemas"]["PeriodTotals"];
             /**
              * Blockers
-             * @description How many things are in the way of closing it.
+             * @description The number of its blockers.
              */
             blockers: number;
             /** Closed At */
@@ -9838,10 +9838,10 @@ export interface components {
             times_closed: number;
             /**
              * Digest
-             * @description That of the content that was booked.
+             * @description The digest of the booked content.
              */
             digest: string | null;
-            /** @description That of the closing; null while it is open. */
+            /** @description The receipt of the closing; null while it is open. */
             receipt: components["schemas"]["PeriodReceipt"] | null;
         };
         /**
@@ -9858,7 +9858,7 @@ export interface components {
             currency: string;
             /**
              * By
-             * @description By what statements are kept.
+             * @description The groupings of the stored statements.
              * @example [
              *       "category:cost_center"
              *     ]
@@ -9866,7 +9866,7 @@ export interface components {
             by: string[];
             /**
              * Books Begin
-             * @description The first month that was closed; null while none is.
+             * @description The first month that was closed; null if none is.
              */
             books_begin: string | null;
             /**
@@ -9932,7 +9932,7 @@ export interface components {
         };
         /**
          * PeriodReceipt
-         * @description What was recorded when a month was closed.
+         * @description The receipt of a closing.
          */
         PeriodReceipt: {
             /**
@@ -9955,7 +9955,7 @@ export interface components {
             note: string | null;
             /**
              * Accepted
-             * @description What was in the way and accepted, by id.
+             * @description The ids of accepted blockers.
              * @example [
              *       "day-missing:2026-10-31"
              *     ]
@@ -9963,7 +9963,7 @@ export interface components {
             accepted: string[];
             /**
              * Reason
-             * @description Why it was.
+             * @description Why they were accepted.
              */
             reason: string | null;
         };
@@ -10044,38 +10044,38 @@ export interface components {
         PeriodTotals: {
             /**
              * Billed
-             * @description What the provider billed for its days.
+             * @description The provider's bill for its days.
              * @example 1234.56
              */
             billed: string;
             /**
              * Regular
-             * @description What was charged for its days.
+             * @description The charges for its days.
              * @example 1234.56
              */
             regular: string;
             /**
              * Corrections
-             * @description Of earlier months, posted to it.
+             * @description The corrections of earlier months that are posted to it.
              * @example 1234.56
              */
             corrections: string;
             /**
              * Adjustments
-             * @description Made by hand.
+             * @description The manual adjustments.
              * @example 1234.56
              */
             adjustments: string;
             /**
              * Posted
-             * @description All of this but `billed`: what is booked.
+             * @description The booked amount: `regular` + `corrections` + `adjustments`.
              * @example 1234.56
              */
             posted: string;
         };
         /**
          * PeriodWarning
-         * @description What should be looked at before a month is closed.
+         * @description Something to review before a month is closed.
          */
         PeriodWarning: {
             /**
@@ -10218,7 +10218,7 @@ export interface components {
         };
         /**
          * PostedGrouping
-         * @description What is booked, by the values of a grouping.
+         * @description The booked amounts by the values of a grouping.
          */
         PostedGrouping: {
             /**
@@ -10236,14 +10236,14 @@ export interface components {
             rounded: string;
             /**
              * Difference
-             * @description All statements less the bill, corrections and adjustments: 0.
+             * @description All statements minus the bill, corrections and adjustments: 0.
              * @example 1234.56
              */
             difference: string;
         };
         /**
          * PostedValue
-         * @description What is booked of a value.
+         * @description The booked amounts of a value.
          */
         PostedValue: {
             /**
@@ -10287,7 +10287,7 @@ export interface components {
         };
         /**
          * PreviousStatement
-         * @description The month before, and why this month's amount is another one.
+         * @description The month before, and the reasons of the difference.
          */
         PreviousStatement: {
             /**
@@ -10311,7 +10311,7 @@ export interface components {
         };
         /**
          * RankedPart
-         * @description Something that costs a part of a statement.
+         * @description An identity, resource or topic with its part of a statement.
          */
         RankedPart: {
             /** Id */
@@ -10803,12 +10803,12 @@ export interface components {
             cause: "first" | "bill_changed" | "policy_changed" | "metrics_returned" | "members_changed" | "manual" | "repair" | "retention";
             /**
              * Line Id
-             * @description The line in that revision: one whose content changed has another id. Null if there is none, or if several may be the one.
+             * @description The line in that revision: its id changes with its content. Null if there is none, or if it cannot be identified among several.
              */
             line_id: string | null;
             /**
              * Amount
-             * @description Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may be the one.
+             * @description Zero without a line or a row; null if it is not known, because it is no longer kept, or because the line cannot be identified among several.
              */
             amount: string | null;
         };
@@ -10878,10 +10878,10 @@ export interface components {
         };
         /**
          * RuleCoverage
-         * @description What one rule assigned to one value.
+         * @description The costs that one rule assigned to one value.
          */
         RuleCoverage: {
-            /** @description Null: what no rule applied to. */
+            /** @description The rule; null for costs to which no rule applied. */
             rule: components["schemas"]["AppliedRule"] | null;
             /** Value */
             value: string;
@@ -11437,7 +11437,7 @@ export interface components {
         };
         /**
          * ShadowedRule
-         * @description A rule that matches only what rules before it decide.
+         * @description A rule that matches only costs that earlier rules assign.
          */
         ShadowedRule: {
             rule: components["schemas"]["AppliedRule"];
@@ -11451,7 +11451,7 @@ export interface components {
         Siblings: {
             /**
              * Rows
-             * @description How many; null within a scope.
+             * @description The number of rows; null within a scope.
              */
             rows: number | null;
             /**
@@ -11934,7 +11934,7 @@ export interface components {
         };
         /**
          * StatedAmount
-         * @description An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
+         * @description An amount, exactly and in cents. The cents of lines sum to those of their statement, and the cents of all
          *     statements to those of the month.
          */
         StatedAmount: {
@@ -11952,7 +11952,7 @@ export interface components {
         };
         /**
          * StatementAdjustment
-         * @description What was added by hand; negative where it was taken.
+         * @description A manual adjustment; negative if the amount was moved to another value.
          */
         StatementAdjustment: {
             /** Id */
@@ -11975,13 +11975,13 @@ export interface components {
             rounded: string;
             /**
              * Other
-             * @description Who gave it, or got it; null if it was added.
+             * @description The value on the other side of a reallocation, else null.
              * @example payments
              */
             other: string | null;
             /**
              * Applies To
-             * @description The month that it is about.
+             * @description The month to which it applies.
              * @example 2026-09
              */
             applies_to: string | null;
@@ -11992,7 +11992,7 @@ export interface components {
         };
         /**
          * StatementAnswer
-         * @description One statement. Its lines, with its corrections and adjustments, add up to it, exactly and in cents.
+         * @description One statement. Its lines, corrections and adjustments sum to it, exactly and in cents.
          */
         StatementAnswer: {
             /**
@@ -12022,33 +12022,33 @@ export interface components {
             end_date: string;
             /**
              * Days
-             * @description UTC days of the month.
+             * @description The number of UTC days of the month.
              */
             days: number;
             /**
              * Calculated Days
-             * @description Those that are calculated.
+             * @description The number of calculated days.
              */
             calculated_days: number;
             /**
              * Data Through
-             * @description The last of these.
+             * @description The last calculated day.
              */
             data_through: string | null;
             /**
              * Issued At
-             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             * @description The time of the last change of the statements: the newest revision of a day, or of the cost category.
              */
             issued_at: string | null;
             /**
              * Status
-             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @description `PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change.
              * @enum {string}
              */
             status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked.
              * @enum {string}
              */
             basis: "accrual" | "posted";
@@ -12064,32 +12064,32 @@ export interface components {
             revision: number;
             /**
              * Category Version
-             * @description The version of the cost category; else null.
+             * @description The version of the cost category; null without one.
              */
             category_version: number | null;
             /**
              * Scope
-             * @description What the caller may see; null if that is everything.
+             * @description The scope of the caller; null if it is everything.
              */
             scope: {
                 [key: string]: string[];
             } | null;
             /**
              * Closed At
-             * @description Of a closed month: when it was closed.
+             * @description For a closed month: when it was closed.
              */
             closed_at?: string | null;
             /**
              * Times Closed
-             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             * @description For a closed month: how often it was closed; 1 unless it was reopened.
              */
             times_closed?: number | null;
             /**
              * Issuer
-             * @description Who issues the statements, if that is configured.
+             * @description The issuer of the statements, if one is configured.
              */
             issuer?: string | null;
-            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            /** @description The format of pages and PDF files, if one is configured; a closed month keeps its format. */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
@@ -12100,12 +12100,12 @@ export interface components {
             number: string;
             /**
              * Supersedes
-             * @description The number of the revision before; null in the first, and in one that a version of the cost category began: its values may be others.
+             * @description The number of the previous revision; null for the first one, and after a new version of the cost category, which may have other values.
              */
             supersedes: string | null;
             /**
              * Digest
-             * @description The digest of the content: whose costs, of how many days, and the lines as they are exactly and in cents. A reply counts for as long as the statement has it.
+             * @description The digest of the content: the value, the number of days, and the lines exactly and in cents. A reply counts as long as the statement has this digest.
              * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
              */
             digest: string;
@@ -12127,49 +12127,49 @@ export interface components {
             regular?: components["schemas"]["StatedAmount"] | null;
             /**
              * Corrections
-             * @description With `basis=posted`: of earlier months, by month.
+             * @description With `basis=posted`: the corrections by earlier month.
              */
             corrections?: components["schemas"]["StatementCorrection"][] | null;
             /**
              * Adjustments
-             * @description With `basis=posted`: made by hand.
+             * @description With `basis=posted`: the manual adjustments.
              */
             adjustments?: components["schemas"]["StatementAdjustment"][] | null;
-            /** @description Null if the month before has no costs at all. */
+            /** @description Null if the month before has no costs. */
             previous: components["schemas"]["PreviousStatement"] | null;
             /** @description Null for the statement of an identity. */
             identities: components["schemas"]["StatementRanking"] | null;
             resources: components["schemas"]["StatementRanking"];
-            /** @description By the ecosystem of the bill; null where all costs are on the bill of one. */
+            /** @description The amounts by the ecosystem of the bill; null if all costs are on the bill of one. */
             bills: components["schemas"]["StatementRanking"] | null;
-            /** @description Another view of the costs of clusters, which is not a part of the total; by cost category only. */
+            /** @description Another view of the costs of clusters, not a part of the total; by cost category only. */
             topics: components["schemas"]["StatementRanking"] | null;
             /**
              * Unit Costs
-             * @description Those of the units that it used; none for costs that belong to nobody.
+             * @description The costs of the units that it used; empty for costs without an identity.
              */
             unit_costs: components["schemas"]["StatementUnitCost"][];
             split: components["schemas"]["StatementSplit"];
             /**
              * Verdict
-             * @description What was said last of this content; null if nothing was.
+             * @description The last reply to this content; null if there is none.
              */
             verdict: ("acknowledged" | "disputed") | null;
             /**
              * Replies
-             * @description What was said of this content and of earlier ones, the first first; null for callers who see a part of the statement.
+             * @description The replies to this content and to earlier ones, the first one first; null for callers who may see only a part of the statement.
              */
             replies: components["schemas"]["StatementReply"][] | null;
             tie_out: components["schemas"]["StatementTieOut"] | null;
         };
         /**
          * StatementCorrection
-         * @description What was learned of an earlier month since the month before was closed.
+         * @description The changes of an earlier month since the previous month was closed.
          */
         StatementCorrection: {
             /**
              * Period Id
-             * @description The month that it is about.
+             * @description The corrected month.
              * @example 2026-09
              */
             period_id: string;
@@ -12196,7 +12196,7 @@ export interface components {
             rounded: string;
             /**
              * Causes
-             * @description Why, the most frequent first.
+             * @description The causes, the most frequent first.
              * @example [
              *       "bill_changed"
              *     ]
@@ -12271,7 +12271,7 @@ export interface components {
         };
         /**
          * StatementFormat
-         * @description How the pages and PDF files of statements are written.
+         * @description The format of the pages and PDF files of statements.
          */
         StatementFormat: {
             /**
@@ -12288,7 +12288,7 @@ export interface components {
             dates: "14 November 2026" | "14.11.2026" | "2026-11-14";
             /**
              * Currency
-             * @description Where an amount with its currency has that.
+             * @description The position of the currency of an amount.
              * @default after
              * @enum {string}
              */
@@ -12356,7 +12356,7 @@ export interface components {
         StatementLine: {
             /**
              * Kind
-             * @description Assigned to the value; handed on to it by others; handed on by it, which is negative.
+             * @description Costs assigned to the value; reallocated to it by others; reallocated by it, which are negative.
              * @enum {string}
              */
             kind: "direct" | "shared_in" | "shared_out";
@@ -12396,7 +12396,7 @@ export interface components {
         };
         /**
          * StatementRanking
-         * @description The largest parts by one column; with the others they add up to `total`.
+         * @description The largest parts by one column; with the others they sum to `total`.
          */
         StatementRanking: {
             /** Items */
@@ -12406,12 +12406,12 @@ export interface components {
         };
         /**
          * StatementRecipient
-         * @description Whom a statement is for, as the register of the cost category has it.
+         * @description The recipient of a statement, from the register of the cost category.
          */
         StatementRecipient: {
             /**
              * Value
-             * @description `UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.
+             * @description `UNALLOCATED` are costs without an identity that no rule or tag assigns.
              * @example payments
              */
             value: string;
@@ -12437,7 +12437,7 @@ export interface components {
         };
         /**
          * StatementReply
-         * @description What a recipient said of a statement.
+         * @description A recipient's reply to a statement.
          */
         StatementReply: {
             /** Number */
@@ -12446,7 +12446,7 @@ export interface components {
             revision: number;
             /**
              * Digest
-             * @description That of the content that the statement had then; null if an earlier version recorded the reply.
+             * @description The digest of the content at that time; null if an earlier version of the service recorded the reply.
              */
             digest: string | null;
             /**
@@ -12458,7 +12458,7 @@ export interface components {
             note: string;
             /**
              * Data Through
-             * @description The last calculated day that the statement had then.
+             * @description The last calculated day of the statement at that time.
              */
             data_through: string | null;
             /**
@@ -12474,7 +12474,7 @@ export interface components {
             created_at: string;
             /**
              * Is Current
-             * @description Whether the statement still has that content. A reply to a former content does not count.
+             * @description Whether the statement still has this content. Replies to a former content do not count.
              */
             is_current: boolean;
         };
@@ -12490,7 +12490,7 @@ export interface components {
             number: string;
             /**
              * Digest
-             * @description The digest of the content: whose costs, of how many days, and the lines as they are exactly and in cents. A reply counts for as long as the statement has it.
+             * @description The digest of the content: the value, the number of days, and the lines exactly and in cents. A reply counts as long as the statement has this digest.
              * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
              */
             digest: string;
@@ -12508,17 +12508,17 @@ export interface components {
             rounded: string;
             /**
              * Previous
-             * @description The amount of the month before; null if that has no costs at all.
+             * @description The amount of the month before; null if that month has no costs.
              */
             previous: string | null;
             /** Delta */
             delta: string | null;
             /**
              * Verdict
-             * @description What was said last of this content; null if nothing was.
+             * @description The last reply to this content; null if there is none.
              */
             verdict: ("acknowledged" | "disputed") | null;
-            /** @description What was said last, of this content or of an earlier one; null if nothing was, and for callers who see a part of the statement. */
+            /** @description The last reply to this content or to an earlier one; null if there is none, and for callers who may see only a part of the statement. */
             last_reply: components["schemas"]["StatementReply"] | null;
             /**
              * Regular
@@ -12527,23 +12527,23 @@ export interface components {
             regular?: string | null;
             /**
              * Corrections
-             * @description With `basis=posted`: of earlier months.
+             * @description With `basis=posted`: the corrections of earlier months.
              */
             corrections?: string | null;
             /**
              * Adjustments
-             * @description With `basis=posted`: made by hand.
+             * @description With `basis=posted`: the manual adjustments.
              */
             adjustments?: string | null;
         };
         /**
          * StatementRule
-         * @description What a rule of the cost category assigned.
+         * @description The costs that a rule of the cost category assigned.
          */
         StatementRule: {
             /**
              * Id
-             * @description Null: no rule applies.
+             * @description The id of the rule; null for costs to which no rule applies.
              */
             id: string | null;
             /** Reason */
@@ -12556,8 +12556,8 @@ export interface components {
         };
         /**
          * StatementSplit
-         * @description How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
-         *     of the bill.
+         * @description How the costs of a statement were split. Rules and steps are null without a cost category, and for callers who
+         *     may see only a part of the bill.
          */
         StatementSplit: {
             /** Policies */
@@ -12569,7 +12569,7 @@ export interface components {
         };
         /**
          * StatementStep
-         * @description A step of `share` by which cost came to the value, or left it.
+         * @description A step of `share` that reallocated costs to the value, or from it.
          */
         StatementStep: {
             /** From */
@@ -12579,7 +12579,7 @@ export interface components {
         };
         /**
          * StatementTieOut
-         * @description All statements of the month beside the provider's bill.
+         * @description All statements of the month compared with the provider's bill.
          */
         StatementTieOut: {
             /**
@@ -12595,25 +12595,25 @@ export interface components {
              */
             difference: string;
             statements: components["schemas"]["StatedAmount"];
-            /** @description Billed on the days that are calculated from their present bill. */
+            /** @description The bill of the days that are calculated from their present bill. */
             billed: components["schemas"]["StatedAmount"];
-            /** @description Of days whose bill has changed, and that will be calculated again. */
+            /** @description The amount of days whose bill has changed, and that will be calculated again. */
             outdated: components["schemas"]["StatedAmount"];
-            /** @description Billed on days that are not calculated from their present bill yet. */
+            /** @description The bill of days that are not calculated from their present bill yet. */
             pending: components["schemas"]["StatedAmount"];
-            /** @description With `basis=posted`: what was learned of earlier months. */
+            /** @description With `basis=posted`: the corrections of earlier months. */
             corrections?: components["schemas"]["StatedAmount"] | null;
-            /** @description With `basis=posted`: what people added by hand. */
+            /** @description With `basis=posted`: the manual adjustments. */
             adjustments?: components["schemas"]["StatedAmount"] | null;
         };
         /**
          * StatementUnitCost
-         * @description What one unit of usage cost.
+         * @description The cost of one unit of usage.
          */
         StatementUnitCost: {
             /**
              * Per
-             * @description What identities wrote, or read.
+             * @description The traffic that identities wrote, or read.
              * @enum {string}
              */
             per: "gib_in" | "gib_out";
@@ -12624,7 +12624,7 @@ export interface components {
             unit: string;
             /**
              * Amount
-             * @description The part of the statement's amount that lies on days with measurements.
+             * @description The part of the statement's amount on days with measurements.
              * @example 1234.56
              */
             amount: string;
@@ -12673,33 +12673,33 @@ export interface components {
             end_date: string;
             /**
              * Days
-             * @description UTC days of the month.
+             * @description The number of UTC days of the month.
              */
             days: number;
             /**
              * Calculated Days
-             * @description Those that are calculated.
+             * @description The number of calculated days.
              */
             calculated_days: number;
             /**
              * Data Through
-             * @description The last of these.
+             * @description The last calculated day.
              */
             data_through: string | null;
             /**
              * Issued At
-             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             * @description The time of the last change of the statements: the newest revision of a day, or of the cost category.
              */
             issued_at: string | null;
             /**
              * Status
-             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @description `PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change.
              * @enum {string}
              */
             status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked.
              * @enum {string}
              */
             basis: "accrual" | "posted";
@@ -12715,32 +12715,32 @@ export interface components {
             revision: number;
             /**
              * Category Version
-             * @description The version of the cost category; else null.
+             * @description The version of the cost category; null without one.
              */
             category_version: number | null;
             /**
              * Scope
-             * @description What the caller may see; null if that is everything.
+             * @description The scope of the caller; null if it is everything.
              */
             scope: {
                 [key: string]: string[];
             } | null;
             /**
              * Closed At
-             * @description Of a closed month: when it was closed.
+             * @description For a closed month: when it was closed.
              */
             closed_at?: string | null;
             /**
              * Times Closed
-             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             * @description For a closed month: how often it was closed; 1 unless it was reopened.
              */
             times_closed?: number | null;
             /**
              * Issuer
-             * @description Who issues the statements, if that is configured.
+             * @description The issuer of the statements, if one is configured.
              */
             issuer?: string | null;
-            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            /** @description The format of pages and PDF files, if one is configured; a closed month keeps its format. */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
@@ -12750,7 +12750,7 @@ export interface components {
             /** Items */
             items: components["schemas"]["StatementRow"][];
             total: components["schemas"]["StatedAmount"];
-            /** @description Null for callers who see a part of the bill. */
+            /** @description Null for callers who may see only a part of the bill. */
             tie_out: components["schemas"]["StatementTieOut"] | null;
         };
         /**
@@ -13300,7 +13300,7 @@ export interface components {
         };
         /**
          * TopicEvidence
-         * @description What decided how the line was attributed.
+         * @description The evidence by which the line was attributed.
          */
         TopicEvidence: {
             /**
@@ -13315,23 +13315,23 @@ export interface components {
             total: string | null;
             /**
              * Contenders
-             * @description A page of them, the largest first, equal ones by name; and the topic that was asked for.
+             * @description A page of the contenders, the largest first, equal ones by name; and the requested topic.
              */
             contenders: components["schemas"]["ContendingTopic"][];
             /**
              * Contenders Total
-             * @description How many there are on all pages; others together are one.
+             * @description The number of contenders on all pages; the sum of others counts as one.
              */
             contenders_total: number;
             /**
              * Topics
-             * @description How many topics of the cluster are known on the day; null within a scope.
+             * @description The number of known topics of the cluster on the day; null within a scope.
              */
             topics: number | null;
         };
         /**
          * TopicExplainAnswer
-         * @description Why a topic has an amount of a billing line: the line is attributed again from the kept measurements.
+         * @description Why a topic has an amount of a billing line: the line is attributed again from the stored measurements.
          */
         TopicExplainAnswer: {
             /**
@@ -13364,10 +13364,10 @@ export interface components {
             attribution_method: ("bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED") | null;
             /**
              * Methods
-             * @description All methods that were to be tried, in order.
+             * @description All methods of attribution, in order.
              */
             methods: components["schemas"]["TriedMethod"][];
-            /** @description Null if it is missing, or the line is attributed to nothing. */
+            /** @description Null if it is missing, or the line is attributed to no topic. */
             evidence: components["schemas"]["TopicEvidence"] | null;
             /**
              * Evidence Missing
@@ -13376,7 +13376,7 @@ export interface components {
             evidence_missing: string | null;
             /** @description Null if the topic does not share the line. */
             arithmetic: components["schemas"]["Arithmetic"] | null;
-            /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
+            /** @description The part of the row that the caller's scope shows; null if all of it is visible, or there is no row. If there is a part, `row` and `revisions` have it, and the calculation has the whole amount. */
             visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
             /**
@@ -13388,7 +13388,7 @@ export interface components {
             revisions: components["schemas"]["RevisionAmount"][];
             /**
              * Recomputed
-             * @description Whether the calculation gives what is stored; null if the evidence is missing.
+             * @description Whether the calculation agrees with the stored row; null if the evidence is missing.
              */
             recomputed: ("same" | "different") | null;
             links: components["schemas"]["ExplainLinks"];
@@ -13573,18 +13573,18 @@ export interface components {
             applied: boolean;
             /**
              * Why Not
-             * @description Why it did not apply, and so what it would have needed.
+             * @description Why it did not apply, and what it would have needed.
              */
             why_not: string | null;
             /**
              * Candidates
-             * @description How many identities it finds; null within a scope.
+             * @description The number of identities that it finds; null within a scope.
              */
             candidates: number | null;
         };
         /**
          * UnassignedIdentity
-         * @description An identity with costs that have no value.
+         * @description An identity with unassigned costs.
          */
         UnassignedIdentity: {
             /**
@@ -13775,7 +13775,7 @@ export interface components {
         };
         /**
          * UnknownRuleValue
-         * @description A value that a rule makes, and that the register does not have.
+         * @description A value that a rule assigns but the register does not have.
          */
         UnknownRuleValue: {
             /** Value */
@@ -13864,12 +13864,12 @@ export interface components {
         };
         /**
          * VisiblePart
-         * @description What the caller's scope shows of a row that a cost category splits.
+         * @description The visible part of a row that a cost category of the caller's scope splits.
          */
         VisiblePart: {
             /**
              * Amount
-             * @description The visible part, as lists and sums have it.
+             * @description The visible part, as in lists and sums.
              * @example 1234.56
              */
             amount: string;
@@ -13882,7 +13882,7 @@ export interface components {
         };
         /**
          * MovedAmount
-         * @description What would have another value.
+         * @description Costs that would get another value.
          */
         chargeback__reports__categories__answers__MovedAmount: {
             /** Before */
@@ -13897,7 +13897,7 @@ export interface components {
         };
         /**
          * MovedAmount
-         * @description What a value of a month has instead of what it had.
+         * @description The changed amount of a value in a month.
          */
         chargeback__reports__closing__reach__MovedAmount: {
             /**
