@@ -333,14 +333,14 @@ class VersionRequest(ControlRequest):
 
 
 class ChangeRequest(TenantRequest):
-    """A request that changes something, or calculates from what was sent. Its thread opens what it needs."""
+    """A request that changes data, or calculates from its body. Its thread opens the readers that it needs."""
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
         """Return the response; it has no ETag."""
         return await self.context.run_blocking(self.tenant, call)
 
     def visible_entities(self) -> EntityIds | None:
-        """Return the entities of the tenant that the caller may see, by their type; None where these are all."""
+        """Return the entities of the tenant that the caller may see, by their type; None if these are all."""
         if self.access.sees_everything:
             return None
         with self.reader() as reader:
@@ -357,14 +357,15 @@ class ChangeRequest(TenantRequest):
 
     @contextmanager
     def posted_reader(self) -> Iterator[PostedReader]:
-        """Open a reader of what was posted."""
+        """Open a reader of posted costs."""
         with self.reader() as reader:
             yield self.context.posted(self.tenant, reader, None)
 
     @contextmanager
     def changing(self, who: str, restating: Restating) -> Iterator[Connection]:
-        """Open the same for a change of tags or cost categories. One that moves amounts of closed months is refused,
-        unless it is ``restating``; then the audit log says so, as of ``who``."""
+        """Open a connection as :meth:`writing`, for a change of tags or cost categories. A change that moves amounts of
+        closed months is refused unless ``restating`` allows it; the audit log then has an entry about it, by
+        ``who``."""
         with self.writing() as connection:
             yield connection
             books = read_books(connection)
@@ -381,12 +382,12 @@ class ChangeRequest(TenantRequest):
 
 
 class CalculationRequest(ChangeRequest):
-    """A request that calculates from the facts and from what was sent. In its thread it has a ``tenant_reader``."""
+    """A request that calculates from the facts and from its body. In its thread it has a ``tenant_reader``."""
 
     tenant_reader: TenantReader
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
-        """Return the response; it has no ETag. ``as_of`` of what was sent decides which rows there are."""
+        """Return the response; it has no ETag. ``as_of`` of the body selects the version of the rows."""
 
         def _answer(reader: TenantReader) -> Response:
             self.tenant_reader = reader
@@ -397,7 +398,7 @@ class CalculationRequest(ChangeRequest):
 
 @dataclass
 class RowsFile:
-    """A file of rows that is sent while ``read`` makes it; ``headers`` may be filled until its first piece is there."""
+    """A file of rows that is sent while ``read`` creates it; ``headers`` may be filled until its first piece exists."""
 
     name: str
     media_type: str
@@ -409,14 +410,14 @@ class FileRequest(TenantRequest):
     """A request for a file of rows: its function returns a :class:`RowsFile`."""
 
     async def send(self, file: RowsFile, params: Any) -> Response:
-        """Return the response; ``as_of`` of what was sent decides which rows there are."""
+        """Return the response; ``as_of`` of the body selects the version of the rows."""
         file.headers.update(attachment(file.name) | {"Cache-Control": CACHE_CONTROL})
         pieces = self.context.stream(self.tenant, file.read, getattr(params, "as_of", None))
         return await ByteStream.begin(self.context, pieces, media_type=file.media_type, headers=file.headers)
 
 
 def compressed(response: Response) -> Response:
-    """Return the answer with its body as gzip, if it is large enough to be worth it; to be called in a thread."""
+    """Return the response with its body compressed if it is large enough; to be called in a thread."""
     body = bytes(response.body)
     if len(body) < SMALLEST_COMPRESSED or "content-encoding" in response.headers:
         return response
@@ -426,10 +427,10 @@ def compressed(response: Response) -> Response:
 
 
 def check_posted(reader: TenantReader, window: InstantRange) -> None:
-    """Check that a reader of what was posted can answer about a window.
+    """Check that the books have the months of a window.
 
     Raises:
-        InvalidRequest: it is no whole months, or begins before the books.
+        InvalidRequest: the window does not consist of whole months, or begins before the books.
     """
     if isinstance(reader, PostedReader):
         with before_the_books("start_date"):
@@ -446,7 +447,7 @@ def before_the_books(parameter: str) -> Iterator[None]:
 
 
 def category_versions(reader: TenantReader) -> dict[str, str]:
-    """Return the header that names the versions of the cost categories that an answer is made of; none without any."""
+    """Return the header with the versions of the cost categories of a response; empty if there are none."""
     versions = ", ".join(reader.categories.index.versions())
     return {CATEGORIES_VERSION: versions} if versions else {}
 
@@ -459,7 +460,7 @@ R = TypeVar("R", bound=TenantRequest)
 
 
 def _made(kind: type[R]) -> Any:
-    """Return the dependency that makes a request of one class."""
+    """Return the dependency that creates a request of one class."""
 
     async def _make(
         request: Request, tenant: TenantDep, context: ContextDep, access: AccessDep, services: ServicesDep
@@ -497,7 +498,7 @@ def file_answer(example: str) -> dict[str, Any]:
     """Return the description of a response that is a file of rows, for the ``extra`` of a route; ``example`` is one of
     CSV."""
     described = csv_answer(
-        "The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8).",
+        "The rows by time and ids, in the requested format: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8).",
         example=example,
     )
     binary, text = {"type": "string", "format": "binary"}, {"type": "string"}
@@ -506,5 +507,5 @@ def file_answer(example: str) -> dict[str, Any]:
 
 
 def rows_file(name: str, form: ExportFormat, read: Callable[[TenantReader], Iterator[memoryview]]) -> RowsFile:
-    """Return a file that is sent while it is made; ``name`` is its name without the suffix."""
+    """Return a file that is sent while it is created; ``name`` is its name without the suffix."""
     return RowsFile(f"{name}.{form}", MEDIA_TYPES[form], read)

@@ -12880,7 +12880,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
             /**
@@ -12973,7 +12973,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
         };
@@ -13042,7 +13042,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
             /**
@@ -13088,7 +13088,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
             /**
@@ -14571,21 +14571,21 @@ export interface components {
             columns: components["schemas"]["FileColumns"];
             /**
              * Entity
-             * @description What the entity column names: resources, whose costs are compared with the bill, or identities, whose costs are compared with the chargebacks.
+             * @description The entities in the entity column: resources, whose costs are compared with the bill, or identities, whose costs are compared with the chargebacks.
              * @default resource_id
              * @enum {string}
              */
             entity: "resource_id" | "identity_id";
             /**
              * Date Format
-             * @description How days are written, in the notation of Python's `strptime`. Default: ISO 8601, a time is ignored.
+             * @description The format of days, in the notation of Python's `strptime`. Default: ISO 8601, a time is ignored.
              * @default null
              * @example %m/%d/%Y
              */
             date_format: string | null;
             /**
              * Delimiter
-             * @description What separates the columns.
+             * @description The separator of columns.
              * @default ,
              * @enum {string}
              */
@@ -14599,7 +14599,7 @@ export interface components {
             decimal: "." | ",";
             /**
              * Entities
-             * @description Ids as the file writes them, and as they are here.
+             * @description The ids of entities by their names in the file.
              * @default {}
              */
             entities: {
@@ -14607,7 +14607,7 @@ export interface components {
             };
             /**
              * Product Types
-             * @description Product types as the file writes them, and as they are here.
+             * @description The product types by their names in the file.
              * @default {}
              */
             product_types: {
@@ -14815,26 +14815,26 @@ export interface components {
             amount: string;
             /**
              * Entity
-             * @description That with the id of the resource or identity, if any.
+             * @description The column with the id of the resource or identity.
              * @default null
              */
             entity: string | null;
             /**
              * Product Type
-             * @description That with the product type, if any.
+             * @description The column with the product type.
              * @default null
              */
             product_type: string | null;
             /**
              * Date
-             * @description That with the day, if any.
+             * @description The column with the day.
              * @default null
              * @example start_date
              */
             date: string | null;
             /**
              * Currency
-             * @description That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.
+             * @description The column with the code of the currency (ISO 4217). Every line must have that of the tenant.
              * @default null
              * @example currency
              */
@@ -24364,7 +24364,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run in progress is asked to end, or there is none. */
+            /** @description The run in progress will stop, or there is none. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -24695,7 +24695,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
+            /** @description The rows by time and ids, in the requested format: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
             200: {
                 headers: {
                     /** @description `attachment`, with a file name. */
@@ -25888,7 +25888,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
+            /** @description The rows by time and ids, in the requested format: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
             200: {
                 headers: {
                     /** @description `attachment`, with a file name. */

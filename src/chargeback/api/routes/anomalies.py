@@ -146,14 +146,14 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
             return names_of_identities(connection, identities)
 
     floors = Floors(params.min_amount, params.min_percent / 100)
-    asked = AnomaliesRequest(
+    query = AnomaliesRequest(
         DayRange(period.start, period.end + ONE_DAY),
         replace(tenant.criteria, floors=floors, category=params.category or tenant.criteria.category),
         params.limit,
         params.id,
         "contributors" in params.include,
     )
-    return anomalies(request.reader, states, asked, tenant.currency, request.extra, _named)
+    return anomalies(request.reader, states, query, tenant.currency, request.extra, _named)
 
 
 @router.get("/marks", needs=Right.READ, also=lambda request, _: _remembered(request))

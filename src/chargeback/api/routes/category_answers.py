@@ -1,4 +1,4 @@
-"""What a cost category assigns: altogether, and to one subject."""
+"""The coverage of a cost category, and its assignment of one subject."""
 
 from functools import partial
 from typing import Annotated

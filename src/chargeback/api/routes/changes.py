@@ -83,13 +83,13 @@ def explain_changes(request: Facts, params: Annotated[ChangesQuery, Query()]) ->
     difference exactly. Page parameters are ignored.
     """
     tenant = request.tenant
-    asked = params.comparison(tenant.lookback_days, request.version.control.last_calculated)
+    comparison = params.comparison(tenant.lookback_days, request.version.control.last_calculated)
     reader = request.reader
     with tenant.store.control.read() as connection:
         found = explained_changes(
             reader,
             connection,
-            asked,
+            comparison,
             params.group_by,
             timezone=params.timezone,
             currency=tenant.currency,

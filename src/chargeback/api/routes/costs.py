@@ -142,13 +142,13 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
 
 
 def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> CostRequest:
-    asked = params.comparison(lookback_days, version.control.last_calculated)
-    if params.is_posted and asked.compared is not None:
-        asked = replace(asked, compared=months_before(asked.period))
+    comparison = params.comparison(lookback_days, version.control.last_calculated)
+    if params.is_posted and comparison.compared is not None:
+        comparison = replace(comparison, compared=months_before(comparison.period))
     request = CostRequest(
-        asked.period,
-        asked.compared,
-        asked.selection,
+        comparison.period,
+        comparison.compared,
+        comparison.selection,
         params.zone,
         params.time_bucket,
         tuple(params.by),
@@ -157,6 +157,6 @@ def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> Co
         frozenset(params.include),
         is_posted=params.is_posted,
     )
-    if asked.period.days > MOST_TIMES and len(buckets_of(asked.period, params.time_bucket)) > MOST_TIMES:
+    if comparison.period.days > MOST_TIMES and len(buckets_of(comparison.period, params.time_bucket)) > MOST_TIMES:
         raise InvalidRequest([InvalidParameter("time_bucket", f"should make at most {MOST_TIMES} units of time")])
     return request

@@ -1,4 +1,4 @@
-"""How costs flow through several columns."""
+"""The flow of costs through several columns."""
 
 from typing import Annotated, ClassVar
 
@@ -73,7 +73,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 @router.get("/flow", needs=Right.READ, keep=True)
 def show_flow(request: Facts, params: Annotated[FlowQuery, Query()]) -> FlowAnswer:
     """Return how costs flow from the values of each column to those of the next, compared with another period."""
-    asked = request.comparison(params)
-    windows = [asked.selection.window, asked.previous]
+    comparison = request.comparison(params)
+    windows = [comparison.selection.window, comparison.previous]
     conversion = conversion_for(request.tenant, request.reader, params.currency, [CHARGEBACKS], windows)
-    return flow_answer(request.tenant, request.reader, asked, params.by, params.tops, conversion)
+    return flow_answer(request.tenant, request.reader, comparison, params.by, params.tops, conversion)

@@ -101,9 +101,9 @@ def show_graph(request: Facts, params: Annotated[GraphQuery, Query()]) -> GraphA
 @router.get("/diff", needs=Right.READ, problems=_PROBLEMS, keep=True)
 def compare_graphs(request: Facts, params: Annotated[GraphDiffQuery, Query()]) -> GraphDiffAnswer:
     """Return the same tree with the costs of two periods: before, after, and which nodes are new or gone."""
-    asked = request.comparison(params)
-    view = _read(request, GraphRequest(asked.selection, asked.previous, params.focus, params.leaves))
-    return graph_diff(request.tenant, view, asked.period, asked.compared, params.depth, params.top)
+    comparison = request.comparison(params)
+    view = _read(request, GraphRequest(comparison.selection, comparison.previous, params.focus, params.leaves))
+    return graph_diff(request.tenant, view, comparison.period, comparison.compared, params.depth, params.top)
 
 
 @router.get("/timeline", needs=Right.READ, problems=_PROBLEMS, keep=True)

@@ -167,7 +167,7 @@ def run_pipeline(
     )
 
 
-@router.post("/cancel", needs=Right.RUN, answer="The run in progress is asked to end, or there is none.")
+@router.post("/cancel", needs=Right.RUN, answer="The run in progress will stop, or there is none.")
 def cancel_run(request: Change, caller: CallerDep) -> RunCancelled:
     """Cancel the run in progress, on any host. It ends within some seconds at its next safe point, or is killed. The
     days that it has written are complete, and the next run continues."""

@@ -26,16 +26,16 @@ from chargeback.store.queries.engine import CancellationToken
 TopicStatus = Literal["disabled", "enabled", "config_error"]
 TopicError = Annotated[
     str | None,
-    Field(description="The reason if the status is `config_error`; a caller with a scope is not told it."),
+    Field(description="The reason if the status is `config_error`; left out for callers with a scope."),
 ]
 
 
 class TenantsQuery(CommonParameters):
-    """Parameters of endpoints that mind none but the common ones."""
+    """Parameters of endpoints that accept only the common ones."""
 
 
 class TenantSettings(ResponseModel):
-    """What every answer about a tenant says of its configuration."""
+    """The configuration of a tenant in every response about it."""
 
     tenant_name: str = Field(examples=["acme"])
     tenant_id: str = Field(examples=["acme"])

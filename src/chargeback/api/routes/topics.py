@@ -42,11 +42,11 @@ def summarise_topics(request: TopicFacts, params: Annotated[TopicsQuery, Query()
     and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics, and
     `top` is ignored.
     """
-    asked = request.comparison(params)
-    windows = [asked.selection.window, asked.previous]
+    comparison = request.comparison(params)
+    windows = [comparison.selection.window, comparison.previous]
     conversion = conversion_for(request.tenant, request.reader, params.currency, [TOPIC_ATTRIBUTIONS], windows)
     top = None if request.wants_csv else params.top
-    answer = topics_summary(request.tenant, request.reader, asked, top, conversion)
+    answer = topics_summary(request.tenant, request.reader, comparison, top, conversion)
     if request.wants_csv:
         columns = TopicSummaryItem.columns()
         return table_response("topics.csv", columns, answer.items, headers=rates_header(conversion))

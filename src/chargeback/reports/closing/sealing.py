@@ -58,7 +58,7 @@ class PeriodDocument:
 
     @property
     def sha256(self) -> str:
-        """Its digest."""
+        """Return its digest."""
         return digest_of(self.text)
 
     @property

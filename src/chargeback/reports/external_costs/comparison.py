@@ -75,7 +75,7 @@ class ExternalReconciliation(ResponseModel):
 
 
 def dataset_of(mapping: CostMapping) -> Dataset:
-    """Return what a file is compared with: the bill or, by identities, the chargebacks."""
+    """Return the dataset that a file is compared with: the bill or, by identities, the chargebacks."""
     return CHARGEBACKS if mapping.entity == "identity_id" else BILLING_LINES
 
 
@@ -89,8 +89,8 @@ def compare_costs(
     currency: str,
     limit: int | None = None,
 ) -> ExternalReconciliation:
-    """Return the costs of a file compared with those stored here: with the bill or, by identities, the chargebacks.
-    Lines of other days are counted only. At most ``limit`` entries are listed, the rest together.
+    """Return the costs of a file compared with the bill or, by identities, with the chargebacks. Lines of other days
+    are only counted. At most ``limit`` entries are listed; the rest is summed.
 
     Raises:
         QueryTimeout: the query was cancelled.

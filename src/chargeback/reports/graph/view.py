@@ -182,11 +182,11 @@ class GraphTimeline(ResponseModel):
 
 
 def read_graph(reader: TenantReader, tenant: TenantView, asked: GraphRequest) -> GraphView:
-    """Return the node that was asked for.
+    """Return the requested node.
 
     Raises:
         UnknownFocus: there is no such node.
-        TopicsNotFiltered: topics were asked for, with filters that they do not have.
+        TopicsNotFiltered: topics were requested, with filters that do not apply to them.
         QueryTimeout: the query was cancelled.
         StorageError: the facts or the inventory cannot be read.
     """
@@ -216,7 +216,7 @@ def selection_of(view: GraphView, selection: Selection) -> Selection:
 
 
 def graph_of(tenant: TenantView, view: GraphView, period: Period, depth: int, top: int) -> GraphAnswer:
-    """Return the node that was asked for and what is in it, down to a depth."""
+    """Return the requested node and its descendants, down to a depth."""
     listed = shown(view.focus, depth, top)
     names = identity_names(tenant, (each.node for each in listed))
     nodes = [
@@ -283,7 +283,7 @@ def graph_timeline(
 
 
 def identity_names(tenant: TenantView, nodes: Iterable[Node]) -> Mapping[str, Named]:
-    """Return what is known of the identities among some nodes."""
+    """Return the names of the identities among some nodes."""
     with tenant.store.control.read() as connection:
         return names_of(connection, IDENTITIES, {each.value or "" for each in nodes if each.kind == "identity"})
 
