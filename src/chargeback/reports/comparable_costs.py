@@ -174,7 +174,7 @@ class ComparableCosts:
         return found
 
     def fees(self) -> list[Fee]:
-        """Return the fees of their last months."""
+        """Return the fees, each with its costs in its last month and in the month before."""
         if not self._source:
             return []
         rows = self._cursor.rows(
