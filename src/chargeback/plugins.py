@@ -54,11 +54,11 @@ def loading(declared: type[Exception]) -> Iterator[None]:
 def discover_plugins(
     group: str, noun: str, guarded: Callable[[str, Any], T], *, declared: type[Exception]
 ) -> tuple[dict[str, T], dict[str, str]]:
-    """Return what the entry points of a group give, by name, and why others cannot be used. One that cannot be loaded
+    """Return the plugins of a group by name, and the reasons why others cannot be used. A plugin that cannot be loaded
     does not affect the others.
 
-    ``guarded`` makes of a name and a loaded object what is returned; the message of a ``declared`` error of it is used
-    unchanged. ``noun`` is what they are called in messages.
+    ``guarded`` returns the plugin for a name and a loaded object; the message of a ``declared`` error is used
+    unchanged. ``noun`` is the name of such plugins in messages.
     """
     found: dict[str, T] = {}
     failures: dict[str, str] = {}

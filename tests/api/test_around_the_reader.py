@@ -178,7 +178,7 @@ def test_routes_that_know_of_scopes_are_listed() -> None:
 
 def test_a_question_about_rows_has_parameters() -> None:
     """They are a part of what the ETag stands for."""
-    with pytest.raises(TypeError, match="_without answers from rows: it needs a query model"):
+    with pytest.raises(TypeError, match="_without reads rows: it needs a query model"):
 
         @Routes().get("/tenants/{tenant_name}/rows", needs=Right.READ)
         def _without(_facts: Facts) -> Response:

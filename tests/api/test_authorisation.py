@@ -108,7 +108,7 @@ def test_refusals_say_what_is_missing(callers: httpx.Client) -> None:
     assert tagging.json()["detail"] == "This needs the right tag in tenant acme; yours are: read, export (roles[0])."
     whole = callers.get(f"{ACME}/runs", headers=asked_by("scoped admin"))
     assert whole.json()["detail"] == (
-        "This is about the whole bill of tenant acme, and you see a part of it: identity_id sa-1 (roles[0])."
+        "This is about the whole bill of tenant acme, but you may see only a part: identity_id sa-1 (roles[0])."
     )
     assert callers.get(ACME).headers["www-authenticate"] == "Bearer"
 
@@ -182,7 +182,7 @@ def test_the_document_says_what_is_needed(client: httpx.Client, endpoint: Endpoi
     operation = client.get("/openapi.json").json()["paths"][endpoint.documented][endpoint.method.lower()]
     needs: Needs = Access.PUBLIC if endpoint.name in OPEN else Access.AUTHENTICATED
     if endpoint.is_file:
-        assert "that needs the right `export`" in operation["description"]
+        assert "this needs the right `export`" in operation["description"]
         needs = Right.READ
     elif endpoint in OF_TENANTS:
         needs = right_for(endpoint)

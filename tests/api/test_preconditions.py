@@ -47,4 +47,4 @@ def test_what_must_be_named(none_match: str | None) -> None:
     """428: something is there, and the request does not say that it knows."""
     with pytest.raises(PreconditionRequired) as error:
         Preconditions(None, none_match).check('"1"', what="It", faster="Ann was.")
-    assert str(error.value) == ("It is there: send the ETag that GET returns as If-Match, so that no change is lost.")
+    assert str(error.value) == ("It exists: send the ETag that GET returns as If-Match, so that no change is lost.")

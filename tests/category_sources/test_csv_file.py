@@ -101,7 +101,7 @@ def test_mistakes_in_the_head() -> None:
     assert problems("entity_type,entity_id,value,value,team\n") == [
         "line 1: 'team' is not a column of this file; these are entity_type, entity_id, value, percent, valid_from, "
         "valid_to",
-        "line 1: the column value is there twice",
+        "line 1: the column value occurs twice",
     ]
 
 

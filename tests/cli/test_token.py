@@ -88,7 +88,7 @@ def test_two_tokens_of_one_name(chargeback: Run, file: Path) -> None:
         (("--name", "ci", "--allow", "read", "--scope", "team=a"), "rows cannot be chosen by team"),
         (("--name", "ci", "--allow", "read", "--scope", "tag:team"), "'tag:team' has no value"),
         (("--name", "ci", "--allow", "read", "--scope", "tag:team=,"), "'tag:team=,' has no value"),
-        (("--name", "ci", "--allow", "read", *(("--scope", "tag:team=a") * 2)), "tag:team is there twice"),
+        (("--name", "ci", "--allow", "read", *(("--scope", "tag:team=a") * 2)), "tag:team occurs twice"),
         (("--name", "ci", "--allow", "read", "--tenant", "acne"), "there is no tenant acne"),
     ],
 )

@@ -56,7 +56,7 @@ _RULES = (
     ("until", "should be a day from"),
     ("csv", "line "),
     ("mapping", "should be YAML of a mapping"),
-    ("mapping.date_format", "should tell day, month and year"),
+    ("mapping.date_format", "should have day, month and year"),
     ("csv", "is not CSV"),
     ("from", "should be given for a reallocation"),
     ("from", "should not be the value that gets"),

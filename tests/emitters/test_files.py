@@ -21,7 +21,7 @@ def nothing() -> None:
 
 def stop() -> None:
     """Somebody asked to stop."""
-    raise Stopped("the run was told to stop")
+    raise Stopped("the run was asked to stop")
 
 
 def check_names(folder: Path) -> list[str]:

@@ -804,7 +804,7 @@ def _start_with(database: FaultyDatabase, folder: Path) -> None:
 #: How many histories a test plays with each database, how many tests of them there are, and how many more in a drill: a
 #: history takes a quarter of a second of processor time with SQLite, and longer with PostgreSQL.
 _EACH: Final = {"sqlite": 25, "postgresql": 10}
-_TESTS: Final = {"sqlite": 8, "postgresql": 2}
+_TESTS: Final = {"sqlite": 38, "postgresql": 5}
 _DRILLS: Final = {"sqlite": 368, "postgresql": 100}
 
 

@@ -14,7 +14,7 @@ import pytest
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.pipeline import look
+from chargeback.pipeline import run_facts
 from chargeback.reports import budgets as reports
 from chargeback.store.control.budgets import budget_ratios, read_budget, write_budget
 from chargeback.store.control.events import read_events
@@ -99,7 +99,7 @@ def test_what_has_not_changed_is_not_looked_at(laboratory: Laboratory, monkeypat
     put(laboratory, "600", ("actual", "50"))
     laboratory.run()
     laboratory.run()
-    monkeypatch.setattr(look, "QueryEngine", lambda: pytest.fail("looked at again"))
+    monkeypatch.setattr(run_facts, "QueryEngine", lambda: pytest.fail("evaluated again"))
     laboratory.run()
     put(laboratory, "500", ("actual", "50"))
     with pytest.raises(pytest.fail.Exception):

@@ -51,7 +51,7 @@ def begin(store: TenantStore, simulations: Simulations, number: str, before: Any
 def test_one_whose_process_dies_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said, and the next one has its place."""
     monkeypatch.setattr("chargeback.pipeline.simulations._child", dies)
-    monkeypatch.setattr("chargeback.pipeline.simulations.AT_ONCE", 1)
+    monkeypatch.setattr("chargeback.pipeline.simulations.MOST_RUNNING", 1)
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_WAITING", 1)
     with tenant_store(tmp_path) as store:
         simulations = Simulations(LoggingSettings(), frozenset(), FixedClock())
@@ -66,7 +66,7 @@ def test_no_more_wait_than_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The next one is refused until one has ended; a request that is too late starts nothing."""
     ends = threading.Event()
     monkeypatch.setattr(Simulations, "_simulate", lambda *_: ends.wait(60))
-    monkeypatch.setattr("chargeback.pipeline.simulations.AT_ONCE", 1)
+    monkeypatch.setattr("chargeback.pipeline.simulations.MOST_RUNNING", 1)
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_WAITING", 1)
     with tenant_store(tmp_path) as store:
         simulations = Simulations(LoggingSettings(), frozenset(), FixedClock())

@@ -16,7 +16,7 @@ from chargeback.access.scope import RowScope
 from chargeback.categories.parsing import parse_category
 from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.anomalies import AnomaliesAnswer, Asked, Remembered, anomalies
+from chargeback.reports.anomalies import AnomaliesAnswer, AnomaliesRequest, Remembered, anomalies
 from chargeback.reports.categories.editing import save_categories
 from chargeback.store.control.anomalies import MarkedDays, MarkStatus, add_mark, read_marks
 from chargeback.store.control.days import read_days
@@ -59,9 +59,9 @@ def found(laboratory: Laboratory, scope: RowScope | None = None, by: Criteria = 
         closing(QueryEngine()) as engine,
         open_reader(engine, store, CancellationToken(), LookupCaches(), scope=scope) as reader,
     ):
-        asked = Asked(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), by, 10, contributors=True)
+        request = AnomaliesRequest(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), by, 10, contributors=True)
         return anomalies(
-            reader, states, asked, "USD", remembered, lambda ids: {each: f"Name of {each}" for each in ids}
+            reader, states, request, "USD", remembered, lambda ids: {each: f"Name of {each}" for each in ids}
         )
 
 

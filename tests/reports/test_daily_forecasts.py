@@ -11,7 +11,7 @@ import pytest
 
 from chargeback.access.scope import RowScope
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.daily_forecasts import AskedForecast, ForecastAnswer, daily_forecasts
+from chargeback.reports.daily_forecasts import ForecastAnswer, ForecastRequest, daily_forecasts
 from chargeback.reports.forecast import scheduled_types
 from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
@@ -42,7 +42,7 @@ def found(laboratory: Laboratory, by: str | None = None, scope: RowScope | None 
         closing(QueryEngine()) as engine,
         open_reader(engine, laboratory.store, CancellationToken(), LookupCaches(), scope=scope) as reader,
     ):
-        asked = AskedForecast(Selection.of_days(DAYS), DAYS, DAY + timedelta(days=10), by, 5)
+        asked = ForecastRequest(Selection.of_days(DAYS), DAYS, DAY + timedelta(days=10), by, 5)
         return daily_forecasts(reader, asked, "USD", lambda values: {str(each): f"Name of {each}" for each in values})
 
 

@@ -36,7 +36,7 @@ def test_what_is_steady_is_certain() -> None:
     assert found.expected == found.low == found.high == 210
     assert "median of its weekday in the last 4 weeks" in found.method
     assert "(25%)" in found.method
-    assert "37 earlier stretches of 10 days" in found.method
+    assert "37 earlier windows of 10 days" in found.method
 
 
 def test_what_the_last_week_was_like_is_expected() -> None:

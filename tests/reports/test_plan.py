@@ -230,7 +230,7 @@ def test_one_version_after_another(laboratory: Laboratory) -> None:
 def test_what_was_not_tried_is_not_calculated_again(laboratory: Laboratory) -> None:
     """Every day that would be is named."""
     plan = tried(laboratory, EVENLY, DayRange.of_day(DAY))
-    with pytest.raises(PlanRefused, match=r"3 days .* not tried: simulate all days from"):
+    with pytest.raises(PlanRefused, match=r"3 days .* not simulated: simulate all days from"):
         applied(laboratory, plan, order(plan, FIRST))
     assert applied(laboratory, plan, order(plan, DAY)).recalculated == [DAY]
 

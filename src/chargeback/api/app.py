@@ -83,9 +83,9 @@ Query who spent what on Kafka, to the last digit.
 Amounts are decimal strings. Timestamps are UTC. A date range is a range of days in the calendar of `timezone` (default
 UTC), both ends included. Daily lines have the timestamp 00:00 UTC: in zones west of Greenwich they belong to the
 previous day, so reconcile with an invoice in UTC. Errors are returned as `application/problem+json`. Unknown parameters
-are errors, and all mistakes in a request are reported together. Who sends a request is said by an authenticating proxy
-or by a token (`access.mode`); a tenant that the caller may not read is not found, and rows that the caller may not see
-are not there. Each endpoint says what it needs; what is about the whole bill is refused to callers with a scope.
+are errors, and all mistakes in a request are reported together. Callers are identified by an authenticating proxy or by
+a token (`access.mode`). Tenants that the caller may not read are not found, and rows that the caller may not see are
+left out. Each endpoint documents the right that it needs; callers with a scope may not use those about the whole bill.
 """
 
 # The static paths of chargebacks must precede the path with a parameter.
@@ -200,7 +200,7 @@ def create_app(services: Services) -> FastAPI:
 
 @cache
 def _routes(*, is_worker: bool) -> Sequence[BaseRoute]:
-    """Return the routes of the API, which every application of a process shares: to build them takes a while.
+    """Return the routes of the API. They are slow to build, so all applications of a process share them.
 
     Raises:
         ValueError: a route does not declare what it needs.
@@ -215,7 +215,7 @@ def _routes(*, is_worker: bool) -> Sequence[BaseRoute]:
 
 
 def _documented_headers(app: FastAPI) -> list[str]:
-    """Return the headers that responses have by the documentation of their routes, and those of problems."""
+    """Return the response headers that routes document, and those of problems."""
     responses = [response for route in api_routes(app.routes) for response in route.responses.values()]
     named = {name for response in responses for name in response.get("headers", {})}
     return sorted(named | {"Retry-After", "WWW-Authenticate"})
@@ -229,6 +229,6 @@ def _origins(api: ApiLimits) -> tuple[str, ...]:
 def _document(version: str, *, is_worker: bool) -> dict[str, Any]:
     """Return the OpenAPI document."""
     routes = _routes(is_worker=is_worker)
-    told = () if is_worker else webhooks()
-    document = get_openapi(title=_TITLE, version=version, description=_DESCRIPTION, routes=routes, webhooks=told)
+    sent = () if is_worker else webhooks()
+    document = get_openapi(title=_TITLE, version=version, description=_DESCRIPTION, routes=routes, webhooks=sent)
     return complete(document, Problem)

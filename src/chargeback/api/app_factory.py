@@ -75,8 +75,8 @@ def _interactive(request_timeout: float) -> ServerLimits:
 
 
 def _rules(tenant: Tenant) -> AllocationRules | None:
-    """Return how the days of a tenant are calculated; None without a working plugin: only recorded policies are known
-    then."""
+    """Return the rules by which the days of a tenant are calculated; None without a working plugin: then only recorded
+    policies are known."""
     try:
         return AllocationRules.of(tenant)
     except PluginError as error:
@@ -85,6 +85,6 @@ def _rules(tenant: Tenant) -> AllocationRules | None:
 
 
 def _exposition(tenant: Tenant) -> Exposition | None:
-    """Return what Prometheus can scrape of a tenant; at most one emitter exposes something."""
+    """Return the metrics of a tenant's emitter for Prometheus, if it has one; at most one emitter exposes metrics."""
     shown = (exposition_of(each.context(tenant.name, tenant.settings), each.params) for each in tenant.emitters)
     return next(filter(None, shown), None)

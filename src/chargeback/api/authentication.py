@@ -1,9 +1,8 @@
-"""Who sends a request. Determined once per request, however many parts of the application need it.
+"""Authentication: the caller of a request, determined once per request.
 
-``access.mode`` configures what vouches for a sender: nothing, a proxy (:class:`ProxyIdentity`), or the issuer of a
-signed token (:class:`JwtIdentity`). In addition to a proxy or an issuer, tokens of machines
-(:mod:`chargeback.store.control.access_tokens`) are accepted; an invalid one is refused even if something else vouches
-for the sender.
+``access.mode`` configures how callers are identified: not at all, by a proxy (:class:`ProxyIdentity`), or by the issuer
+of a signed token (:class:`JwtIdentity`). In addition to a proxy or an issuer, tokens of machines
+(:mod:`chargeback.store.control.access_tokens`) are accepted; an invalid one is refused even if the proxy names a user.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from chargeback.store.control.audit import COMMAND_LINE
 
 log = logging.getLogger(__name__)
 
-#: How the names of tokens begin in the audit log; no user's name does.
+#: The prefix of the names of tokens in the audit log; no name of a user may begin with it.
 TOKEN_NAME: Final = "token:"  # noqa: S105 - not a secret
 
 _MAX_LENGTH: Final = 255
@@ -50,10 +49,10 @@ class SenderIdentity:
 
     @classmethod
     def of(cls, user: str, groups: Iterable[str] = ()) -> Self:
-        """Return the identity, if its names are distinct from others and from those that this service writes itself.
+        """Return the identity of a user, if its names are valid and differ from the names that this service uses.
 
         Raises:
-            Unauthenticated: they cannot.
+            Unauthenticated: a name is not valid, or the user has too many groups.
         """
         name, found = user.strip(), tuple(each for group in groups if (each := group.strip()))
         if not name or name in _OUR_OWN or name.startswith(TOKEN_NAME):
@@ -71,7 +70,7 @@ class SenderIdentity:
         return cls(name, found)
 
 
-#: Returns the identity of who sends a request, given the bearer token of the request, if it has one.
+#: Returns the identity of the sender of a request, given the bearer token of the request, if it has one.
 Identify = Callable[[Request, str | None], Awaitable[SenderIdentity]]
 
 
@@ -79,13 +78,13 @@ SECRET_HEADER: Final = "X-Chargeback-Proxy-Secret"  # noqa: S105 - not a secret
 
 _MAX_LOGGED_PEERS: Final = 100
 _NOT_THE_PROXY: Final = (
-    "This request did not come through the proxy that says who its users are. Use the address at which the proxy "
+    "This request did not come through the proxy that authenticates users. Use the address at which the proxy "
     "serves it, or a token (`Authorization: Bearer cb_…`)."
 )
 
 
 class ProxyIdentity:
-    """Says who sends a request, as the proxy says."""
+    """Returns the user that an authenticating proxy names in its headers."""
 
     def __init__(self, settings: ProxySettings) -> None:
         self._settings = settings
@@ -105,7 +104,7 @@ class ProxyIdentity:
         user = _only_value(request, settings.user_header)
         if not user:
             raise Unauthenticated(
-                f"The proxy has not said who the user is: it sends no header {settings.user_header} "
+                f"The proxy did not name the user: it sends no header {settings.user_header} "
                 "(access.proxy.user_header)."
             )
         groups = _only_value(request, settings.groups_header) if settings.groups_header else ""
@@ -139,12 +138,12 @@ def _only_value(request: Request, header: str) -> str:
     """Return the value of a header, in UTF-8; empty if there is none.
 
     Raises:
-        Unauthenticated: there are several, one of which may be the client's own.
+        Unauthenticated: there are several; the client may have sent one of them.
     """
     values = request.headers.getlist(header)
     if len(values) > 1:
         raise Unauthenticated(
-            f"The request has {len(values)} headers {header}, one of which may be the client's own; let the proxy "
+            f"The request has {len(values)} headers {header}, so the client may have sent one of them; let the proxy "
             "replace the header instead of adding one."
         )
     try:
@@ -161,7 +160,7 @@ _UNSIGNED: Final = "This request has no token; send one as `Authorization: Beare
 
 
 class JwtIdentity:
-    """Says who sends a request, as the issuer of its token says."""
+    """Returns the user whom the issuer of a signed token names in it."""
 
     def __init__(self, settings: JwtSettings, keys: SigningKeys | None = None) -> None:
         self._settings = settings
@@ -171,7 +170,7 @@ class JwtIdentity:
         """Return the identity in a token.
 
         Raises:
-            Unauthenticated: there is no token, or it does not hold.
+            Unauthenticated: there is no token, or it is not valid.
             KeysUnavailable: it cannot be verified now.
         """
         if bearer is None:
@@ -216,7 +215,7 @@ class JwtIdentity:
 
 
 def _reason(error: jwt.PyJWTError) -> str:
-    """Return why a token does not hold, without quoting it."""
+    """Return why a token is not valid, without quoting it."""
     match error:
         case jwt.ExpiredSignatureError():
             return "The token has expired; get a new one."
@@ -243,7 +242,7 @@ _REFUSED: Final = "The token is unknown, was revoked or has expired; `chargeback
 
 
 async def authenticated(request: Request) -> Caller:
-    """Return who sends a request.
+    """Return the caller of a request.
 
     Raises:
         Unauthenticated: the request is not authenticated.
@@ -258,7 +257,7 @@ async def authenticated(request: Request) -> Caller:
 
 
 def authenticate_by(access: AccessSettings) -> Authenticate:
-    """Return what finds out who sends a request, as configured.
+    """Return the configured authentication of requests.
 
     Raises:
         ConfigurationError: the file with the keys of the issuer of tokens cannot be read.
@@ -269,24 +268,25 @@ def authenticate_by(access: AccessSettings) -> Authenticate:
         case "proxy" if access.proxy is not None:
             return Authenticator(access.mode, ProxyIdentity(access.proxy), access.finished_roles())
         case "jwt" if access.jwt is not None:
-            if access.jwt.jwks_file is not None:  # an address may be there again soon, a file would have to be made
+            if access.jwt.jwks_file is not None:  # an address may respond later; a missing file has to be created
                 check_keys(access.jwt)
             return Authenticator(access.mode, JwtIdentity(access.jwt), access.finished_roles())
         case _:
-            raise AssertionError(f"access.{access.mode} is missing")  # the settings make sure that it is there
+            raise AssertionError(f"access.{access.mode} is missing")  # the settings validate this
 
 
 def authenticate_tokens() -> Authenticate:
     """Return an authenticator that knows the tokens of machines only."""
 
-    async def _nobody(_request: Request, _bearer: str | None) -> SenderIdentity:
+    async def _no_user(_request: Request, _bearer: str | None) -> SenderIdentity:
         raise Unauthenticated(_REFUSED)
 
-    return Authenticator("token", _nobody, Roles(()))
+    return Authenticator("token", _no_user, Roles(()))
 
 
 class Authenticator:
-    """Finds out who sends a request: a machine with a token, or whom ``identify`` names. Used by the event loop."""
+    """Returns the caller of a request: the machine that owns its token, or the user that ``identify`` returns. Used by
+    the event loop."""
 
     def __init__(self, kind: CallerKind, identify: Identify, roles: Roles) -> None:
         self._kind = kind
@@ -333,12 +333,12 @@ class Authenticator:
             access_tokens.note_use(connection, token.id, services.clock())
 
         self._noting.add(key)
-        task = executor.write_later(tenant, _write, failed="the use of a token could not be kept")
+        task = executor.write_later(tenant, _write, failed="the use of a token could not be recorded")
         task.add_done_callback(lambda _: self._noting.discard(key))
 
 
 def _bearer_of(request: Request) -> str | None:
-    """Return the bearer token of a request; None without one. Other kinds of credentials are not ours.
+    """Return the bearer token of a request, or None. Other kinds of credentials are ignored.
 
     Raises:
         Unauthenticated: there are several.

@@ -1,8 +1,7 @@
-"""What a caller must be allowed for a request.
+"""Authorisation: compares the right that a route declares with the rights of the caller.
 
-Every route declares it, see :mod:`~chargeback.api.routing`; here it is compared with what the caller has, before
-anything else of the request is looked at. What a route may read of its tenant is not decided here: its
-readers know the caller's scope.
+Every route declares the right that it needs, see :mod:`~chargeback.api.routing`. This is checked before anything else
+of a request is read. Which rows a route may read is not decided here: its readers have the caller's scope.
 """
 
 from __future__ import annotations
@@ -45,35 +44,35 @@ Needs = Right | Access
 
 @dataclass(frozen=True)
 class RequiredAccess:
-    """What a route ``needs``; ``whole`` says that its answer is about the whole bill, so that a caller who sees a part
-    of it gets none."""
+    """The right that a route ``needs``; ``whole`` means that its response is about the whole bill, so that callers with
+    a scope are refused."""
 
     needs: Needs
     whole: bool = False
 
     def declaration(self) -> dict[str, Any]:
-        """Return it as the OpenAPI document has it."""
+        """Return the declaration as it is in the OpenAPI document."""
         return {NEEDS: self.needs.value} | ({WHOLE: True} if self.whole else {})
 
     @classmethod
     def of(cls, route: BaseRoute) -> RequiredAccess | None:
-        """Return what a route declares, if it does."""
+        """Return the declaration of a route, or None if it has none."""
         found = getattr(route, "required", None)
         return found if isinstance(found, RequiredAccess) else None
 
     def sentence(self) -> str:
-        """Return the sentence of the documentation."""
+        """Return the declaration as a sentence for the documentation."""
         match self.needs:
             case Access.PUBLIC:
                 return "Needs no identity."
             case Access.AUTHENTICATED:
                 return "Needs an identity, and no right."
-        scope = ", without a scope: the answer is about the whole bill." if self.whole else "."
+        scope = ", without a scope: the response is about the whole bill." if self.whole else "."
         return f"Needs the right `{self.needs}`{scope}"
 
 
 def require_declarations(routes: Sequence[BaseRoute]) -> None:
-    """Check that every route of the API says what it needs: none is public by an oversight.
+    """Check that every route of the API declares what it needs, so that none is public by mistake.
 
     Raises:
         ValueError: one does not.
@@ -84,7 +83,7 @@ def require_declarations(routes: Sequence[BaseRoute]) -> None:
 
 
 def api_routes(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
-    """Yield the routes that answer requests of the API, in all routers."""
+    """Yield the routes of the API, in all routers."""
     for route in routes:
         if isinstance(route, APIRoute):
             yield route
@@ -93,7 +92,7 @@ def api_routes(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
 
 
 async def authorise(request: Request) -> None:
-    """Let a request pass to its route, or refuse it; a refusal about a tenant is in its audit log.
+    """Check that a request may be passed to its route; a refusal about a tenant is recorded in its audit log.
 
     Raises:
         Unauthenticated: the route needs an identity, and the request is not authenticated.
@@ -119,18 +118,18 @@ async def authenticated_or_none(request: Request) -> Caller | None:
     """Return the caller of a request that needs no identity, None if it is not authenticated."""
     try:
         return await authenticated(request)
-    except ChargebackError:  # an unknown token, or its storage is away
+    except ChargebackError:  # the token is unknown, or its storage is unavailable
         return None
 
 
 def access_to(caller: Caller, tenant_name: str) -> TenantAccess | None:
-    """Return what a caller may do with a tenant, None if not even read it: then, for this caller, there is none."""
+    """Return what a caller may do with a tenant; None if the caller may not even read it: it is then not found."""
     access = caller.access(tenant_name)
     return access if access is not None and access.allows(Right.READ) else None
 
 
 def require_whole_tenant(caller: Caller, services: Services) -> None:
-    """Check that a caller may see what is about the service as a whole.
+    """Check that a caller may see data about the service as a whole.
 
     Raises:
         Forbidden: the caller sees no tenant as a whole.
@@ -160,7 +159,7 @@ def _access(request: Request, caller: Caller, required: RequiredAccess) -> Tenan
         raise Forbidden(f"This needs the right {needs} in tenant {name}; yours are: {yours}{by}.")
     if required.whole and access.scope is not None:
         parts = "; ".join(f"{key} {', '.join(values) or 'none'}" for key, values in access.scope.as_json().items())
-        raise Forbidden(f"This is about the whole bill of tenant {name}, and you see a part of it: {parts}{by}.")
+        raise Forbidden(f"This is about the whole bill of tenant {name}, but you may see only a part: {parts}{by}.")
     return access
 
 

@@ -1,4 +1,4 @@
-"""Answers in another currency: the parameter ``currency``, and what a file says about the rates."""
+"""Responses in another currency: the parameter ``currency``, and the header of a file with the rates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chargeback.store.control.closings import pinned_rates
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.reader import TenantReader
 
-#: Says, of a file, from which currency its amounts were converted, and by which rates.
+#: The header of a file with the currency from which its amounts were converted, and the rates.
 RATES: Final = "X-Currency-Rates"
 
 RATES_HEADER: Final = {
@@ -32,7 +32,7 @@ CurrencyCode = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 
 
 class CurrencyParameter(StrictModel):
-    """Lets a request choose the currency of the answer."""
+    """Lets a request choose the currency of the response."""
 
     currency: CurrencyCode | None = Field(
         default=None,
@@ -50,8 +50,8 @@ def conversion_for(
     datasets: Iterable[Dataset],
     windows: Iterable[InstantRange | None],
 ) -> Conversion | None:
-    """Return how the amounts of some datasets in some windows are converted; None if they are asked for in the
-    currency of the bill.
+    """Return how the amounts of some datasets in some windows are converted; None if they are requested in the currency
+    of the bill.
 
     Raises:
         InvalidRequest: the tenant has no such currency, or no rate of a month that has rows.

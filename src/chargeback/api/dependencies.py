@@ -1,4 +1,4 @@
-"""Dependencies of routes: the tenant of the path, the context of the request, its caller and what that one may do."""
+"""Dependencies of routes: the tenant of the path, the context of the request, its caller and the caller's access."""
 
 from dataclasses import replace
 from typing import Annotated

@@ -43,12 +43,12 @@ _MEANINGS = {
 
 _ETAG = {
     "ETag": {
-        "description": "Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has "
-        "changed.",
+        "description": "Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while "
+        "nothing has changed.",
         "schema": {"type": "string"},
     }
 }
-_NOT_MODIFIED = {"description": "The answer is still the one that `If-None-Match` names."}
+_NOT_MODIFIED = {"description": "The response is still the one that `If-None-Match` identifies."}
 
 #: Status codes of every request that accesses a tenant's storage.
 COMMON_STATUSES = (400, 404, 409, 500, 503, 504)
@@ -67,8 +67,8 @@ def described(
     extra: Mapping[int, Any] | None = None,
     etag: bool = False,
 ) -> dict[str, Any]:
-    """Return what a route says of itself in the document: ``only`` are its common problems, ``problems`` adds or
-    overrides descriptions, ``extra`` are further responses; with ``etag`` the responses have one."""
+    """Return the documentation of a route's responses: ``only`` are its common problems, ``problems`` adds or overrides
+    descriptions, ``extra`` are further responses; with ``etag`` the responses have one."""
     statuses = only if body is None else (*only, 403, 413)
     meanings = {status: _MEANINGS[status] for status in statuses} | _denials(required, statuses) | dict(problems or {})
     more: dict[str, Any] = required.declaration()
@@ -88,13 +88,13 @@ def described(
 
 
 def _denials(required: RequiredAccess, statuses: tuple[int, ...]) -> dict[int, str]:
-    """Return the descriptions of being denied what a route needs."""
+    """Return the descriptions of the responses 401 and 403 of a route."""
     if required.needs is Access.PUBLIC:
         return {}
     if required.needs is Access.AUTHENTICATED:
         return {401: _MEANINGS[401]}
     lacking = f"The caller lacks the right `{required.needs}` in the tenant"
-    lacking += ", or sees a part of its bill only." if required.whole else "."
+    lacking += ", or may see only a part of its bill." if required.whole else "."
     return {401: _MEANINGS[401], 403: f"{lacking} Or: {_MEANINGS[403]}" if 403 in statuses else lacking}
 
 
@@ -162,15 +162,15 @@ _KEYED_PARAMETERS = {
     CATEGORY_PARAMETER: _keyed(
         CATEGORY_PREFIX,
         CATEGORY_PARAMETER,
-        "only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row "
-        "that is split, sums and files have these parts.",
+        "only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row "
+        "is split, sums and files contain these parts of it.",
         {"category:cost_center": "payments,UNASSIGNED"},
     ),
 }
 
 
 def _excluding(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of the parameters that exclude, one for each filter."""
+    """Return the description of the parameters that exclude rows, one for each filter."""
     (filters,) = definitions.values()
     columns = [name for name in filters["properties"] if name not in KEYED_FILTERS.values()]
     return {
@@ -219,25 +219,25 @@ def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, An
 
 
 def webhooks() -> Sequence[BaseRoute]:
-    """Return what the service sends to webhooks, as if these were routes: a kind of event each."""
+    """Return the messages that the service sends to webhooks, as routes: one for each kind of event."""
     router = APIRouter()
     for kind in BODIES:
         model = message_model(kind)
 
-        def _told(message: Any) -> None:
-            """Stand for the receiver: only what it is sent is read off this."""
+        def _receive(message: Any) -> None:
+            """Stand for the receiver of a message, so that the message is documented."""
 
-        _told.__annotations__["message"] = model
+        _receive.__annotations__["message"] = model
         router.add_api_route(
             kind,
-            _told,
+            _receive,
             methods=["POST"],
             name=kind,
             summary=kind,
             operation_id=f"told_{kind.replace('.', '_')}",
             description=BODIES[kind].__doc__ or "",
             status_code=204,
-            response_description="It was taken, as by any answer 2xx.",
+            response_description="It was accepted, as by any response 2xx.",
             tags=["Notifications"],
         )
     return router.routes

@@ -54,11 +54,11 @@ WATCH_SECONDS = 3.0
 _QUERY_THREADS = 3
 _CONTROL_THREADS = 3
 _STREAM_THREADS = 2
-#: For how many tenants, scopes and periods it is known what everything cost.
+#: For how many tenants, scopes and periods the costs of everything are cached.
 _MOST_SEARCHED = 16
-#: Of how many months, by one grouping each, the statements are kept.
+#: For how many months, by one grouping each, the statements are cached.
 _MOST_STATEMENTS = 4
-#: How many bytes of responses are kept.
+#: How many bytes of responses are cached.
 ROOM: Final = 32 * 2**20
 #: Work that belongs to no tenant.
 _SERVICE = ""
@@ -137,7 +137,7 @@ class PieceStream(Generic[T_co]):
 class AnswerCache:
     """The responses used last, in at most ``room`` bytes. Safe for use by several threads.
 
-    The key of a response names everything that it was made of, so an entry never becomes wrong.
+    The key of a response identifies all data that it was made of, so an entry never becomes stale.
     """
 
     def __init__(self, room: int = ROOM) -> None:
@@ -148,11 +148,11 @@ class AnswerCache:
 
     @property
     def size(self) -> int:
-        """How many bytes are kept."""
+        """The number of cached bytes."""
         return self._size
 
     def get(self, key: str) -> tuple[bytes, dict[str, str]] | None:
-        """Return the body and the headers that were kept under a key, if they still are."""
+        """Return the cached body and headers of a key, or None."""
         with self._lock:
             found = self._answers.get(key)
             if found is not None:
@@ -160,7 +160,7 @@ class AnswerCache:
             return found
 
     def put(self, key: str, body: bytes, headers: dict[str, str]) -> None:
-        """Keep a response in place of those used longest ago. One that needs a quarter of the room is not kept."""
+        """Cache a response in place of those used longest ago, unless it needs a quarter of the room."""
         if len(body) > self._room // 4:
             return
         with self._lock:
@@ -183,11 +183,11 @@ class RequestExecutor:
         self.engine = QueryEngine(memory=query_memory, threads=query_threads)
         self.lookups = LookupCaches()
         self.answers = AnswerCache()
-        #: The ETags of answers within a scope, by what these are made of: some 7,000.
+        #: The ETags of responses within a scope, by the data that they were made of: some 7,000.
         self.content_tags = AnswerCache(room=2**18)
-        #: What everything cost, for the last tenants, scopes and periods that were searched.
+        #: The costs of everything, for the last tenants, scopes and periods that were searched.
         self.entity_costs: RevisionCache[EntityCosts] = RevisionCache(_MOST_SEARCHED)
-        #: The statements that were asked for last: who reads one of them, or prints all, asks for the others as well.
+        #: The statements that were requested last: clients that read one, or print all, request the others as well.
         self.statements: RevisionCache[Statements] = RevisionCache(_MOST_STATEMENTS)
         self.day_totals = DayTotals()
         self._lock = threading.Lock()
@@ -202,7 +202,7 @@ class RequestExecutor:
         self.engine.close()
 
     def waiting(self, pool: str) -> int:
-        """Return how much work waits for a thread of one of :attr:`POOLS`, summed over all tenants."""
+        """Return how much work waits for a thread of one of :attr:`POOLS`, in all tenants."""
         with self._lock:
             found = list(self._pools.values())
         return sum(getattr(pools, pool).waiting for pools in found)
@@ -240,8 +240,8 @@ class RequestExecutor:
     def write_later(
         self, tenant: TenantView, func: Callable[[Connection], object], *, failed: str
     ) -> asyncio.Task[None]:
-        """Let ``func`` write to a tenant's control database in a background task; if it cannot, a
-        warning says what ``failed``."""
+        """Let ``func`` write to a tenant's control database in a background task; if it fails, log the warning
+        ``failed``."""
 
         async def _write() -> None:
             try:
@@ -316,8 +316,8 @@ class RequestContext:
         func: Callable[[DataVersion, OpenReader], T],
         as_of: datetime | None = None,
     ) -> T:
-        """Return what ``func`` makes of one version of the tenant's data, the present or that ``as_of`` an earlier
-        instant; it opens a reader of that version if it needs one."""
+        """Return the result of ``func`` for one version of the tenant's data, the present one or that ``as_of`` an
+        earlier instant; it opens a reader of that version if it needs one."""
 
         def _query() -> T:
             store, lookups = tenant.whole_store, self._executor.lookups
@@ -366,7 +366,7 @@ class RequestContext:
         return self._reader(tenant, self._executor.query_slot())
 
     def posted(self, tenant: TenantView, reader: TenantReader, as_of: datetime | None) -> PostedReader:
-        """Return the reader of what was posted, instead of one as of the same instant; to be called in a thread."""
+        """Return a reader of posted costs, as of the same instant as ``reader``; to be called in a thread."""
         return open_posted(reader, tenant.whole_store, self.token, self._executor.lookups, as_of)
 
     async def run_blocking(self, tenant: TenantView | None, func: Callable[[], T]) -> T:
@@ -387,7 +387,7 @@ class RequestContext:
         """Release the resources of a stream, whether it is complete or not."""
 
         def _close() -> None:
-            with suppress(ValueError):  # it is still making a piece, and was cancelled: it will end by itself
+            with suppress(ValueError):  # it is still creating a piece, and was cancelled: it ends without this
                 pieces.generator.close()
 
         self._executor.pools_of(pieces.tenant_name).streams.submit(_close)
@@ -416,7 +416,7 @@ class RequestContext:
 
 
 def entity_ids(visible: VisibleEntities | None) -> EntityIds | None:
-    """Return what a reader takes from the control database, not from rows: it is read when it is first needed."""
+    """Return the ids that a reader takes from the control database; they are read when they are first needed."""
     return None if visible is None else {IDENTITY: visible.identities, RESOURCE: visible.resources}
 
 

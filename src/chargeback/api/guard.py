@@ -1,7 +1,7 @@
 """Reject requests that a web page of another site could make a browser send.
 
-The service has no users, and a browser sends a page's requests from inside the network, with the credentials for a
-proxy. Two checks run before anything else:
+A browser sends the requests of any page from inside the network, with the credentials for a proxy. Two checks run
+before anything else:
 
 - ``Host`` must be a name of the service (:class:`AllowedHosts`), except for ``/health``, which has no data of tenants.
 - A request that may change something must come from the service's own pages, from an origin listed in
@@ -118,15 +118,15 @@ class RequestGuard:
             return
         headers = Headers(scope=scope)
         if (host := self._foreign_host(scope, headers)) is not None:
-            self._tell(scope, 421, host)
+            self._report(scope, 421, host)
             await unknown_host(host)(scope, receive, send)
         elif scope["method"] not in _SAFE_METHODS and not self._may_write(headers):
-            self._tell(scope, 403, headers.get("origin") or "unknown")
+            self._report(scope, 403, headers.get("origin") or "unknown")
             await foreign_origin(headers.get("origin"))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _tell(self, scope: Scope, status: int, sender: str) -> None:
+    def _report(self, scope: Scope, status: int, sender: str) -> None:
         if self._on_refusal is not None:
             self._on_refusal(scope, status, sender)
 

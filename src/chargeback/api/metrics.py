@@ -33,7 +33,7 @@ from chargeback.store.control.conditions import CONDITIONS, read_conditions
 from chargeback.store.control.runs import TenantHealth, read_health
 from chargeback.store.queries.engine import CancellationToken
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series, without a use
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series, and are of no use
 
 PATH: Final = "/metrics"
 
@@ -83,7 +83,7 @@ class MetricsMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 499  # the client went before there was an answer
+        status = 499  # the client disconnected before the response
 
         async def _watching(message: Message) -> None:
             nonlocal status
@@ -127,28 +127,28 @@ async def metrics(request: Request) -> Response:
     request_metrics: RequestMetrics = request.app.state.request_metrics
     executor: RequestExecutor = request.app.state.executor
     context = executor.context_for(request.scope[CANCELLATION])
-    found = await executor.watch(services.tenants.values(), _look)
-    looks = [None if isinstance(each, StorageError) else each for each in found]
+    found = await executor.watch(services.tenants.values(), _read_state)
+    states = [None if isinstance(each, StorageError) else each for each in found]
     registries = [request_metrics.registry, *([services.runs] if services.runs else [])]
-    everything = _CombinedRegistry(registries, list(_families(services, looks)))
+    everything = _CombinedRegistry(registries, list(_families(services, states)))
     body = await context.run_blocking(None, lambda: generate_latest(everything))  # type: ignore[no-untyped-call]
     return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 @dataclass(frozen=True)
-class _Look:
-    """What the control database of a tenant says."""
+class _TenantState:
+    """The state of a tenant in its control database."""
 
     health: TenantHealth
     budgets: Mapping[str, tuple[float, float | None]]
     open: Mapping[str, int]
 
 
-def _look(tenant: TenantView, token: CancellationToken) -> _Look:
+def _read_state(tenant: TenantView, token: CancellationToken) -> _TenantState:
     with control_reader(tenant, token) as connection:
         holding = read_conditions(connection, utc_now())
         kinds = Counter(each.event["subject"].partition("/")[0] for each in holding if each.ended_at is None)
-        return _Look(read_health(connection), budget_ratios(connection), kinds)
+        return _TenantState(read_health(connection), budget_ratios(connection), kinds)
 
 
 class _CombinedRegistry:
@@ -165,16 +165,16 @@ class _CombinedRegistry:
         yield from self._families
 
 
-def _families(services: Services, looks: Sequence[_Look | None]) -> Iterator[Metric]:
-    """Return the state of every tenant; if a storage cannot be read, only this fact."""
+def _families(services: Services, states: Sequence[_TenantState | None]) -> Iterator[Metric]:
+    """Yield the metrics of the state of every tenant; if its storage cannot be read, only that."""
     yield InfoMetricFamily("chargeback", "The service.", value={"version": services.version, "mode": services.mode})
     usable = GaugeMetricFamily(
         "chargeback_storage_usable", "Whether the control database of the tenant can be read.", labels=["tenant"]
     )
-    for name, found in zip(services.tenants, looks, strict=True):
+    for name, found in zip(services.tenants, states, strict=True):
         usable.add_metric([name], float(found is not None))
     yield usable
-    known = [(name, found) for name, found in zip(services.tenants, looks, strict=True) if found is not None]
+    known = [(name, found) for name, found in zip(services.tenants, states, strict=True) if found is not None]
     for place, (metric, text) in enumerate(_OF_BUDGETS.items()):
         family = GaugeMetricFamily(metric, text, labels=["tenant", "budget"])
         for name, found in known:

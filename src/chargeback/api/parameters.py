@@ -42,15 +42,15 @@ CATEGORY_PREFIX = "category:"
 CATEGORY_KEY = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 #: The name of a parameter that filters by a cost category.
 CATEGORY_PARAMETER = CATEGORY_KEY.replace("^", f"^{CATEGORY_PREFIX}")
-#: The name of a column that groups by one: by its values, or by those some levels above them.
+#: The name of a column that groups by a cost category: by its values, or by their parents some levels above.
 CATEGORY_COLUMN = CATEGORY_PARAMETER.replace("$", "(@[0-9]{1,2})?$")
-#: What stands before the name of a filter that excludes.
+#: The prefix of the name of a filter that excludes rows.
 NOT_PREFIX = "not."
 #: The fields of a model that filters by ``tag:<key>``, by ``category:<key>`` and by ``not.<column>``.
 TAGS_FIELD, CATEGORIES_FIELD, EXCLUDED_FIELD = "tags", "categories", "excluded"
-#: What filters by a key that the name of the parameter has: the prefix of the name, and the field.
+#: The filters whose parameter names contain a key: the prefix of the name, and the field.
 KEYED_FILTERS = {TAG_PREFIX: TAGS_FIELD, CATEGORY_PREFIX: CATEGORIES_FIELD}
-#: What is therefore the name of no filter.
+#: The names of these fields are therefore no names of filters.
 NO_FILTERS = frozenset(
     {EXCLUDED_FIELD, *KEYED_FILTERS.values(), *(f"{NOT_PREFIX}{field}" for field in KEYED_FILTERS.values())}
 )
@@ -104,7 +104,7 @@ def visible(text: str) -> str:
     """Return a text that is not blank.
 
     Raises:
-        ValueError: nothing can.
+        ValueError: it is blank.
     """
     if not is_visible(_plain(text)):
         raise ValueError("should not be blank")
@@ -122,8 +122,8 @@ Zone = Annotated[
 ]
 #: The longest id of a resource: a topic's is that of its cluster, ``:topic:``, and a name of up to 249 characters.
 MAX_ID_LENGTH = 512
-#: The most mistakes of a request that are listed. To describe hundreds of thousands would take minutes, in which no
-#: other request is served.
+#: The maximum number of mistakes of a request that are listed. Describing hundreds of thousands would take minutes, in
+#: which no other request is served.
 MOST_MISTAKES = 1_000
 #: A type, a name, a tag's value, or the id of an identity.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
@@ -160,7 +160,7 @@ class StrictModel(BaseModel):
     #: ``categories`` and ``excluded``.
     takes_filters: ClassVar[bool] = False
 
-    #: The parameters that a list has, and the file of the same rows at the path with ``.csv`` has not.
+    #: The parameters of a list that the file of the same rows, at the path with ``.csv``, does not have.
     of_lists: ClassVar[frozenset[str]] = frozenset()
 
     #: Whether a body of the model may be CSV, for :meth:`from_csv`, instead of JSON.
@@ -183,17 +183,17 @@ class StrictModel(BaseModel):
 
 def _no_number(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
-        raise ValueError("should be true or false")  # noqa: TRY004 - which pydantic tells the caller
+        raise ValueError("should be true or false")  # noqa: TRY004 - pydantic reports only ValueError
     return value
 
 
 class Restating(StrictModel):
-    """A change that may move amounts of closed months. A model of it has a ``reason``."""
+    """A change that may move amounts of closed months. Subclasses have a field ``reason``."""
 
     restate_closed: Annotated[bool, BeforeValidator(_no_number)] = Field(
         default=False,
         description="Make the change even if it moves amounts of closed months: it is then posted to the first open "
-        "one, as a correction. Needs a `reason`.",
+        "month, as a correction. Needs a `reason`.",
     )
 
     @classmethod
@@ -206,8 +206,8 @@ class Restating(StrictModel):
 
 
 def check_order(raw: Mapping[str, Any], usual_end: date | None = None) -> list[InvalidParameter]:
-    """Return what is wrong with the order of the days that were sent; one that is missing or invalid, and has no usual
-    value, is ignored."""
+    """Check that the sent start is not after the sent end. A day that is missing or invalid, and has no usual value, is
+    ignored."""
     start, end = _if_valid(_date, raw.get("start_date")), _if_valid(_date, raw.get("end_date")) or usual_end
     if start is None or end is None or start <= end:
         return []
@@ -273,7 +273,7 @@ AsOf = Annotated[
     When | None,
     Field(
         description="The rows as they were at this instant: for each day, the rows of the revision that was in force "
-        "then, and the bill that it was calculated from. Names are the present ones. Default: the present "
+        "then, and the bill from which it was calculated. Names are the present ones. Default: the present "
         "rows.",
         examples=["2026-01-31T12:00:00Z"],
     ),
@@ -281,7 +281,7 @@ AsOf = Annotated[
 
 
 class FactsParameters(CommonParameters):
-    """Query parameters of endpoints that read facts, as they are or as of an instant."""
+    """Query parameters of endpoints that read facts, the present ones or as of an instant."""
 
     as_of: AsOf = None
 
@@ -355,13 +355,13 @@ def read_query(model: type[Q], sent: Sequence[tuple[str, str]], now: datetime, *
     return value
 
 
-def body_reader(model: type[B], *, optional: bool = False, beside_query: bool = False) -> Any:
+def body_reader(model: type[B], *, optional: bool = False, with_query: bool = False) -> Any:
     """Return ``model`` with the dependency that reads a request's body; ``optional`` bodies may be absent. With
-    ``beside_query`` another dependency reads the query parameters; else there may be none."""
+    ``with_query`` another dependency reads the query parameters; without, they are errors."""
 
     async def _read(request: Request) -> B:
         sent = SentBody(await request.body(), request.headers.get("content-type", ""))
-        parameters = [] if beside_query else request.query_params.multi_items()
+        parameters = [] if with_query else request.query_params.multi_items()
         if sent.is_csv and model.takes_csv:
             require_no_parameters(parameters)
             return cast("B", model.from_csv(sent.content))
@@ -446,8 +446,8 @@ def _object(content: bytes) -> dict[str, Any]:
 def _collect(
     model: type[StrictModel], sent: Sequence[tuple[str, str]], without: frozenset[str] = frozenset()
 ) -> tuple[dict[str, Any], list[InvalidParameter]]:
-    """Return the sent values by name, as lists where the model has lists. Unknown names, those ``without`` which the
-    model is, and repeated names are errors."""
+    """Return the sent values by name, as lists where the model has lists. Unknown names, the names in ``without``, and
+    repeated names are errors."""
     values: dict[str, list[str]] = {}
     for name, value in sent:
         values.setdefault(name, []).append(value)
@@ -469,8 +469,8 @@ def _collect(
 
 
 def nest_filter(raw: dict[str, Any], name: str, given: object) -> None:
-    """Put what was sent as ``tag:<key>``, ``category:<key>``, ``not.<column>`` or ``not.tag:<key>`` where the model has
-    it."""
+    """Store the value of ``tag:<key>``, ``category:<key>``, ``not.<column>`` or ``not.tag:<key>`` in the field of the
+    model."""
     if name.startswith(NOT_PREFIX):
         raw, name = raw.setdefault(EXCLUDED_FIELD, {}), name.removeprefix(NOT_PREFIX)
     for prefix, field in KEYED_FILTERS.items():
@@ -505,7 +505,7 @@ def _invalid(error: ErrorDetails) -> InvalidParameter:
 
 
 def _as_sent(parts: tuple[int | str, ...]) -> list[int | str]:
-    """The place of a problem as the request names it: ``excluded, tags, team, 0`` is ``not.tag:team``."""
+    """Return the location of a problem as named in the request: ``excluded, tags, team, 0`` is ``not.tag:team``."""
     inside_body = parts[:1] == ("filters",)
     names, sent = list(parts[1:] if inside_body else parts), ""
     for field, prefix in ((EXCLUDED_FIELD, NOT_PREFIX), *((field, prefix) for prefix, field in KEYED_FILTERS.items())):

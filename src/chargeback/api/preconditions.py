@@ -1,4 +1,4 @@
-"""Edits that say which version they replace (``If-Match``), so that no change is lost."""
+"""Preconditions: edits name the version that they replace (``If-Match``), so that no change is lost."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from chargeback.api.problems import PreconditionFailed, PreconditionRequired
 
 ANY = "*"
 
-_MATCH = "The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace."
-_NONE_MATCH = "`*`: only if there is nothing to replace."
+_MATCH = "The ETag of the version that the change replaces, as GET returns it; required if there is one."
+_NONE_MATCH = "`*`: change only if there is nothing to replace."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Preconditions:
     none_match: str | None
 
     def check(self, present: str | None, *, what: str, faster: str) -> None:
-        """Check them against the ETag of what is there, None if nothing is. ``what`` names it, and ``faster`` is a
-        sentence that says who made it so.
+        """Check the headers against the ETag of the present version, None if there is none. ``what`` names the object,
+        and ``faster`` is a sentence about who changed it last.
 
         Raises:
-            PreconditionFailed: something else is there than the editor saw.
-            PreconditionRequired: something is there, and the request does not say that it knows.
+            PreconditionFailed: the present version is not the one that the client named.
+            PreconditionRequired: there is a version, but the request names none.
         """
         if self.match is not None:
             if present is None or not _names(self.match, present):
@@ -37,7 +37,7 @@ class Preconditions:
             if self.none_match is not None and _names(self.none_match, present):
                 raise PreconditionFailed(f"{faster} To replace it, send its ETag as If-Match.")
             raise PreconditionRequired(
-                f"{what} is there: send the ETag that GET returns as If-Match, so that no change is lost."
+                f"{what} exists: send the ETag that GET returns as If-Match, so that no change is lost."
             )
 
 

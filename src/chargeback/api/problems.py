@@ -54,7 +54,7 @@ MEDIA_TYPE = "application/problem+json"
 
 #: When to retry if no slot is free for a run.
 BUSY_RETRY_SECONDS = 30
-#: The number of days that an error about forgotten days lists.
+#: The number of days that an error about deleted history lists.
 _MOST_FORGOTTEN = 100
 #: The number of amounts that an error about closed months lists.
 _MOST_MOVED = 100
@@ -115,14 +115,14 @@ class Conflict(ApiError):
 
 
 class PreconditionFailed(ApiError):
-    """The client has not seen what is there now."""
+    """The client has not seen the present version."""
 
     status = 412
     kind = "precondition-failed"
 
 
 class PreconditionRequired(ApiError):
-    """The request must say which version it replaces."""
+    """The request must name the version that it replaces."""
 
     status = 428
     kind = "precondition-required"
@@ -163,7 +163,7 @@ _TITLES = {
 }
 
 
-#: What is refused with its own message: the status and the kind of the response.
+#: Errors whose own message is returned: the status and the kind of the response.
 _REFUSALS = {
     LeaseHeld: (409, "already-running"),
     TenantSuspended: (409, "suspended"),
@@ -289,7 +289,7 @@ def error_response(error: Exception) -> Response:
         case DamagedFacts():
             number = _log_error("a fact file is lost", error)
             return problem(503, "damaged-facts", _damage_response(error, number))
-        case SchemaError() if not isinstance(error, ForeignStorage):  # whose it is is nothing to tell an outsider
+        case SchemaError() if not isinstance(error, ForeignStorage):  # the owner of a storage is not disclosed
             return problem(503, "storage-unavailable", f"The storage of the tenant cannot be used: {error.message}.")
         case StorageError():
             number = _log_error("the storage of a tenant cannot be used", error)
@@ -303,7 +303,8 @@ def error_response(error: Exception) -> Response:
 
 
 def _stale_or_refused(error: PeriodRefused | PlanRefused) -> Response:
-    """The response to a change of a month, of what a closed month is made of, or of what was looked at before."""
+    """Return the response to a change of a month or of data of a closed month that is refused, or whose preview is
+    outdated."""
     more: dict[str, Any] = {}
     kind = "conflict"
     match error:
@@ -332,12 +333,12 @@ def sentence(text: str) -> str:
 
 
 def _history_gone(error: HistoryGone) -> Response:
-    """The response to a question about the past that only totals are known of."""
+    """Return the response to a query of past rows of which only totals are kept."""
     known = sorted(error.known, key=lambda each: each.day)
     named = str(known[0].day) if len(known) == 1 else f"{len(known)} days from {known[0].day} on"
     detail = (
-        f"The rows that {named} had at that time are no longer kept (history_days); `revisions` has what is known of "
-        "them. Other days, and the present rows, can be queried."
+        f"The rows that {named} had at that time are no longer kept (history_days); `revisions` has their totals. "
+        "Other days, and the present rows, can be queried."
     )
     revisions = [
         {"date": each.day, "revision": each.revision, "rows": each.rows, "total": each.total}
@@ -356,7 +357,7 @@ def _damage_response(error: DamagedFacts, number: str) -> str:
 
 
 def _http(request: Request, error: Exception) -> Response:
-    """Errors of the framework: unknown paths and methods."""
+    """Return the response to an error of the framework: an unknown path or method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if status == 404:

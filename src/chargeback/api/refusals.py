@@ -1,7 +1,7 @@
-"""Records in a tenant's audit log that a request was refused: by the guard, or because of who sent it.
+"""Records in a tenant's audit log that a request was refused: by the guard, or because of its caller.
 
-Anyone can send such requests, and as many as they like. So the same refusal is recorded once a day, and at most
-:data:`MOST_A_DAY` of a tenant and a caller are, of all that have no name together, in the background.
+Anyone can send any number of such requests. So the same refusal is recorded once a day, and at most :data:`MOST_A_DAY`
+refusals for each tenant and caller; all callers without a name count as one. Records are written in the background.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RefusalLog:
         self._record(scope, API, (status, sender[:_MAX_LENGTH]), {"status": status, reason: _plain(sender)})
 
     def deny(self, scope: Scope, status: int, who: str, reason: str) -> None:
-        """Record that a request about a tenant was refused because of ``who`` sent it."""
+        """Record that a request about a tenant was refused because of its caller, ``who``."""
         asked = f"{scope['method']} {scope['path']}"
         self._record(scope, who, (status, asked[:_MAX_LENGTH]), {"status": status, "reason": _plain(reason)})
 
@@ -67,5 +67,5 @@ class RefusalLog:
 
 
 def _plain(text: str) -> str:
-    """Return a text as a database and a log can hold it."""
+    """Return a text with only characters that a database and a log can store."""
     return "".join(sign if sign.isprintable() else "?" for sign in text[:_MAX_LENGTH])

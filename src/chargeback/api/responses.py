@@ -1,4 +1,4 @@
-"""Responses: JSON and CSV created at once, and bytes streamed while they are created."""
+"""Responses: complete JSON and CSV, and bytes that are streamed while they are created."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
 
 
 def answered(answer: ResponseModel | Response, status: int | None) -> Response:
-    """Return what a route answers as its response; ``status`` is that of its success, 200 if it names none."""
+    """Return the result of a route as its response; ``status`` is that of its success, by default 200."""
     return answer if isinstance(answer, Response) else json_response(answer, status=status or 200)
 
 
@@ -39,7 +39,7 @@ def table_response(
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return answers as a CSV file called ``name``, see :func:`~chargeback.reports.answers.table_text`."""
+    """Return rows as a CSV file called ``name``, see :func:`~chargeback.reports.answers.table_text`."""
     return csv_file(name, table_text(columns, items), headers=headers)
 
 
@@ -51,13 +51,13 @@ def csv_file(name: str, text: str, *, headers: Mapping[str, str] | None = None) 
 def rendered_response(
     name: str, rendered: Sequence[str], rest: Mapping[str, Any], *, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return an object with the members ``rest``, preceded by a list whose items are JSON already."""
+    """Return an object with the members ``rest``, preceded by a list of items that are JSON texts."""
     body = f'{{"{name}":[{",".join(rendered)}],{to_json(rest).decode()[1:]}'
     return Response(body, media_type="application/json", headers=headers)
 
 
 def digest_of(content: bytes | memoryview) -> str:
-    """Return a short text that is the same for the same content."""
+    """Return a short digest of the content."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -128,8 +128,8 @@ def csv_response(
     numbers: Collection[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return items of a JSON answer as a CSV file called ``name``, as the export writes it.
+    """Return items of a JSON response as a CSV file called ``name``, in the format of exports.
 
-    ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
+    ``numbers`` are the columns whose texts are decimals: a leading minus sign does not make them formulas.
     """
     return csv_file(name, csv_text(columns, items, numbers=numbers), headers=headers)

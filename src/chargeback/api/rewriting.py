@@ -12,12 +12,12 @@ from typing import Final
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-#: The key of the prefix of this request in the scope; absent if it came without.
+#: The key of the prefix of this request in the scope; absent if the request has no prefix.
 _SCOPE_KEY: Final = "chargeback.path_prefix"
 
 
 def prefix_of(scope: Scope) -> str:
-    """Return the prefix with which a request came, such as `/apps/chargeback`, or an empty text."""
+    """Return the prefix of a request's path, such as `/apps/chargeback`, or an empty text."""
     return str(scope.get(_SCOPE_KEY, ""))
 
 

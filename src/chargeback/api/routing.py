@@ -1,14 +1,15 @@
-"""Routes of the API: FastAPI's, with what all endpoints of ours have in common.
+"""Routes of the API: FastAPI's, with the features that all our endpoints share.
 
 A route is declared as in any FastAPI application: ``Annotated[Model, Query()]``, ``Annotated[Model, Body()]``,
-``Depends`` and ``responses``. :class:`Endpoint` adds what FastAPI has not:
+``Depends`` and ``responses``. :class:`Endpoint` adds what FastAPI does not have:
 
-- ``needs``, the right that a caller must have, and ``whole``, for answers about the whole bill;
+- ``needs``, the right that a caller must have, and ``whole``, for responses about the whole bill;
 - models are read by :mod:`~chargeback.api.parameters`, which reports all mistakes of a request together and reads the
   keyed filters (``tag:<key>``, ``category:<key>``, ``not.<filter>``);
-- the model that a function returns is the answer, and describes it; a function may return a response instead;
+- the model that a function returns is the response, and documents it; a function may return a response instead;
 - a function that is not ``async`` is called in a thread of the tenant, see :mod:`~chargeback.api.tenant_requests`;
-- ``files``: the answer is also a CSV file, at the path with ``.csv`` behind it and for ``Accept: text/csv``.
+- ``files``: the response is also available as a CSV file, at the path with ``.csv`` appended or with
+  ``Accept: text/csv``.
 
 See decision 24 for the reasons.
 """
@@ -41,20 +42,20 @@ _TENANT: Final = "{tenant_name}"
 
 @dataclass(frozen=True)
 class CsvFile:
-    """How an answer is a CSV file, too. A file of ``rows``, by its name, is sent while it is made, and the function of
-    the route is not called; other files are made by the function, and have an ETag. ``headers`` describe further
+    """How a response is available as a CSV file. A file called ``rows`` is sent while it is created, without a call of
+    the route's function; other files are created by the function, and have an ETag. ``headers`` describe further
     headers of the file."""
 
     rows: str | None = None
     headers: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: An answer that its function makes as a file, too.
+#: A response whose function also creates the file.
 CSV: Final = CsvFile()
 
 
 class Endpoint(APIRoute):
-    """A route that says what a caller must be allowed to do."""
+    """A route that declares the right that it needs."""
 
     def __init__(  # noqa: PLR0913 - everything that an endpoint is
         self,
@@ -109,7 +110,7 @@ class Endpoint(APIRoute):
         kinds = {name: kind for name, each in signature.parameters.items() if (kind := _request_kind(each)) is not None}
         tenant = next(iter(kinds), None)
         if self._query is None and any(issubclass(kind, FactsRequest | EntitiesRequest) for kind in kinds.values()):
-            raise TypeError(f"{endpoint.__name__} answers from rows: it needs a query model, such as CommonParameters")
+            raise TypeError(f"{endpoint.__name__} reads rows: it needs a query model, such as CommonParameters")
 
         async def answer(**given: Any) -> Any:
             given.pop(none.name, None)
@@ -138,16 +139,16 @@ class Endpoint(APIRoute):
         model, kind = found
         if isinstance(kind, params.Query):
             return query_reader(model)
-        return body_reader(model, optional=not kind.is_required(), beside_query=self._query is not None)
+        return body_reader(model, optional=not kind.is_required(), with_query=self._query is not None)
 
 
 class Routes(APIRouter):
     """FastAPI's router; every route declares what it ``needs``.
 
-    ``whole`` says that an answer is about the whole bill; ``files`` that it is a CSV file, too; ``keep`` that answers
-    are cached for the same request of any client; ``also``, what else decides an answer, called in its thread with the
-    request and its parameters. ``only`` are the usual problems, ``problems`` adds or overrides their descriptions. All
-    other arguments are FastAPI's.
+    ``whole`` means that a response is about the whole bill; ``files`` that it is also available as a CSV file; ``keep``
+    that responses are cached for the same request of any client. ``also`` returns further values that the response
+    depends on, for its ETag; it is called in the thread of the request, with the request and its parameters. ``only``
+    are the usual problems, ``problems`` adds or overrides their descriptions. All other arguments are FastAPI's.
     """
 
     def _declare(
@@ -178,23 +179,23 @@ class Routes(APIRouter):
         self.add_api_route(path, endpoint, methods=[method], route_class_override=route, **described)
 
     def get(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
-        """Declare how a GET is answered."""
+        """Declare the route of a GET."""
         return self._declare("GET", path, needs=needs, **declaration)
 
     def post(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
-        """Declare how a POST is answered."""
+        """Declare the route of a POST."""
         return self._declare("POST", path, needs=needs, **declaration)
 
     def put(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
-        """Declare how a PUT is answered."""
+        """Declare the route of a PUT."""
         return self._declare("PUT", path, needs=needs, **declaration)
 
     def patch(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
-        """Declare how a PATCH is answered."""
+        """Declare the route of a PATCH."""
         return self._declare("PATCH", path, needs=needs, **declaration)
 
     def delete(self, path: str, *, needs: Needs, **declaration: Any) -> Callable[[F], F]:  # type: ignore[override]
-        """Declare how a DELETE is answered: 204, without a body."""
+        """Declare the route of a DELETE, whose response is 204 without a body."""
         return self._declare("DELETE", path, needs=needs, status_code=204, response_class=Response, **declaration)
 
 
@@ -203,8 +204,8 @@ _NAMED: Final = {
     "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name, of files."}
 }
 _FILE_SENTENCE: Final = (
-    "With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, "
-    "whatever the page; that needs the right `export`."
+    "With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that "
+    "matches, without paging; this needs the right `export`."
 )
 
 
@@ -221,7 +222,8 @@ def _signature(endpoint: Callable[..., Any]) -> inspect.Signature:
 
 
 def _is_streamed(endpoint: Callable[..., Any]) -> bool:
-    """Return whether the answer is a file that is sent while it is made: nobody knows before what it will be."""
+    """Return whether the response is a file that is sent while it is created, so that its content is not known in
+    advance."""
     kinds = [_request_kind(each) for each in _signature(endpoint).parameters.values()]
     return any(kind is not None and issubclass(kind, FileRequest) for kind in kinds)
 

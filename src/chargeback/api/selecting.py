@@ -36,13 +36,13 @@ TagFilters: TypeAlias = tuple[TagFilter, ...]
 PeriodName = Annotated[str, StringConstraints(pattern=PERIOD)]
 ComparisonName = Annotated[str, StringConstraints(pattern=COMPARISON)]
 
-#: How columns that group by cost categories are described.
+#: The description of columns that group by cost categories.
 CATEGORY_GROUPS = "`category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …)"
 #: Each tag to group by is a join; about a hundred joins need more memory than the query engine has.
 MAX_GROUPS = 20
 #: The maximum number of units of time in a response.
 MOST_TIMES = 1000
-#: What is shown unless dates or another period are given.
+#: The default period.
 USUAL_PERIOD = "30d"
 
 
@@ -67,8 +67,8 @@ class Filters(StrictModel):
 def selected(
     dataset: Dataset, window: InstantRange, wanted: Filters, unwanted: Filters, tags: TagFilters = ()
 ) -> Selection:
-    """Return the rows of ``dataset`` within ``window`` that are ``wanted`` and not ``unwanted``; ``tags`` are further
-    filters."""
+    """Return the rows of ``dataset`` within ``window`` that ``wanted`` selects and ``unwanted`` does not exclude;
+    ``tags`` are further filters."""
     columns, tagged = wanted.filters(dataset)
     no_columns, not_tagged = unwanted.filters(dataset, excludes=True)
     categories = wanted.by_category() + unwanted.by_category(excludes=True)
@@ -81,8 +81,8 @@ class NamedPeriodQuery(CommonParameters):
     period: PeriodName | None = Field(
         default=None,
         description="A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` "
-        "and `year` until the last calculated day, the whole ones before it (`last-month`), "
-        "or a month such as `2026-10`. Weeks begin on Monday.",
+        "and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as "
+        "`2026-10`. Weeks begin on Monday.",
         examples=["30d"],
     )
 
@@ -94,7 +94,7 @@ class NamedPeriodQuery(CommonParameters):
         return [*super().cross_checks(raw, now), InvalidParameter("period", "should not be given together with dates")]
 
     def chosen_period(self, lookback_days: int, last: date | None) -> Period:
-        """The days that are meant; ``last`` is the last calculated day, without one it is the day of the request."""
+        """Return the requested days; ``last`` is the last calculated day, or None for the day of the request."""
         start, end = self.days(lookback_days)
         if self.period is None:
             return Period(start, end)
@@ -109,7 +109,7 @@ class UsualPeriodQuery(PeriodQuery):
     """Period parameters; without any, they mean the last 30 calculated days."""
 
     def chosen_period(self, lookback_days: int, last: date | None) -> Period:
-        """The days that are meant; ``last`` is the last calculated day."""
+        """Return the requested days; ``last`` is the last calculated day."""
         usual = self.period is None and self.start_date is None and self.end_date is None
         params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
         return super(UsualPeriodQuery, params).chosen_period(lookback_days, last)
@@ -127,7 +127,7 @@ class DatasetQuery(PeriodQuery):
         return ()
 
     def selection(self, lookback_days: int, last: date | None = None) -> Selection:
-        """The rows that are meant; ``last`` is the last calculated day."""
+        """Return the requested rows; ``last`` is the last calculated day."""
         chosen = self.chosen_period(lookback_days, last)
         wanted, unwanted = cast("Filters", self), cast("Filters", getattr(self, EXCLUDED_FIELD))
         return selected(
@@ -136,7 +136,7 @@ class DatasetQuery(PeriodQuery):
 
 
 class ComparingQuery(DatasetQuery):
-    """Parameters of what compares two periods."""
+    """Parameters of a comparison of two periods."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
@@ -154,7 +154,7 @@ class ComparingQuery(DatasetQuery):
         return value
 
     def _periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
-        """The period and the one that it is compared with; one that would be before all time is none."""
+        """Return the period and the one that it is compared with; None if that would be before the first date."""
         usual = self.period is None and self.start_date is None and self.end_date is None
         params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
         period = params.chosen_period(lookback_days, last)
@@ -164,7 +164,7 @@ class ComparingQuery(DatasetQuery):
             return period, None
 
     def comparison(self, lookback_days: int, last: date | None) -> Comparison:
-        """The rows of both periods; ``last`` is the last calculated day."""
+        """Return the rows of both periods; ``last`` is the last calculated day."""
         period, compared = self._periods(lookback_days, last)
         selection = replace(self.selection(lookback_days, last), window=instants(period.start, period.end, self.zone))
         previous = None if compared is None else instants(compared.start, compared.end, self.zone)
@@ -174,40 +174,41 @@ class ComparingQuery(DatasetQuery):
 Basis = Annotated[
     Literal["accrual", "posted"],
     Field(
-        description="`accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is "
-        "posted what was known of it when it was closed and, as corrections, what was learned of earlier months since "
-        "the month before was closed; to an open one what is known now. Then the period must be whole months of UTC."
+        description="`accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which "
+        "they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier "
+        "months since the previous month was closed; an open month has its present costs. The period must be whole "
+        "UTC months."
     ),
 ]
 _POSTED_UNITS = ("month", "all")
 
 
 class PostedQuery(DatasetQuery):
-    """Parameters of what is accrued or posted."""
+    """Parameters of accrued or posted costs."""
 
     basis: Basis = "accrual"
     scenario: Annotated[str, StringConstraints(max_length=32)] | None = Field(
         default=None,
-        description="The name of a shadow: what its policies would have charged, of the days that it has, instead of "
-        "what is charged.",
+        description="The name of a shadow: return what its policies would have charged on the days that it has, "
+        "instead of what was charged.",
         examples=[None],
     )
 
     @property
     def is_posted(self) -> bool:
-        """Whether the books are asked for."""
+        """Whether posted costs are requested."""
         return self.basis == "posted"
 
     @property
-    def as_charged(self) -> Self:
-        """The same with what only costs by day have, changed to what the books have: months."""
+    def with_posted_defaults(self) -> Self:
+        """Return these parameters; posted costs are by month unless another unit was sent."""
         if self.is_posted and "time_bucket" in type(self).model_fields and "time_bucket" not in self.model_fields_set:
             return self.model_copy(update={"time_bucket": "month"})
         return self
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Check that what is posted is asked for by months."""
+        """Check that posted costs are requested by months."""
         errors = super().cross_checks(raw, now)
         if raw.get("scenario") is not None and (raw.get("basis") == "posted" or raw.get("as_of") is not None):
             errors.append(InvalidParameter("scenario", "has neither a past nor books: leave as_of and basis out"))

@@ -13,7 +13,7 @@ from chargeback.api.guard import AllowedHosts
 from chargeback.model.days import Clock, utc_now
 from chargeback.reports.tenant_view import TenantView
 
-#: Returns who sends a request.
+#: Returns the caller of a request.
 Authenticate = Callable[[Request], Awaitable[Caller]]
 
 
@@ -28,7 +28,7 @@ class ApiLimits:
     the service.
 
     ``query_memory`` (bytes) and ``query_threads`` limit the query engine; None means defaults of the machine. ``page``
-    says whether the browser page is served; ``path_prefix`` is the path below which a proxy serves everything, or None.
+    is whether the browser page is served; ``path_prefix`` is the path below which a proxy serves everything, or None.
     """
 
     request_timeout_seconds: float = 30
@@ -44,7 +44,7 @@ class ApiLimits:
 @dataclass(frozen=True)
 class Services:
     """The services behind the API. ``mode`` is ``api``, ``worker`` or ``both``; ``runs`` are the metrics of the runs of
-    this process, if any; ``clock`` returns the current time; ``authenticate`` returns who sends a request."""
+    this process, if any; ``clock`` returns the current time; ``authenticate`` returns the caller of a request."""
 
     version: str
     mode: str

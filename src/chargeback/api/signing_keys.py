@@ -50,8 +50,8 @@ class UnreadableKeys(ChargebackError):
 
 @dataclass(frozen=True)
 class KeySource:
-    """Where keys are read, after how many seconds they are read again, and how soon at the earliest for a key that is
-    not known."""
+    """Where keys are read, after how many seconds they are read again, and the minimum number of seconds before they
+    are read again for an unknown key."""
 
     read: Callable[[], list[Jwk]]
     lifetime: float
@@ -112,7 +112,7 @@ class SigningKeys:
         return matching[0] if len(matching) == 1 else None
 
     async def _refresh(self) -> None:
-        """Read the keys again, once for all requests that wait for them, and whichever of these is cancelled."""
+        """Read the keys again, once for all requests that wait for them, even if one of these is cancelled."""
         if self._reading is None:
             self._reading = asyncio.create_task(self._read())
         await asyncio.shield(self._reading)

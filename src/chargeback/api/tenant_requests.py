@@ -1,11 +1,11 @@
-"""Requests about one tenant: what a route is given of the tenant, and how its answer is sent.
+"""Requests about one tenant: the data of the tenant that a route gets, and how its response is sent.
 
-A route depends on one of the classes below. Its function is called in a thread of the tenant, with what the class
-opened; the class adds the ETag, answers 304 to a client that still has the answer, caches and compresses.
+A route depends on one of the classes below. Its function is called in a thread of the tenant, with the readers that the
+class opened. The class adds the ETag, returns 304 to a client that still has the response, caches and compresses.
 
-The ETag of facts stands for everything that decides an answer: the versions of the tables, the revisions of tags,
-inventory and days, what the configuration says of the tenant, and the request. It is known before any query runs.
-Within a scope it would change with what the caller does not see, so there the content of the answer decides it.
+The ETag of a response from facts covers everything that it depends on: the versions of the tables, the revisions of
+tags, inventory and days, the configuration of the tenant, and the request. It is known before any query runs. Within a
+scope this ETag would change with data that the caller may not see, so there it is a digest of the response.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ from chargeback.store.tenant import TenantStore
 
 #: Responses may be cached by the client only, and must be revalidated.
 CACHE_CONTROL: Final = "private, no-cache"
-#: Smaller answers are not compressed: they fit a packet or two.
+#: Smaller responses are not compressed: they fit into one or two packets.
 SMALLEST_COMPRESSED: Final = 1000
 #: Beyond the first levels, time grows faster than size shrinks.
 _LEVEL: Final = 4
 
-#: Names the versions of the tenant's cost categories, as ``key=version``.
+#: The header with the versions of the tenant's cost categories, as ``key=version``.
 CATEGORIES_VERSION: Final = "X-Cost-Categories-Version"
 CATEGORIES_HEADER: Final = {
     CATEGORIES_VERSION: {
-        "description": "The versions of the tenant's cost categories that the answer is made of, as `key=version`. "
-        "Missing if it has none.",
+        "description": "The versions of the tenant's cost categories from which the response was made, as "
+        "`key=version`. Missing if the tenant has none.",
         "schema": {"type": "string", "examples": ["cost_center=3, stage=1"]},
     }
 }
@@ -76,8 +76,8 @@ Call = Callable[[], Response]
 
 @dataclass(frozen=True)
 class Caching:
-    """What a route says about its answers from facts: whether they are cached for the same request of any client, and
-    what else than data, settings and parameters decides them."""
+    """How a route's responses from facts are cached: whether for the same request of any client, and the values that
+    they depend on in addition to data, settings and parameters."""
 
     keep: bool = False
     also: Callable[[Any, Any], object] | None = None
@@ -115,11 +115,11 @@ class TenantRequest:
         ]
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
-        """Return the response that ``call`` makes in a thread of the tenant; ``params`` are the query parameters."""
+        """Return the response that ``call`` creates in a thread of the tenant; ``params`` are the query parameters."""
         raise NotImplementedError
 
     async def send_rows(self, params: DatasetQuery, name: str) -> Response:
-        """Return all selected rows as a CSV file of that name, which is sent while it is made."""
+        """Return all selected rows as a CSV file of that name, which is sent while it is created."""
         tenant = self.tenant
 
         def _read(reader: TenantReader) -> Iterator[memoryview]:
@@ -146,7 +146,7 @@ class TenantRequest:
         return control_reader(self.tenant, self.context.token)
 
     def _on_basis(self, reader: TenantReader, params: CommonParameters) -> TenantReader:
-        """Return the reader of what parameters ask for: what was charged on days, or what was posted."""
+        """Return the reader that the parameters request: of accrued or of posted costs."""
         if not isinstance(params, PostedQuery):
             return reader
         if params.scenario is not None:
@@ -156,14 +156,14 @@ class TenantRequest:
         return self.context.posted(self.tenant, reader, params.as_of) if params.is_posted else reader
 
     def shadows(self) -> list[Shadow]:
-        """Return the shadows that the caller may see: within a scope those that are visible to everybody."""
+        """Return the shadows that the caller may see: within a scope those that are visible to all callers."""
         return [each for each in self.tenant.shadows if each.visible or self.access.sees_everything]
 
     def shadow(self, name: str) -> Shadow:
-        """Return one of them.
+        """Return a shadow that the caller may see.
 
         Raises:
-            NotFound: there is none of the name.
+            NotFound: there is none of this name.
         """
         found = next((each for each in self.shadows() if each.name == name), None)
         if found is None:
@@ -171,14 +171,14 @@ class TenantRequest:
         return found
 
     def etag(self, *made_of: object) -> str:
-        """Return the ETag of an answer that is made of these values, of this request and its tenant's settings."""
+        """Return the ETag of a response that depends on these values, this request and its tenant's settings."""
         digest = hashlib.blake2b(to_json([*self._made_of, self.wants_csv, *made_of]), digest_size=16)
         return f'W/"{digest.hexdigest()}"'
 
     def known_tag(self, made_of: str) -> str | None:
-        """Return the ETag of an answer before it is made, from the tag of all that it is made of (:meth:`etag`).
+        """Return the ETag of a response before it is created, from the tag of everything it depends on (:meth:`etag`).
 
-        Within a scope, the content decides the ETag; it is known if the answer was made of the same before.
+        Within a scope, the ETag is a digest of the content; it is known if the same response was created before.
         """
         if self.access.sees_everything:
             return made_of
@@ -186,7 +186,7 @@ class TenantRequest:
         return None if known is None else known[0].decode()
 
     def tag_of(self, response: Response, made_of: str) -> str:
-        """Return the ETag of an answer that was made, see :meth:`known_tag`."""
+        """Return the ETag of a created response, see :meth:`known_tag`."""
         if self.access.sees_everything:
             return made_of
         tag = self.etag(digest_of(response.body), sorted(response.headers.items()))
@@ -194,18 +194,18 @@ class TenantRequest:
         return tag
 
     def unchanged(self, tag: str | None) -> Response | None:
-        """Return the response 304 if the client still has the answer with this ETag."""
+        """Return the response 304 if the client still has the response with this ETag."""
         return Response(status_code=304, headers=_headers(tag)) if tag and tag in self._known_tags else None
 
     def finished(self, response: Response, tag: str) -> Response:
-        """Return an answer with its ETag, as gzip where that is worth it; to be called in a thread."""
+        """Return a response with its ETag, compressed if it is large enough; to be called in a thread."""
         response.headers.update(_headers(tag))
         return compressed(response) if self.takes_gzip else response
 
 
 class FactsRequest(TenantRequest):
-    """A request for something made of one tenant's facts. In its thread it has a ``reader`` of one ``version`` of the
-    data; ``extra`` is what the ``also`` of the route found for its function."""
+    """A request for a response from one tenant's facts. In its thread it has a ``reader`` of one ``version`` of the
+    data; ``extra`` is the result of the ``also`` of the route, for its function."""
 
     reader: TenantReader
     version: DataVersion
@@ -213,8 +213,8 @@ class FactsRequest(TenantRequest):
 
     @property
     def whole_store(self) -> TenantStore:
-        """The tenant's storage with all facts, for what is calculated again from whole lines; the route narrows its
-        answer by the scope itself."""
+        """The tenant's storage with all facts, for calculations that need whole lines; the route itself restricts its
+        response to the scope."""
         return self.tenant.whole_store
 
     def selection(self, params: DatasetQuery) -> Selection:
@@ -263,8 +263,8 @@ class FactsRequest(TenantRequest):
 
 
 class ControlRequest(TenantRequest):
-    """A request for any part of one tenant's control database: the content of the answer decides its ETag. In its
-    thread it has a ``connection``."""
+    """A request for any part of one tenant's control database: its ETag is a digest of the content. In its thread it
+    has a ``connection``."""
 
     connection: Connection
 
@@ -285,8 +285,8 @@ class ControlRequest(TenantRequest):
 
 
 class EntitiesRequest(ControlRequest):
-    """A request for tags and inventory, and nothing else. In its thread it has a ``connection`` and the entities that
-    are ``visible`` to the caller, or None where these are all."""
+    """A request for tags and inventory only. In its thread it has a ``connection`` and the entities that are
+    ``visible`` to the caller, or None if all are."""
 
     visible: EntityIds | None = None
 
@@ -316,8 +316,8 @@ class EntitiesRequest(ControlRequest):
 
 
 class VersionRequest(ControlRequest):
-    """A request for one version of something: its response has the strong ETag of the version, and is never compressed,
-    because a strong ETag stands for each byte."""
+    """A request for one version of an object: its response has the strong ETag of the version, and is never compressed,
+    because a strong ETag identifies the exact bytes."""
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
         """Return the response."""
@@ -333,14 +333,14 @@ class VersionRequest(ControlRequest):
 
 
 class ChangeRequest(TenantRequest):
-    """A request that changes something, or calculates from what was sent. Its thread opens what it needs."""
+    """A request that changes data, or calculates from its body. Its thread opens the readers that it needs."""
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
         """Return the response; it has no ETag."""
         return await self.context.run_blocking(self.tenant, call)
 
     def visible_entities(self) -> EntityIds | None:
-        """Return the entities of the tenant that the caller may see, by their type; None where these are all."""
+        """Return the entities of the tenant that the caller may see, by their type; None if these are all."""
         if self.access.sees_everything:
             return None
         with self.reader() as reader:
@@ -357,14 +357,15 @@ class ChangeRequest(TenantRequest):
 
     @contextmanager
     def posted_reader(self) -> Iterator[PostedReader]:
-        """Open a reader of what was posted."""
+        """Open a reader of posted costs."""
         with self.reader() as reader:
             yield self.context.posted(self.tenant, reader, None)
 
     @contextmanager
     def changing(self, who: str, restating: Restating) -> Iterator[Connection]:
-        """Open the same for a change of tags or cost categories. One that moves amounts of closed months is refused,
-        unless it is ``restating``; then the audit log says so, as of ``who``."""
+        """Open a connection as :meth:`writing`, for a change of tags or cost categories. A change that moves amounts of
+        closed months is refused unless ``restating`` allows it; the audit log then has an entry about it, by
+        ``who``."""
         with self.writing() as connection:
             yield connection
             books = read_books(connection)
@@ -381,12 +382,12 @@ class ChangeRequest(TenantRequest):
 
 
 class CalculationRequest(ChangeRequest):
-    """A request that calculates from the facts and from what was sent. In its thread it has a ``tenant_reader``."""
+    """A request that calculates from the facts and from its body. In its thread it has a ``tenant_reader``."""
 
     tenant_reader: TenantReader
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
-        """Return the response; it has no ETag. ``as_of`` of what was sent decides which rows there are."""
+        """Return the response; it has no ETag. ``as_of`` of the body selects the version of the rows."""
 
         def _answer(reader: TenantReader) -> Response:
             self.tenant_reader = reader
@@ -397,7 +398,7 @@ class CalculationRequest(ChangeRequest):
 
 @dataclass
 class RowsFile:
-    """A file of rows that is sent while ``read`` makes it; ``headers`` may be filled until its first piece is there."""
+    """A file of rows that is sent while ``read`` creates it; ``headers`` may be filled until its first piece exists."""
 
     name: str
     media_type: str
@@ -409,14 +410,14 @@ class FileRequest(TenantRequest):
     """A request for a file of rows: its function returns a :class:`RowsFile`."""
 
     async def send(self, file: RowsFile, params: Any) -> Response:
-        """Return the response; ``as_of`` of what was sent decides which rows there are."""
+        """Return the response; ``as_of`` of the body selects the version of the rows."""
         file.headers.update(attachment(file.name) | {"Cache-Control": CACHE_CONTROL})
         pieces = self.context.stream(self.tenant, file.read, getattr(params, "as_of", None))
         return await ByteStream.begin(self.context, pieces, media_type=file.media_type, headers=file.headers)
 
 
 def compressed(response: Response) -> Response:
-    """Return the answer with its body as gzip, if it is large enough to be worth it; to be called in a thread."""
+    """Return the response with its body compressed if it is large enough; to be called in a thread."""
     body = bytes(response.body)
     if len(body) < SMALLEST_COMPRESSED or "content-encoding" in response.headers:
         return response
@@ -426,10 +427,10 @@ def compressed(response: Response) -> Response:
 
 
 def check_posted(reader: TenantReader, window: InstantRange) -> None:
-    """Check that a reader of what was posted can answer about a window.
+    """Check that the books have the months of a window.
 
     Raises:
-        InvalidRequest: it is no whole months, or begins before the books.
+        InvalidRequest: the window does not consist of whole months, or begins before the books.
     """
     if isinstance(reader, PostedReader):
         with before_the_books("start_date"):
@@ -446,7 +447,7 @@ def before_the_books(parameter: str) -> Iterator[None]:
 
 
 def category_versions(reader: TenantReader) -> dict[str, str]:
-    """Return the header that names the versions of the cost categories that an answer is made of; none without any."""
+    """Return the header with the versions of the cost categories of a response; empty if there are none."""
     versions = ", ".join(reader.categories.index.versions())
     return {CATEGORIES_VERSION: versions} if versions else {}
 
@@ -459,7 +460,7 @@ R = TypeVar("R", bound=TenantRequest)
 
 
 def _made(kind: type[R]) -> Any:
-    """Return the dependency that makes a request of one class."""
+    """Return the dependency that creates a request of one class."""
 
     async def _make(
         request: Request, tenant: TenantDep, context: ContextDep, access: AccessDep, services: ServicesDep
@@ -497,7 +498,7 @@ def file_answer(example: str) -> dict[str, Any]:
     """Return the description of a response that is a file of rows, for the ``extra`` of a route; ``example`` is one of
     CSV."""
     described = csv_answer(
-        "The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8).",
+        "The rows by time and ids, in the requested format: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8).",
         example=example,
     )
     binary, text = {"type": "string", "format": "binary"}, {"type": "string"}
@@ -506,5 +507,5 @@ def file_answer(example: str) -> dict[str, Any]:
 
 
 def rows_file(name: str, form: ExportFormat, read: Callable[[TenantReader], Iterator[memoryview]]) -> RowsFile:
-    """Return a file that is sent while it is made; ``name`` is its name without the suffix."""
+    """Return a file that is sent while it is created; ``name`` is its name without the suffix."""
     return RowsFile(f"{name}.{form}", MEDIA_TYPES[form], read)

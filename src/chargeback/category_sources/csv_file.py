@@ -130,11 +130,7 @@ class _LineReader:
                 for name in names
                 if name and name not in COLUMNS
             ),
-            *(
-                ConfigProblem("line 1", f"the column {name} is there twice")
-                for name in COLUMNS
-                if names.count(name) > 1
-            ),
+            *(ConfigProblem("line 1", f"the column {name} occurs twice") for name in COLUMNS if names.count(name) > 1),
         ]
         if wrong:
             raise ConfigurationError(wrong)

@@ -123,7 +123,7 @@ def _scope(written: list[str]) -> RowScope | None:
         if not found:
             raise typer.BadParameter(f"{condition!r} has no value; as in: {name}=payments", param_hint="--scope")
         if name in conditions:
-            raise typer.BadParameter(f"{name} is there twice; write all values after one =", param_hint="--scope")
+            raise typer.BadParameter(f"{name} occurs twice; write all values after one =", param_hint="--scope")
         conditions[name] = found
     try:
         return RowScope.of(conditions) if conditions else None

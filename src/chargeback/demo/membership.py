@@ -115,7 +115,7 @@ def _add_keys(
     """Add one key, sometimes two (rotated: the old one is deleted). Keys are deleted with their owner, except every
     ninth."""
     created, deleted = life
-    outlives = deleted is not None and (len(inventory.api_keys) % 9 == 0 or owner == _last_account(inventory))
+    outlives = deleted is not None and (len(inventory.api_keys) % 9 == 0 or owner == inventory.service_accounts[-1].id)
     rotated = rng.randrange(6) == 0
     for number in range(2 if rotated else 1):
         born = created if number == 0 else plan.moment(rng.randrange(-40, 60), rng)
@@ -136,10 +136,6 @@ def _add_keys(
                 environment=environment,
             )
         )
-
-
-def _last_account(inventory: DemoInventory) -> str:
-    return inventory.service_accounts[-1].id
 
 
 def _topics(plan: GenerationPlan, cluster: Cluster) -> list[Topic]:

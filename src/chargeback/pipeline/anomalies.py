@@ -1,4 +1,4 @@
-"""The events of anomalies in a run: a story is announced when it begins, when it has doubled, and when it is over."""
+"""The events of anomalies in a run: a story is reported when it begins, when it has doubled, and when it is over."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Final
 from chargeback.access.scope import RowScope
 from chargeback.model.anomalies import FEWEST
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.pipeline.look import Look, only_for
-from chargeback.reports.anomalies import AnomaliesAnswer, AnomalyItem, Asked, Remembered, anomalies
+from chargeback.pipeline.run_facts import RunFacts, only_for
+from chargeback.reports.anomalies import AnomaliesAnswer, AnomaliesRequest, AnomalyItem, Remembered, anomalies
 from chargeback.store.control.anomalies import (
     WITHDRAWN,
     KnownAnomaly,
@@ -32,8 +32,8 @@ from chargeback.store.control.events import (
     add_events,
 )
 
-#: The latest days, in which anomalies are searched again: bills change for some weeks.
-_LOOKED_AT: Final = timedelta(days=28)
+#: Anomalies are searched in this many of the latest days: bills change for some weeks.
+_SEARCHED: Final = timedelta(days=28)
 #: In the first of these days a missing story may have begun earlier; it is not withdrawn.
 _CERTAIN: Final = timedelta(days=7)
 #: Older stories are deleted.
@@ -45,38 +45,38 @@ _GROWN: Final = 2
 _OPEN: Final = "open"
 
 
-def record_anomalies(look: Look) -> None:
-    """Record the events of anomalies if the facts have changed since the last look: of all costs, and of the costs in
+def record_anomalies(facts: RunFacts) -> None:
+    """Record the events of anomalies if the facts have changed since the last run: of all costs, and of the costs in
     the scope of each sink that has one. Such a sink receives nothing else.
 
     Raises:
         LeaseLost: another process has taken over.
         StorageError: the facts cannot be read.
     """
-    run, settings = look.run, look.run.tenant.settings.anomalies
+    run, settings = facts.run, facts.run.tenant.settings.anomalies
     if not settings.enabled:
         return
     with run.store.control.read() as connection:
-        if look.revision == anomalies_revision(connection):
+        if facts.revision == anomalies_revision(connection):
             return
         known, remembered = read_anomalies(connection), Remembered(read_marks(connection))
-    if len(look.calculated) < FEWEST:
+    if len(facts.calculated) < FEWEST:
         return
-    last = look.calculated[-1]
-    days = DayRange(last - _LOOKED_AT + ONE_DAY, last + ONE_DAY)
-    asked = Asked(days, settings.criteria, _MOST, contributors=True)
-    looks = []
-    for scope, owners in ((None, []), *look.owners(ANOMALY_OPENED).items()):
-        with look.reader(scope) as reader:
-            found = anomalies(reader, look.states, asked, run.tenant.settings.currency, remembered, look.named)
-        whose = scope_key(scope)
-        before = {story.id: story for story in known.values() if story.scope == whose}
-        looks.append(_Stories(found, before, settings.most_a_week, run.now(), whose, owners))
-    recorded = [story for each in looks for story in each.recorded()]
+    last = facts.calculated[-1]
+    days = DayRange(last - _SEARCHED + ONE_DAY, last + ONE_DAY)
+    request = AnomaliesRequest(days, settings.criteria, _MOST, contributors=True)
+    stories = []
+    for scope, owners in ((None, []), *facts.owners(ANOMALY_OPENED).items()):
+        with facts.reader(scope) as reader:
+            found = anomalies(reader, facts.states, request, run.tenant.settings.currency, remembered, facts.named)
+        key = scope_key(scope)
+        before = {story.id: story for story in known.values() if story.scope == key}
+        stories.append(_Stories(found, before, settings.most_a_week, run.now(), key, owners))
+    recorded = [story for each in stories for story in each.recorded()]
     with run.lease.write() as connection:
-        for each in looks:
+        for each in stories:
             add_events(connection, each.events, run.now())
-        save_anomalies(connection, recorded, look.revision, days.start - _KEPT)
+        save_anomalies(connection, recorded, facts.revision, days.start - _KEPT)
 
 
 def scope_key(scope: RowScope | None) -> str:
@@ -92,7 +92,7 @@ class _Stories:
     there is a scope, they are for the sinks ``owners`` alone.
 
     A story that was over a week ago, or that a person has put aside, gets no event. In a week, at most ``most`` stories
-    are announced; the others are stored without an event.
+    are reported; the others are stored without an event.
     """
 
     found: AnomaliesAnswer
@@ -104,15 +104,15 @@ class _Stories:
 
     def __post_init__(self) -> None:
         self.events: list[Event] = []
-        told = [each for each in self.known.values() if each.told_at is not None and each.told_at > self.now - _WEEK]
-        self._left = max(0, self.most - len(told))
+        reported = sum(each.told_at is not None and each.told_at > self.now - _WEEK for each in self.known.values())
+        self._left = max(0, self.most - reported)
 
     def recorded(self) -> Iterator[KnownAnomaly]:
         """Yield the stories to store."""
         new = [
             item
             for item in self.found.items
-            if not self._was_told(item) and not item.is_aside and not item.is_explained and self._is_news(item)
+            if not self._was_reported(item) and not item.is_aside and not item.is_explained and self._is_news(item)
         ]
         chosen, rest = new[: self._left], len(new[self._left :])
         for item in self.found.items:
@@ -123,11 +123,11 @@ class _Stories:
             if item.is_aside:
                 yield now
             elif item in chosen:
-                yield self._tell(now, ANOMALY_OPENED, item, more=rest)
+                yield self._report(now, ANOMALY_OPENED, item, more=rest)
             elif now.told is not None and abs(item.impact) >= _GROWN * abs(now.told):
-                yield self._tell(now, ANOMALY_GREW, item)
+                yield self._report(now, ANOMALY_GREW, item)
             elif now.told is not None and before is not None and before.state == _OPEN != item.state:
-                yield replace(self._tell(now, ANOMALY_RESOLVED, item), told=now.told, told_at=now.told_at)
+                yield replace(self._report(now, ANOMALY_RESOLVED, item), told=now.told, told_at=now.told_at)
             else:
                 yield now
         yield from self._withdrawn({self._id(item) for item in self.found.items})
@@ -138,21 +138,21 @@ class _Stories:
             return item.id
         return hashlib.blake2b(f"{self.scope} {item.id}".encode(), digest_size=8).hexdigest()
 
-    def _was_told(self, item: AnomalyItem) -> bool:
+    def _was_reported(self, item: AnomalyItem) -> bool:
         before = self.known.get(self._id(item))
         return before is not None and before.told is not None
 
     def _is_news(self, item: AnomalyItem) -> bool:
-        """Return whether a story without an event gets one: a story that was passed over does only while it is open."""
+        """Return whether a story without an event gets one; one that was left out earlier gets it only while open."""
         before, through = self.known.get(self._id(item)), self.found.judged_through
         is_recent = through is not None and item.last_date > through - _WEEK
         return item.state == _OPEN or (is_recent and (before is None or before.state == WITHDRAWN))
 
-    def _withdrawn(self, there: set[str]) -> Iterator[KnownAnomaly]:
+    def _withdrawn(self, found_ids: set[str]) -> Iterator[KnownAnomaly]:
         certain = self.found.start_date + _CERTAIN
         judged = self._judged()
         for each in self.known.values():
-            is_gone = each.id not in there and each.first_date >= certain and each.first_date in judged
+            is_gone = each.id not in found_ids and each.first_date >= certain and each.first_date in judged
             if not is_gone or each.state == WITHDRAWN:
                 continue
             if each.told is not None:
@@ -160,12 +160,13 @@ class _Stories:
             yield replace(each, state=WITHDRAWN, told=None)
 
     def _judged(self) -> set[date]:
-        """Return the days on which anomalies were searched; nothing is known of other days."""
+        """Return the days on which anomalies were searched."""
         end = self.found.judged_through
         days = set() if end is None else set(DayRange(self.found.start_date, end + ONE_DAY))
         return days - {each.date for each in self.found.not_judged}
 
-    def _tell(self, story: KnownAnomaly, kind: str, item: AnomalyItem, more: int = 0) -> KnownAnomaly:
+    def _report(self, story: KnownAnomaly, kind: str, item: AnomalyItem, more: int = 0) -> KnownAnomaly:
+        """Add the event of a story; return the story as it is stored with it."""
         body: dict[str, object] = {
             "identity_id": item.identity_id,
             "category": item.category,
@@ -184,5 +185,6 @@ class _Stories:
     def _add(self, kind: str, number: str, body: dict[str, object]) -> None:
         # A withdrawn story may come back: only the time makes its key unique. The event is stored with the story.
         once = f"{kind} {number} {self.now.isoformat()}"
-        whose = only_for(self.owners) if self.scope else {}
-        self.events.append(Event(kind, f"anomaly/{number}", body | whose | {"currency": self.found.currency}, once))
+        recipients = only_for(self.owners) if self.scope else {}
+        body = body | recipients | {"currency": self.found.currency}
+        self.events.append(Event(kind, f"anomaly/{number}", body, once))

@@ -1,9 +1,8 @@
 """The bill of a tenant, with its additional bills.
 
 An additional bill is of another ecosystem, such as a cloud's bill for the network of a cluster. Its lines are lines of
-the tenant's days, split by the tenant's usage and policies; their ``ecosystem`` and the ``bill`` in their tier say
-which bill they are of. A source that fails holds up its own lines only: the stored ones are kept, and the day
-is marked.
+the tenant's days, split by the tenant's usage and policies; their ``ecosystem`` and the ``bill`` in their tier identify
+the bill. If a source fails, only its own lines are not updated: the stored ones are kept, and the day is marked.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ Others = Mapping[AdditionalBill, Gatherer]
 
 @dataclass(frozen=True, slots=True)
 class BilledDay:
-    """The whole bill of a day. ``held`` says of each additional bill why its stored lines were kept, or None."""
+    """The whole bill of a day. ``held`` has for each additional bill the reason why its stored lines were kept, or
+    None."""
 
     gathered: GatheredDay
     held: Mapping[str, str | None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class TenantBills:
         return stored_bill(self._run.store.facts, day)
 
     def _additional(self, bill: AdditionalBill, gatherer: Gatherer, days: DayRange) -> dict[date, GatheredDay]:
-        """Return an additional bill by day, in the tenant's currency; a failure is the error of every day."""
+        """Return an additional bill by day, in the tenant's currency; if it fails, every day has the error."""
         try:
             found = {each.day: _translated(bill, each, self._run.tenant) for each in gatherer.billing(days)}
         except SourceError as error:

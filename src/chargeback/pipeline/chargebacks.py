@@ -1,4 +1,4 @@
-"""Chargebacks: calculate every day that is gathered, but not calculated, oldest first.
+"""Chargebacks: calculate every gathered day that is not yet calculated, oldest first.
 
 Days that were calculated from incomplete evidence are recalculated automatically once the missing evidence is
 available; until then they do not change.
@@ -214,7 +214,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
             inventory_store.ensure_known(connection, self._run.now(), charged=found)
 
     def publish(self, connection: Connection, day: NewDay[FinishedDay]) -> None:
-        """Record that the error of the day is over, and by which rules its evidence was taken."""
+        """Clear the error of the day, and record the rules by which its evidence was taken."""
         state = day.due.state
         is_current = day.started.is_fetched or not state.has_evidence(DayDataset.CHARGEBACKS)
         day_states.save_day(

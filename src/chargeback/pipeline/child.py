@@ -1,8 +1,8 @@
 """Runs as child processes, seen from their parent: they can be stopped at their timeout, and release their memory.
 
 The parent takes the lease, starts the child and receives its progress and its result over a pipe; over the same pipe it
-can ask the child to stop. A child that found nothing to calculate is kept for a minute for the next run, of whatever
-tenant: starting a process costs more than such a run does. Every other child ends with its run.
+can ask the child to stop. A child that found nothing to calculate is kept for a minute for the next run of any tenant:
+starting a process costs more than such a run does. Every other child ends with its run.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class Child:
             return False
 
     def end(self) -> int | None:
-        """Wait briefly for the end of the process, which the closed pipe asks for; kill it if it does not come. Return
-        the exit code."""
+        """Close the pipe, which ends the process; kill it if it does not end soon. Return the exit code."""
         self.pipe.close()
         self.process.join(GRACE_SECONDS)
         self.kill()
@@ -102,7 +101,7 @@ class ChildProcesses:
             child.kill()
             child.end()
         child = Child()
-        # A process that dies at once is noticed, and described, by the caller that waits for its result.
+        # If the process dies immediately, the caller that waits for its result notices and describes it.
         with suppress(OSError):
             child.assign(assignment)
         return child

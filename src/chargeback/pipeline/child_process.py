@@ -88,7 +88,7 @@ class Messenger:
 
 
 class Inbox:
-    """What the parent sends: the next run, or that the present one shall stop.
+    """What the parent sends: the next run, or the request to stop the present one.
 
     Attributes:
         stop: the signal of the present run, or of the next one.
@@ -111,7 +111,7 @@ class Inbox:
         return None
 
     def run_ended(self) -> None:
-        """Record that the present run needs its parent no longer."""
+        """Record that the present run no longer needs its parent."""
         self._runs_ended += 1
 
     def end(self) -> None:

@@ -1,7 +1,7 @@
 """The calculation of a day as a task: evidence and policies in, a written but uncommitted file out.
 
 A task holds no lease and commits nothing, so it may run in any process, and more than once: only a file that the run
-receives becomes part of a table. What a repeated or abandoned task has written, upkeep removes.
+receives becomes part of a table. Upkeep removes the files of repeated and abandoned tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from chargeback.store.facts.tables import prepare_day
 from chargeback.store.ownership import StorageOwner
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS, RevisedDataset
 
-#: What decides how a day is calculated, and the bytes of its file.
+#: The packages that determine how a day is calculated, and the bytes of its file.
 _PACKAGES: Final = ("chargeback", "deltalake", "distributed", "duckdb", "pyarrow")
 
 #: How much of a worker's memory the engine that calculates may use; the rest is for Python's own columns.
@@ -48,7 +48,7 @@ class NewRows:
 def prepare_rows(
     place: Place, dataset: RevisedDataset, day: date, rows: pa.Table, owner: StorageOwner | None
 ) -> NewRows:
-    """Write the file of a day's new rows, which no reader sees before it is committed.
+    """Write the file of a day's new rows; readers do not see it before it is committed.
 
     Raises:
         StorageError: it cannot be written.
@@ -68,8 +68,8 @@ def sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decim
 
 @dataclass(frozen=True)
 class DayTask:
-    """A day to calculate: the policies, the evidence, the place for the file of its rows, and whose they are.
-    Picklable."""
+    """A day to calculate: the policies, the evidence, the place for the file of its rows, and the tenant that owns
+    them. Picklable."""
 
     place: Place
     catalogue: PolicyCatalogue
@@ -79,7 +79,7 @@ class DayTask:
 
 @dataclass(frozen=True)
 class FinishedDay:
-    """A calculated day: its rows, written but not committed, and what they refer to.
+    """A calculated day: its rows, written but not committed, with their dimensions and policies.
 
     ``dimensions``, ``unknown_types`` and ``policy_version`` are those of
     :class:`~chargeback.allocation.day.CalculatedDay`; ``charged`` are the identities of the rows.
@@ -119,7 +119,7 @@ def calculate_day(task: DayTask, calculator: DayCalculator) -> FinishedDay:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of what decides how a day is calculated."""
+    """Return the versions of Python and the packages that determine how a day is calculated."""
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 

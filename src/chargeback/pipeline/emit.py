@@ -49,7 +49,7 @@ def emit(run: RunContext) -> None:
     stage.total = sum(len(periods) for _, periods in due)
     if not stage.total:
         return
-    # What reads facts for emitters is loaded when there is something to emit.
+    # The reader of facts is loaded only if there is something to emit.
     from chargeback.pipeline.emit_facts import facts_for
 
     run.enter(Stage.EMITTING, total=stage.total)
@@ -98,11 +98,11 @@ class _EmitStage:
             settings=f"{settings.type} {settings.aggregation} {emitter.params.model_dump_json()}",
             oldest=self.oldest(emitter),
             kept_from=run.today - timedelta(days=run.tenant.settings.retention_days),
-            newest_only=self._answer(emitter, lambda: emitter.kind.wants_newest_only(emitter.params)),
+            newest_only=self._query(emitter, lambda: emitter.kind.wants_newest_only(emitter.params)),
         )
         with run.store.control.read() as connection:
             known = read_emissions(connection, emitter.name)
-            if self._answer(emitter, lambda: emitter.kind.follows_books(emitter.params)):
+            if self._query(emitter, lambda: emitter.kind.follows_books(emitter.params)):
                 schedule = replace(schedule, books=read_books(connection))
         planned = plan(schedule, self.calculated, self.files, known)
         if planned.skipped:
@@ -111,8 +111,8 @@ class _EmitStage:
                     save_emission(connection, emission)
         return [due for due in planned.due if any(run.covers(day) for day in due.period.days)]
 
-    def _answer(self, emitter: ConfiguredEmitter, question: Callable[[], bool]) -> bool:
-        """Return what an emitter says of its settings; False if its plugin fails."""
+    def _query(self, emitter: ConfiguredEmitter, question: Callable[[], bool]) -> bool:
+        """Return the result of a method of the plugin about its settings; False if the plugin fails."""
         try:
             return question()
         except PluginError as error:
@@ -146,7 +146,7 @@ class _EmitStage:
         except (Stopped, LeaseLost):
             raise
         except ChargebackError as error:
-            self.run.check()  # who is asked to stop may fail in any way
+            self.run.check()  # an emitter that is asked to stop may fail with any error
             return str(error)
         return None
 
@@ -186,7 +186,7 @@ class EmitterSchedule:
     """How one emitter is configured.
 
     ``settings`` is a text that changes with the settings; ``oldest`` the first day within its lookback, ``kept_from``
-    the first day whose facts the tenant keeps. ``books`` are those that its periods follow, or none.
+    the first day whose facts the tenant keeps. ``books`` are the closings that its periods follow, or None.
     """
 
     name: str
@@ -201,7 +201,7 @@ class EmitterSchedule:
         """Return a text that identifies the content of a period: it changes when one of its days is calculated, and
         when the emitter's settings change. Every calculation of a day writes a file with a new name.
 
-        That of a closed month is its closing. The first open one has corrections of the months before, too.
+        The version of a closed month is its closing. The first open month also has corrections of earlier months.
         """
         month = AccountingPeriod.of(period.start)
         closed = self.books.find(month)
@@ -231,7 +231,7 @@ def plan(
     skipped: list[Emission] = []
     for period, last_day in last_days.items():
         if period.start < schedule.kept_from:
-            continue  # what was written while all of it was there is better than what could be written now
+            continue  # some of its facts are deleted: what was written earlier is more complete
         version = schedule.version_of(period, files)
         before = known.get(period.start)
         same = before if before is not None and before.version == version else None

@@ -33,7 +33,7 @@ from chargeback.store.tenant import TenantStore
 
 _T = TypeVar("_T")
 
-#: The unit of time by which rows are summed, by aggregation; hourly rows are as fine as rows can be.
+#: The unit of time by which rows are summed, by aggregation; hourly rows are the finest.
 _UNITS: Final = {DAILY: "day", WEEKLY: "week", MONTHLY: "month"}
 _LOOK_SECONDS = 0.1
 
@@ -76,7 +76,7 @@ class StoredFacts:
     """The facts of one tenant, for its emitters; see :class:`chargeback.emitters.contract.Facts`.
 
     ``check`` raises when the run must end; running queries are then cancelled through ``token``. ``days`` are those
-    that the current emitter may read. Tags are those at the start of the stage. ``bill`` says how the bill is written
+    that the current emitter may read. Tags are those at the start of the stage. ``bill`` has the settings of the bill
     in FOCUS.
     """
 
@@ -171,7 +171,7 @@ def facts_for(run: RunContext) -> Iterator[StoredFacts]:
     token, ended = CancellationToken(), threading.Event()
 
     def _watch() -> None:
-        while not ended.wait(_LOOK_SECONDS):  # again and again: an interrupt between two statements is lost
+        while not ended.wait(_LOOK_SECONDS):  # repeatedly: an interrupt between two statements is lost
             if run.stop.is_set() or run.lease.lost.is_set():
                 token.cancel()
 

@@ -50,7 +50,7 @@ _STOP_SECONDS = 8.0
 _MAX_THREADS = 64
 #: The delay after an unexpected error, in seconds.
 _AFTER_ERROR = 60.0
-#: How long to wait before looking again what somebody should be told.
+#: How long to wait between deliveries of notifications, in seconds.
 _DELIVERY_SECONDS = 5.0
 _COMPLETED = frozenset({RunOutcome.COMPLETED, RunOutcome.COMPLETED_WITH_ERRORS})
 
@@ -98,7 +98,7 @@ class Schedule:
         while not self._stopping.is_set():
             try:
                 turn = self._take_turn(name)
-            except Exception:  # the outermost edge of a thread: a tenant must not stop without a word
+            except Exception:  # the outermost edge of a thread: a tenant must not stop silently
                 log.exception("tenant %s: the scheduled run failed", name)
                 turn = NextTurn(_AFTER_ERROR, "an unexpected error occurred")
             if turn is None or self._stopping.is_set():
@@ -206,16 +206,17 @@ class Engine:
         self._last_news: dict[str, str] = {}
 
     def _make_notifiers(self) -> dict[str, Notifier]:
-        """Return what tells the events of each tenant that has somebody to tell."""
-        told = {name: each for name, each in self._configuration.tenants.items() if each.settings.notifications}
-        if not told:
+        """Return a notifier for each tenant that has sinks."""
+        notified = {name: each for name, each in self._configuration.tenants.items() if each.settings.notifications}
+        if not notified:
             return {}
-        # The clients of webhooks and mail are loaded when there is somebody to tell.
+        # The clients of webhooks and mail are loaded only if there are sinks.
         from chargeback.pipeline.notify import DeliveryMetrics, Notifier
 
         metrics, page_url = DeliveryMetrics(self.registry), self._configuration.api.page_url
         return {
-            name: Notifier(tenant, self._stores[name], page_url, metrics, self._clock) for name, tenant in told.items()
+            name: Notifier(tenant, self._stores[name], page_url, metrics, self._clock)
+            for name, tenant in notified.items()
         }
 
     @property
@@ -308,7 +309,7 @@ class Engine:
                 return self._supervisor.run(name, self._supervisor.acquire(name), request)
             finally:
                 self._places.give_back()
-                self._deliver(name, and_stay=False)
+                self._deliver(name, with_alerts=False)
         except SchemaError:
             raise
         except StorageError as error:
@@ -362,16 +363,17 @@ class Engine:
         finally:
             self._tried.add(name)
 
-    def _deliver(self, name: str, *, and_stay: bool = True) -> NextTurn:
-        """Tell what has happened to a tenant since the last turn; who stays tells what holds as well, again and
-        again."""
+    def _deliver(self, name: str, *, with_alerts: bool = True) -> NextTurn:
+        """Send a tenant's new events; with ``with_alerts``, also send the conditions that hold to its Alertmanagers,
+        which only a process that continues to do so may."""
         try:
             if name in self._opened and name in self._notifiers:
                 self._notifiers[name].deliver(self._stopping)
-                if and_stay:
+                if with_alerts:
                     self._notifiers[name].alert()
         except StorageError as error:
-            log.debug("tenant %s: nobody is told anything now: %s", name, error)  # its schedule says so aloud
+            # The schedule of the tenant logs this error as a warning.
+            log.debug("tenant %s: notifications cannot be sent now: %s", name, error)
             return NextTurn(_MAX_RETRY_SECONDS, str(error), is_news=False)
         return NextTurn(_DELIVERY_SECONDS, "", is_news=False)
 

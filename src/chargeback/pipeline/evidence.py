@@ -4,8 +4,8 @@ Usage is fetched ahead of the calculation by a few threads. If the metrics sourc
 again in the same run. The usage from which a day was calculated is stored and reused. If it is fetched again, the more
 complete response is kept for each measure of each resource; a smaller one is accepted only on request.
 
-So it is with bills that are constructed from metrics, for each product type. A measured bill is less complete than
-another if it covers less of the day, or as much with a smaller quantity, because metrics have expired or are
+The same applies to bills that are constructed from metrics, for each product type. A measured bill is less complete
+than another if it covers less of the day, or as much with a smaller quantity, because metrics have expired or are
 temporarily unavailable. The rate is not measured: a changed rate is accepted.
 """
 
@@ -122,23 +122,23 @@ class UsageFetcher:
         self._unreachable: SourceUnavailable | None = None
 
     @contextmanager
-    def fetching(self, wanted: Sequence[UsageRequest]) -> Iterator[FetchedUsages]:
+    def fetching(self, requests: Sequence[UsageRequest]) -> Iterator[FetchedUsages]:
         """Yield the usage of each of these days."""
         abandoned = Event()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="usage") as pool:
             try:
-                fetches = (pool.submit(self._day_logged, each, abandoned) for each in wanted)
+                fetches = (pool.submit(self._day_logged, each, abandoned) for each in requests)
                 yield FetchedUsages(fetches, ahead=2 * self._workers)
             finally:
                 abandoned.set()
 
-    def _day_logged(self, wanted: UsageRequest, abandoned: Event) -> DayUsage:
-        with log_context(date=wanted.day):
-            return self._day(wanted, abandoned)
+    def _day_logged(self, request: UsageRequest, abandoned: Event) -> DayUsage:
+        with log_context(date=request.day):
+            return self._day(request, abandoned)
 
-    def _day(self, wanted: UsageRequest, abandoned: Event) -> DayUsage:
-        day, stored = wanted.day, load_stored(self._facts, self.table_name, wanted.day)
-        if wanted.use_stored and stored is not None:
+    def _day(self, request: UsageRequest, abandoned: Event) -> DayUsage:
+        day, stored = request.day, load_stored(self._facts, self.table_name, request.day)
+        if request.use_stored and stored is not None:
             return DayUsage(stored, stored=stored)
         if self._unreachable is not None or abandoned.is_set():
             return DayUsage(None, stored=stored, error=self._unreachable)
@@ -154,7 +154,7 @@ class UsageFetcher:
                 "%s: %d samples were dropped because they were NaN, infinite or negative", day, measured.dropped
             )
         before = None if stored is None else self._comparable(stored)
-        if before is None or wanted.replace:
+        if before is None or request.replace:
             return DayUsage(measured.table, is_new=True, is_fetched=True, stored=stored)
         table = richer_of(before, measured.table)
         poorer = self._poorer(day, before, table, measured.table)

@@ -16,8 +16,8 @@ from chargeback.pipeline.run_messages import STOPPED, Progress, RunResult, StopR
 
 @dataclass(frozen=True)
 class Assignment:
-    """What an executor needs to know: the tenant, the request, the epoch of the lease that was taken for it, and the
-    clock of the run, and where its days are calculated. All of it is picklable."""
+    """A run to execute: the tenant, the request, the epoch of the lease that was taken for it, its clock, and where its
+    days are calculated. Picklable."""
 
     tenant: Tenant
     request: RunRequest

@@ -1,6 +1,6 @@
 """Where days are calculated: in the process of the run, or by the workers of a Dask cluster.
 
-The workers write files; the run alone commits them. So its lease and its epoch protect the tables as if it had
+The workers write files, and only the run commits them: its lease and its epoch protect the tables as if it had
 calculated every day itself.
 """
 
@@ -34,7 +34,7 @@ from chargeback.store.facts.tables import FactTables
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: How long a scheduler may take to answer, and a cluster to start its first worker.
+#: How long a scheduler may take to respond, and a cluster to start its first worker.
 _CONNECT_SECONDS: Final = 20
 _START_SECONDS: Final = 60
 #: How many days are submitted ahead for each thread of a worker: one is calculated while the next is sent. The least is
@@ -47,7 +47,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class SubmittedWork(Protocol[R_co]):
-    """A day that is derived now or soon."""
+    """A day that was submitted, and is derived now or later."""
 
     def done(self) -> bool:
         """Return whether :meth:`result` need not wait."""
@@ -56,7 +56,7 @@ class SubmittedWork(Protocol[R_co]):
         """Wait for ``seconds`` at most; return whether it is done.
 
         Raises:
-            WorkersUnavailable: it will never be.
+            WorkersUnavailable: it cannot be done any more.
         """
 
     def result(self) -> R_co:
@@ -71,7 +71,7 @@ class SubmittedWork(Protocol[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class DoneWork(Generic[R_co]):
-    """A day that is derived, or cannot be."""
+    """A derived day, or the error that prevented it."""
 
     outcome: R_co | ChargebackError
 
@@ -80,7 +80,7 @@ class DoneWork(Generic[R_co]):
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Return True at once."""
+        """Return True without waiting."""
         return True
 
     def result(self) -> R_co:
@@ -96,23 +96,23 @@ class Fleet(Protocol):
     capacity: int
 
     def submit(self, task: DayTask) -> SubmittedWork[FinishedDay]:
-        """Calculate a day now or soon.
+        """Calculate a day now or later.
 
         Raises:
             WorkersUnavailable: no worker takes it.
         """
 
     def check_files(self, facts: FactTables, contents: Sequence[NewContent]) -> None:
-        """Check that the files of one table, which are about to be committed, are where the run commits them.
+        """Check that the files of one table, which are about to be committed, are in the storage of the run.
 
         Raises:
-            WorkersUnavailable: a worker has written somewhere else.
+            WorkersUnavailable: a worker has written to another storage.
             StorageError: the storage cannot be read.
         """
 
 
 class LocalFleet:
-    """Calculates each day at once, in this process."""
+    """Calculates each day immediately, in this process."""
 
     capacity = 1
 
@@ -127,13 +127,13 @@ class LocalFleet:
             return DoneWork(error)
 
     def check_files(self, facts: FactTables, contents: Sequence[NewContent]) -> None:
-        """Do nothing: this process has written them."""
+        """Do nothing: this process has written the files."""
 
 
 class DaskFleet:
     """Calculates days with the workers of a Dask cluster. A worker that dies is replaced by another one."""
 
-    # Not the client's executor: a future of it never ends if the scheduler dies while its result is fetched.
+    # The client's executor is not used: its futures never end if the scheduler dies while their result is fetched.
 
     def __init__(self, client: Client, where: str) -> None:
         self._client = client
@@ -152,7 +152,7 @@ class DaskFleet:
             raise _unavailable(self._where, error) from error
 
     def check_files(self, facts: FactTables, contents: Sequence[NewContent]) -> None:
-        """Look for the files: a worker may have a folder of the same name that is not shared."""
+        """Check that the files exist: a worker may have a folder of the same name that is not shared."""
         if not contents:
             return
         name = contents[0].table
@@ -184,7 +184,7 @@ class _DaskDay:
         try:
             self.future.exception(timeout=seconds)
         except TimeoutError:
-            # What is sent while the client looks for a scheduler that is gone is never answered.
+            # A request that is sent while the client looks for a lost scheduler never gets a response.
             if self.future.client.status != "running":
                 raise WorkersUnavailable(_lost(self.where, "the connection to the scheduler is lost")) from None
             return False
@@ -211,7 +211,7 @@ class _DaskDay:
 
 @contextmanager
 def open_fleet(compute: ComputeSettings, calculator: Callable[[], DayCalculator]) -> Iterator[Fleet]:
-    """Open what the configuration names; ``calculator`` gives the calculator of this process, which outlives it.
+    """Open the configured fleet; ``calculator`` returns the calculator of this process, which outlives the fleet.
 
     Raises:
         WorkersUnavailable: the cluster cannot be reached or started, or a worker has other versions.
@@ -250,9 +250,9 @@ def connect(compute: ComputeSettings) -> Iterator[Client]:
                         processes=True,
                         host="127.0.0.1",
                         dashboard_address=None,
-                        # Without its dashboard, too, a scheduler has a web server, on a port that is everybody's.
+                        # Even without a dashboard, a scheduler has a web server on a port that every user can open.
                         scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                        # The task of a worker has already reported its failure; the error of its end adds nothing.
+                        # The task of a worker has already reported its failure.
                         silence_logs=logging.CRITICAL,
                         # Certificates for this cluster alone: no other user of this machine can use it.
                         security=True,
@@ -284,7 +284,7 @@ def connect(compute: ComputeSettings) -> Iterator[Client]:
 
 
 def where_of(compute: ComputeSettings) -> str:
-    """Return how messages name the cluster."""
+    """Return the name of the cluster in messages."""
     return "the Dask cluster of this machine" if compute.address is None else f"the Dask cluster {compute.address}"
 
 

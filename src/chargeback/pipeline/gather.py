@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 _OLD_DAYS = timedelta(days=35)
 _OLD_DAYS_REST = timedelta(hours=24)
-_EMPTY_ANSWERS_ACCEPTED = 3
+_EMPTY_RESPONSES_ACCEPTED = 3
 
 
 def gather(run: RunContext, gatherer: Gatherer, others: Others = MappingProxyType({})) -> None:
@@ -122,7 +122,7 @@ def _gather_days(bills: TenantBills, days: list[date]) -> Iterator[BilledDay]:
 
 @dataclass(frozen=True, slots=True)
 class _NewBill:
-    """A bill that is ready to be committed: its file, its state once it is, and the resources that were never
+    """A bill that is ready to be committed: its file, the changes of the day's state, and the resources that were never
     listed."""
 
     state: DayState
@@ -150,7 +150,7 @@ class _BillingDayWriter:
     def store(self, billed: BilledDay) -> None:
         """Store the day if it is new or has changed, and update its state."""
         run, gathered, day = self._run, billed.gathered, billed.gathered.day
-        if day in self._replaced:  # it may be in the batch
+        if day in self._replaced:  # its bill may be in the batch that is not committed yet
             self.batch.commit()
         state = self._known.get(day) or DayState(day)
         is_again = state.billing_gathered and run.tenant.ecosystem.capabilities.constructs_costs
@@ -162,9 +162,9 @@ class _BillingDayWriter:
         run.record.dates_gathered += 1
         run.record.lines += len(gathered.lines)
         if self._may_be_incomplete(state, gathered):
-            answers = state.empty_answers + 1
-            if answers < _EMPTY_ANSWERS_ACCEPTED:
-                self._defer(state, gathered, answers)
+            times = state.empty_answers + 1
+            if times < _EMPTY_RESPONSES_ACCEPTED:
+                self._defer(state, gathered, times)
                 return
         seen = fingerprint(gathered.lines)
         now = run.now()
@@ -178,7 +178,8 @@ class _BillingDayWriter:
         self._replace(state, BilledDay(gathered, billed.held), seen, now)
 
     def _richer(self, gathered: GatheredDay) -> GatheredDay:
-        """Return the newly measured bill, with nothing less than before, unless the request accepts less."""
+        """Return the newly measured bill, in which no product type has less than before unless the request accepts
+        less."""
         run, day = self._run, gathered.day
         if run.recalculates(day) and run.request.accept_less:
             return gathered
@@ -263,16 +264,16 @@ class _BillingDayWriter:
             return len(gathered.lines) < (state.billing_lines or 0)
         return not gathered.lines and bool(state.billing_lines)
 
-    def _defer(self, state: DayState, gathered: GatheredDay, answers: int) -> None:
+    def _defer(self, state: DayState, gathered: GatheredDay, times: int) -> None:
         day, found = state.tracking_date, len(gathered.lines)
         returned = f"{found} instead of {state.billing_lines} lines" if found else "no lines"
         self._run.record_error(
-            f"the provider returned {returned} ({answers} of {_EMPTY_ANSWERS_ACCEPTED} times), "
+            f"the provider returned {returned} ({times} of {_EMPTY_RESPONSES_ACCEPTED} times), "
             "the stored lines are kept",
             day,
         )
         with self._run.lease.write() as connection:
-            day_states.save_day(connection, day, gathered_at=self._run.now(), empty_answers=answers)
+            day_states.save_day(connection, day, gathered_at=self._run.now(), empty_answers=times)
 
     def _reject_day(self, day: date, problem: str, *, is_again: bool) -> None:
         """Record that a day's response is invalid; data from before the run is kept, and data that this run has stored

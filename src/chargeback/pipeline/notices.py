@@ -1,9 +1,9 @@
 """The events that a run records of budgets, of months and of contracts, each once.
 
 - Budgets: a threshold is crossed, or a crossed forecast is clear of it again.
-- Months: the first open one can be closed, or its invoices are not what was billed.
-- Contracts: a commitment is used up, will not be used up, or ends soon. What is left of an interval at its end is
-  posted as adjustments if the contract says who pays for it.
+- Months: the first open month can be closed, or its invoices differ from the bill.
+- Contracts: a commitment is used up, will not be used up, or ends soon. The shortfall of an interval is posted as
+  adjustments at its end if the contract says who pays for it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from chargeback.model.budgets import FORECAST, Budget, Threshold
 from chargeback.model.cents import minor_places, rounded_cents
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import PLACES, difference, from_units, render, to_units, total
-from chargeback.pipeline.look import Look
-from chargeback.reports.budgets import BudgetReport, LookedAt, is_within
+from chargeback.pipeline.run_facts import RunFacts
+from chargeback.reports.budgets import BudgetProgress, BudgetReport, is_within
 from chargeback.reports.closing.adjusting import adjust
 from chargeback.reports.closing.preview import tie_out
 from chargeback.reports.contracts import CommitmentInterval, CommitmentItem, Standing
@@ -55,16 +55,16 @@ from chargeback.store.queries.sums import sums_by
 #: A forecast has to reach a threshold on this many days in a row before an event is recorded.
 _DAYS_IN_A_ROW: Final = 2
 
-#: How long before the end of a contract its end is announced.
+#: How long before the end of a contract the event about it is recorded.
 _SOON: Final = timedelta(days=60)
-#: An interval below this part of its usual pace is expected to leave something, once this part of its days is known.
+#: A shortfall is expected below this part of the necessary pace, once this part of the days of an interval is known.
 _SLOW_PACE: Final = 0.9
 _KNOWN_PART: Final = 0.5
-#: Who posts what is left of a commitment.
+#: The actor of the adjustments for shortfalls.
 _POSTED_BY: Final = "contract"
 
 
-def record_budgets(look: Look) -> None:
+def record_budgets(facts: RunFacts) -> None:
     """Record the events of budgets whose facts or versions have changed, for the month of the last calculated day and
     the month before it.
 
@@ -72,33 +72,33 @@ def record_budgets(look: Look) -> None:
         LeaseLost: another process has taken over.
         StorageError: the facts cannot be read.
     """
-    with look.run.store.control.read() as connection:
+    with facts.run.store.control.read() as connection:
         budgets = list_budgets(connection)
         known = read_states(connection)
-    if not budgets or not look.calculated:
+    if not budgets or not facts.calculated:
         return
-    month = AccountingPeriod.of(look.calculated[-1])
+    month = AccountingPeriod.of(facts.calculated[-1])
     due = [
         (version, period, before)
         for version in budgets
         for period in (month.previous, month)
         # A month that was over before the budget existed does not count.
         if (version.id, period.id) in known or period == month
-        if not (before := _BudgetState.of(known.get((version.id, period.id)))).is_of(version, look.revision)
+        if not (before := _BudgetState.of(known.get((version.id, period.id)))).is_of(version, facts.revision)
     ]
     if not due:
         return
-    with look.reader() as reader:
-        due_before = look.run.today - timedelta(days=look.run.tenant.settings.cutoff_days)
-        report = BudgetReport(reader, look.states, look.run.tenant.settings.currency, due_before)
-        looks = [_OfBudget(look, report, *each, is_past=each[1] != month) for each in due]
-        found = [(each, *each.found()) for each in looks if each.budget is not None]
-    with look.run.lease.write() as connection:
+    with facts.reader() as reader:
+        due_before = facts.run.today - timedelta(days=facts.run.tenant.settings.cutoff_days)
+        report = BudgetReport(reader, facts.states, facts.run.tenant.settings.currency, due_before)
+        months = [_BudgetMonth(facts, report, *each, is_past=each[1] != month) for each in due]
+        found = [(each, *each.evaluate()) for each in months if each.budget is not None]
+    with facts.run.lease.write() as connection:
         for each, now, events in found:
-            add_events(connection, events, look.run.now())
+            add_events(connection, events, facts.run.now())
             state = {
                 "version": each.version.version,
-                "revision": look.revision,
+                "revision": facts.revision,
                 "forecasts": now.forecasts,
                 "ratios": now.ratios,
                 "crossed": now.crossed,
@@ -108,7 +108,7 @@ def record_budgets(look: Look) -> None:
 
 @dataclass(frozen=True)
 class _BudgetState:
-    """What was found for a month of a budget, in one version of the budget and one revision of the facts.
+    """The state of a month of a budget, in one version of the budget and one revision of the facts.
 
     ``forecasts`` has for each threshold of the forecast that is reached: the last day of the facts, the number of days
     in a row, and whether an event was recorded. ``ratios`` are the charged and the expected part of the budget,
@@ -130,10 +130,10 @@ class _BudgetState:
 
 
 @dataclass(frozen=True)
-class _OfBudget:
-    """A month of a budget; ``before`` is what was found last."""
+class _BudgetMonth:
+    """A month of a budget; ``before`` is its last stored state."""
 
-    look: Look
+    facts: RunFacts
     report: BudgetReport
     version: BudgetVersion
     period: AccountingPeriod
@@ -144,18 +144,18 @@ class _OfBudget:
     def budget(self) -> Budget | None:
         return self.version.budget
 
-    def found(self) -> tuple[_BudgetState, list[Event]]:
+    def evaluate(self) -> tuple[_BudgetState, list[Event]]:
         """Return the present state and its events."""
         if self.budget is None:
             return self.before, []
-        looked = self.report.of(self.budget, self.period)
+        progress = self.report.of(self.budget, self.period)
         forecasts: dict[str, Any] = {}
         events = [
-            self._event(kind, looked, each)
+            self._event(kind, progress, each)
             for each in self.budget.thresholds
-            for kind in self._kinds(looked, each, forecasts)
+            for kind in self._kinds(progress, each, forecasts)
         ]
-        spending = looked.spending
+        spending = progress.spending
         if spending is None:
             return _BudgetState(forecasts=forecasts), events
         crossed = [
@@ -165,29 +165,29 @@ class _OfBudget:
         ]
         return _BudgetState(forecasts=forecasts, ratios=spending.ratios, crossed=crossed), events
 
-    def _kinds(self, looked: LookedAt, threshold: Threshold, forecasts: dict[str, Any]) -> Iterator[str]:
+    def _kinds(self, progress: BudgetProgress, threshold: Threshold, forecasts: dict[str, Any]) -> Iterator[str]:
         """Yield the kinds of the events of a threshold; put the state of a threshold of the forecast into
         ``forecasts``."""
-        spending, last = looked.spending, looked.status.data_through
+        spending, last = progress.spending, progress.status.data_through
         if spending is None or last is None:
             return
         if threshold.on != FORECAST:
             if spending.crosses(threshold):
                 yield BUDGET_LATE if self.is_past else BUDGET_CROSSED
             return
-        through, days, told = self.before.forecasts.get(threshold.key, ("", 0, False))
+        through, days, is_recorded = self.before.forecasts.get(threshold.key, ("", 0, False))
         if spending.crosses(threshold):
             days += last.isoformat() > through
             if days >= _DAYS_IN_A_ROW:
                 yield BUDGET_CROSSED
-            forecasts[threshold.key] = (last.isoformat(), days, told or days >= _DAYS_IN_A_ROW)
-        elif told and not spending.is_clear_of(threshold):
-            forecasts[threshold.key] = (through, days, told)
-        elif told:
+            forecasts[threshold.key] = (last.isoformat(), days, is_recorded or days >= _DAYS_IN_A_ROW)
+        elif is_recorded and not spending.is_clear_of(threshold):
+            forecasts[threshold.key] = (through, days, is_recorded)
+        elif is_recorded:
             yield BUDGET_CLEARED
 
-    def _event(self, kind: str, looked: LookedAt, threshold: Threshold) -> Event:
-        status = looked.status.model_dump(mode="json")
+    def _event(self, kind: str, progress: BudgetProgress, threshold: Threshold) -> Event:
+        status = progress.status.model_dump(mode="json")
         body = {
             "name": status["name"],
             "period_id": self.period.id,
@@ -201,7 +201,7 @@ class _OfBudget:
             OWNERS: self._owners(kind),
             BELONGS_TO: _belongs_to(self.budget),
         }
-        # One key for crossed and late: a threshold that was crossed in time is not late as well.
+        # Crossed and late have the same key: a threshold that was crossed in time is not reported as late, too.
         which = "cleared" if kind == BUDGET_CLEARED else "crossed"
         once = f"budget {which} {self.version.id} {self.period.id} {threshold.key}"
         return Event(kind, f"budget/{self.version.id}", body, once)
@@ -211,7 +211,7 @@ class _OfBudget:
         if self.budget is None:
             return []
         index = self.report.reader.categories.index
-        owners = self.look.owners(kind).items()
+        owners = self.facts.owners(kind).items()
         return [name for scope, names in owners if is_within(self.budget, scope, index) for name in names]
 
 
@@ -225,7 +225,7 @@ def _belongs_to(budget: Budget | None) -> dict[str, str]:
     }
 
 
-def record_months(look: Look) -> None:
+def record_months(facts: RunFacts) -> None:
     """Record that the month after the last closed one can be closed: each of its days is calculated from its present
     bill. Nothing is recorded if no month was ever closed. Record which invoices of open months differ from their bills,
     once for each difference.
@@ -234,30 +234,30 @@ def record_months(look: Look) -> None:
         LeaseLost: another process has taken over.
         StorageError: the facts cannot be read.
     """
-    run = look.run
+    run = facts.run
     with run.store.control.read() as connection:
         books, invoiced = read_books(connection), months_with_invoices(connection)
     ready = books.first_open
     found = []
-    if ready is not None and _is_whole(look, ready):
+    if ready is not None and _is_whole(facts, ready):
         body = {"days": len(ready.days)}
         found.append(Event(PERIOD_READY, f"period/{ready.id}", body, f"period ready {ready.id}"))
-    found += _differences(look, [each for each in invoiced if books.find(each) is None and _is_whole(look, each)])
-    look.record(found)
+    found += _differences(facts, [each for each in invoiced if books.find(each) is None and _is_whole(facts, each)])
+    facts.record(found)
 
 
-def _is_whole(look: Look, period: AccountingPeriod) -> bool:
+def _is_whole(facts: RunFacts, period: AccountingPeriod) -> bool:
     """Return whether a month is over, and each day of it is calculated from its present bill."""
-    if period >= AccountingPeriod.of(look.run.today):
+    if period >= AccountingPeriod.of(facts.run.today):
         return False
-    return all(day in look.states and look.states[day].chargebacks.is_current for day in period.days)
+    return all(day in facts.states and facts.states[day].chargebacks.is_current for day in period.days)
 
 
-def _differences(look: Look, periods: list[AccountingPeriod]) -> Iterator[Event]:
+def _differences(facts: RunFacts, periods: list[AccountingPeriod]) -> Iterator[Event]:
     """Yield the events of months whose invoices differ from their bills."""
     if not periods:
         return
-    with look.reader() as reader, look.run.store.control.read() as connection:
+    with facts.reader() as reader, facts.run.store.control.read() as connection:
         for period in periods:
             billed = total(sums_by(reader, BILLING_LINES, Selection(period.window), ()).values())
             ties = tie_out(read_invoices(connection, period), billed, reader, period)
@@ -270,22 +270,22 @@ def _differences(look: Look, periods: list[AccountingPeriod]) -> Iterator[Event]
                 "invoiced": render(ties.total),
                 "billed": render(billed),
                 "difference": differs_by,
-                "currency": look.run.tenant.settings.currency,
+                "currency": facts.run.tenant.settings.currency,
             }
             once = f"invoice differs {period.id} {differs_by}"
             yield Event(INVOICE_DIFFERS, f"invoice/{period.id}", body, once)
 
 
-def record_contracts(look: Look) -> None:
-    """Record the events of contracts, and post what is left of intervals that are over, if the facts have changed.
-    The end of a contract depends on the date alone.
+def record_contracts(facts: RunFacts) -> None:
+    """Record the events of contracts, and post the shortfalls of intervals that are over, if the facts have changed.
+    The event about the end of a contract depends on the date alone.
 
     Raises:
         LeaseLost: another process has taken over.
         StorageError: the facts cannot be read.
     """
-    run, settings = look.run, look.run.tenant.settings
-    if not settings.contracts or not look.calculated:
+    run, settings = facts.run, facts.run.tenant.settings
+    if not settings.contracts or not facts.calculated:
         return
     events = []
     for contract in settings.contracts:
@@ -294,28 +294,28 @@ def record_contracts(look: Look) -> None:
             once = f"contract ending {contract.id} {contract.end_date}"
             events.append(Event(CONTRACT_ENDING, f"contract/{contract.id}", body, once))
     with run.store.control.read() as connection:
-        is_known = contracts_revision(connection) == look.revision
+        is_known = contracts_revision(connection) == facts.revision
     if not is_known:
-        with look.reader() as reader:
-            standing = Standing.of(reader, look.states, settings.contracts, run.today)
+        with facts.reader() as reader:
+            standing = Standing.of(reader, facts.states, settings.contracts, run.today)
             for contract in settings.contracts:
                 item = standing.item(contract, settings.currency)
                 for policy, commitment in zip(contract.commitments, item.commitments, strict=True):
                     events += _of_commitment(contract, commitment, item.currency)
                     if policy.shortfall is not None:
-                        _post_shortfalls(look, reader, f"{contract.id}/{commitment.id}", policy.shortfall, commitment)
-    look.record(events)
+                        _post_shortfalls(facts, reader, f"{contract.id}/{commitment.id}", policy.shortfall, commitment)
+    facts.record(events)
     if not is_known:
         with run.lease.write() as connection:
-            save_contracts_revision(connection, look.revision)
+            save_contracts_revision(connection, facts.revision)
 
 
 def _post_shortfalls(
-    look: Look, reader: TenantReader, name: str, policy: ShortfallSettings, commitment: CommitmentItem
+    facts: RunFacts, reader: TenantReader, name: str, policy: ShortfallSettings, commitment: CommitmentItem
 ) -> None:
-    """Post what is left of the intervals that are over, to the month of the last day or, if that is closed, to the
-    first open month. If something was posted before, only the difference is posted."""
-    run, currency = look.run, look.run.tenant.settings.currency
+    """Post the shortfalls of the intervals that are over, to the month of their last day or, if that is closed, to the
+    first open month. If an amount was posted before, only the difference is posted."""
+    run, currency = facts.run, facts.run.tenant.settings.currency
     with run.store.control.read() as connection:
         books, known = read_books(connection), read_adjustments(connection)
     for each in commitment.intervals:
@@ -340,7 +340,7 @@ def _post_shortfalls(
                     grouping=by,
                     value=value,
                     from_value=None,
-                    amount=rounded_cents(amount, currency),  # is one already, with too many digits
+                    amount=rounded_cents(amount, currency),  # is in whole cents, with more digits
                     kind="fee",
                     applies_to=AccountingPeriod.of(each.end_date),
                     reason=f"Left of {name}, {each.start_date} to {each.end_date}",
@@ -352,7 +352,7 @@ def _post_shortfalls(
 def _shares_of_shortfall(
     reader: TenantReader, days: DayRange, policy: ShortfallSettings, shortfall: Decimal, currency: str
 ) -> dict[str, Decimal]:
-    """Return what each value pays of a shortfall, in cents that sum to it."""
+    """Return the part of a shortfall that each value pays, in cents that sum to it."""
     whole = rounded_cents(shortfall, currency)
     if policy.value is not None:
         return {policy.value: whole}
@@ -369,7 +369,7 @@ def _of_commitment(contract: ContractSettings, commitment: CommitmentItem, curre
     for each in commitment.intervals:
         if each.remaining <= 0:
             kind = CONTRACT_EXHAUSTED
-        elif _leaves_something(each):
+        elif _has_expected_shortfall(each):
             kind = CONTRACT_PACE
         else:
             continue
@@ -378,7 +378,7 @@ def _of_commitment(contract: ContractSettings, commitment: CommitmentItem, curre
         yield Event(kind, f"contract/{contract.id}", common | status | {"pace": each.pace}, once)
 
 
-def _leaves_something(interval: CommitmentInterval) -> bool:
+def _has_expected_shortfall(interval: CommitmentInterval) -> bool:
     """Return whether an interval is expected to end before its commitment is used up."""
     length = (interval.end_date - interval.start_date).days + 1
     is_slow = interval.pace is not None and interval.pace < _SLOW_PACE and interval.counted_days >= _KNOWN_PART * length

@@ -1,4 +1,4 @@
-"""Tells what has happened: sends the events of a tenant to its sinks, until each has arrived or is given up."""
+"""Sends the events of a tenant to its sinks, until each is delivered or given up."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from chargeback.store.tenant import TenantStore
 
 log = logging.getLogger(__name__)
 
-#: How long to wait after each attempt that failed, in seconds, 75 hours together; then the message is given up.
+#: How long to wait after each failed attempt, in seconds, 75 hours in total; then the message is given up.
 BACKOFF: Final = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
-#: As much more at random, so that many messages do not come at once.
+#: At most this part is added at random, so that many messages are not sent at the same moment.
 _JITTER: Final = 0.1
-#: For how long nobody else sends a message that is being sent.
+#: How long no other process sends a message that is being sent.
 _CLAIMED: Final = timedelta(seconds=4 * ATTEMPT_SECONDS)
-#: How many messages are looked up at a time.
+#: How many messages are read at a time.
 _BATCH: Final = 100
 
 
 class DeliveryMetrics:
-    """How messages are delivered, in a registry."""
+    """The metrics of deliveries, in a registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.attempts = Counter(
@@ -62,14 +62,14 @@ class DeliveryMetrics:
         )
         self.oldest = Gauge(
             "chargeback_outbox_oldest_seconds",
-            "Age of the oldest event that a sink has not been told.",
+            "Age of the oldest event that is not delivered to a sink.",
             ("tenant", "sink"),
             registry=registry,
         )
 
 
 class Notifier:
-    """Sends the events of one tenant to its sinks. Several may run at the same time, in as many processes."""
+    """Sends the events of one tenant to its sinks. Several processes may do so at the same time."""
 
     def __init__(
         self, tenant: Tenant, store: TenantStore, page_url: str | None, metrics: DeliveryMetrics, clock: Clock
@@ -93,7 +93,7 @@ class Notifier:
                 metrics.attempts.labels(tenant.name, name, outcome)
 
     def deliver(self, stop: Flag) -> None:
-        """Send what is due, until nothing is or ``stop`` is set; during maintenance nothing.
+        """Send the messages that are due, until ``stop`` is set; send nothing during maintenance.
 
         Raises:
             StorageError: the control database cannot be used.
@@ -126,7 +126,7 @@ class Notifier:
             self._metrics.oldest.labels(self._name, name).set(age)
 
     def alert(self) -> None:
-        """Tell the Alertmanagers what holds, if the last time is a minute ago.
+        """Send the conditions that hold to the Alertmanagers, once a minute.
 
         Raises:
             StorageError: the control database cannot be used.
@@ -139,23 +139,24 @@ class Notifier:
             conditions = read_conditions(connection, now)
         for name, manager in self._managers.items():
             is_owner = manager.scope is not None
-            told = [
+            sent = [
                 each
                 for each in conditions
                 if manager.accepts(each.event["kind"]) and is_for(each.event["body"], name, is_owner=is_owner)
             ]
-            error = send_alerts(manager, alerts_of(self._name, told, self._page_url, now)).error if told else None
+            if not sent:
+                continue
+            error = send_alerts(manager, alerts_of(self._name, sent, self._page_url, now)).error
             if error is not None:
-                log.warning("tenant %s: %s was not told what holds: %s", self._name, name, error)
-            if told:
-                self._metrics.attempts.labels(self._name, name, DELIVERED if error is None else "failed").inc()
+                log.warning("tenant %s: alerts could not be sent to %s: %s", self._name, name, error)
+            self._metrics.attempts.labels(self._name, name, DELIVERED if error is None else "failed").inc()
 
     def _is_quiet(self) -> bool:
         return any(self._clock() in each for each in self._maintenance)
 
     def _addressed(self, sink: EventSink, body: Mapping[str, Any]) -> EventSink:
-        """Return a sink whose mails go to the contacts of the value that an event is about, if that is wanted and there
-        are any."""
+        """Return a sink whose mails go to the contacts of the value that an event is about, if it is configured so and
+        there are any."""
         if not isinstance(sink, MailSettings) or sink.contacts is None:
             return sink
         value = body.get(BELONGS_TO, {}).get(sink.contacts)
@@ -181,20 +182,23 @@ class Notifier:
             finish(connection, delivery, state, outcome.error, next_at)
             if state == DEAD:
                 body = {"error": outcome.error, "kind": message.kind, "subject": message.subject}
-                once = f"{SINK_DEAD} {delivery.sink} {now.date()}"  # once a day, however much it is not told
+                once = f"{SINK_DEAD} {delivery.sink} {now.date()}"  # once a day, even if many messages fail
                 add_events(connection, [Event(SINK_DEAD, subject_of(delivery.sink), body, once)], now)
         self._metrics.attempts.labels(self._name, delivery.sink, "failed" if state == PENDING else state).inc()
         if state == DEAD:
-            log.error("tenant %s: %s is not told of %s: %s", self._name, delivery.sink, message.kind, outcome.error)
+            log.error(
+                "tenant %s: %s could not be delivered to %s, and is given up: %s",
+                *(self._name, message.kind, delivery.sink, outcome.error),
+            )
         elif state == PENDING:
             log.warning(
-                "tenant %s: %s was not told of %s, and is at %s: %s",
-                *(self._name, delivery.sink, message.kind, f"{next_at:%Y-%m-%d %H:%M} UTC", outcome.error),
+                "tenant %s: %s could not be delivered to %s; the next attempt is at %s: %s",
+                *(self._name, message.kind, delivery.sink, f"{next_at:%Y-%m-%d %H:%M} UTC", outcome.error),
             )
 
 
 def _after(outcome: Outcome, attempts: int, now: datetime) -> tuple[str, datetime]:
-    """Return the state of a delivery after so many attempts, and when the next one is."""
+    """Return the state of a delivery after this number of attempts, and when the next attempt is due."""
     if outcome.error is None:
         return DELIVERED, now
     if outcome.is_final or attempts > len(BACKOFF):

@@ -1,6 +1,6 @@
-"""Partial aggregates are made by the run that writes the days, so that no query has to wait for them.
+"""Partial aggregates: created by the run that writes the days, so that no query has to wait for them.
 
-They are a cache: an error here makes queries slower, and never fails a run.
+They are a cache: an error here makes queries slower, but never fails a run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class PartialsWriter:
-    """Makes the partial aggregates of a dataset while its days are written: of a week as soon as a day of another week
-    is written, and of the last one at the end."""
+    """Creates the partial aggregates of a dataset while its days are written: those of a week as soon as a day of
+    another week is written, and those of the last week at the end."""
 
     def __init__(self, facts: FactTables, dataset: Dataset) -> None:
         self._facts = facts
@@ -35,21 +35,21 @@ class PartialsWriter:
     def day_written(self, day: date) -> None:
         """Note that a day was committed."""
         if self._week != week_of(day):
-            self._make()
+            self._write_week()
         self._week = week_of(day)
 
     def close(self) -> None:
-        """Make what is still to be made."""
-        self._make()
+        """Create the aggregates of the last week."""
+        self._write_week()
         if self._engine is not None:
             self._engine.close()
 
-    def _make(self) -> None:
+    def _write_week(self) -> None:
         week, self._week = self._week, None
         if week is None:
             return
-        with _survived():
-            # To open an engine takes as long as to add up a week.
+        with _log_errors():
+            # Opening an engine takes as long as summing a week.
             self._engine = self._engine or QueryEngine()
             with self._engine.cursor(CancellationToken()) as cursor:
                 files = self._facts.snapshot(self._dataset.table).within(week)
@@ -57,13 +57,13 @@ class PartialsWriter:
 
 
 def complete_partials(run: RunContext) -> None:
-    """Make the partial aggregates that are missing: after an upgrade, a restored backup, or damage.
+    """Create the partial aggregates that are missing after an upgrade, a restored backup, or damage.
 
     Raises:
         Stopped: the run was asked to stop.
     """
     facts = run.store.facts
-    with _survived():
+    with _log_errors():
         lacking = [
             (dataset, files)
             for dataset in DATASETS
@@ -79,7 +79,7 @@ def complete_partials(run: RunContext) -> None:
 
 
 @contextmanager
-def _survived() -> Iterator[None]:
+def _log_errors() -> Iterator[None]:
     try:
         yield
     except LeaseLost:

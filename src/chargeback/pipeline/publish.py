@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def publish_run(run: RunContext) -> None:
-    """Publish what the run has changed, unless the tenant wants nothing published.
+    """Publish what the run has changed, unless the tenant's configuration turns this off.
 
     An error is recorded, and the next run tries again: other engines then see the tables as they were.
     """
@@ -34,7 +34,7 @@ def publish_run(run: RunContext) -> None:
 
 
 def publish_tables(facts: FactTables, lease: Lease, *, from_scratch: bool = False) -> int:
-    """Write into the logs what the catalogue has and they lack; return how many tables were changed.
+    """Add to the logs of the tables what only the catalogue has; return how many tables were changed.
 
     Raises:
         LeaseLost: another process has taken over.

@@ -1,4 +1,4 @@
-"""Makes the catalogue of a lost control database again, from the tables that were published for other engines."""
+"""Rebuild the catalogue of a lost control database from the tables that were published for other engines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _USAGE = {DayDataset.CHARGEBACKS: USAGE_TABLE, DayDataset.TOPICS: TOPIC_USAGE_TA
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was had again: files, days, and days whose bill could not be read, which are gathered again."""
+    """The number of recovered files and days, and of days whose bill was unreadable, which are gathered again."""
 
     files: int
     days: int
@@ -43,11 +43,11 @@ class Recovered:
 
 
 def catalogue_from_tables(store: TenantStore) -> Recovered:
-    """Make the catalogue, and the states of the days, of what the logs name. Tags, cost categories, names and tokens
-    are in no table: they are lost with the database.
+    """Rebuild the catalogue and the states of the days from the logs of the tables. Tags, cost categories, names and
+    tokens are in no table: they are lost with the database.
 
     Raises:
-        StorageError: the database knows files already, or a log cannot be read.
+        StorageError: the database already has a catalogue, or a log cannot be read.
     """
     store.prepare()
     with store.control.read() as connection:
@@ -74,8 +74,8 @@ def _contents(
     """Yield the files of the catalogue for a table: each content of a day until the next one.
 
     Raises:
-        ForeignStorage: a file is another tenant's.
-        StorageError: a file is of another table or day than its log says, or cannot be read for now.
+        ForeignStorage: a file belongs to another tenant.
+        StorageError: a file has another table or day than its log says, or cannot be read now.
     """
     by_day: dict[date | None, list[LoggedFile]] = defaultdict(list)
     for file in sorted(past, key=lambda each: each.since):
@@ -91,8 +91,8 @@ def _contents(
 
 
 def _schema_version(store: TenantStore, name: str, file: LoggedFile) -> int:
-    """Return the version of the columns of a file, as its footer says: that of the first columns if it says nothing, or
-    cannot be read, which the next run finds."""
+    """Return the version of the columns of a file from its footer: 0 if it has none, or if it cannot be read, which the
+    next run reports."""
     with translate_file_errors(name):
         try:
             footer = read_footer(DayFile(file.day, file.path, file.rows, file.size, store.facts.place))

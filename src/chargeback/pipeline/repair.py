@@ -27,7 +27,7 @@ from chargeback.store.facts.upkeep import rebuilt_dimensions, record_upkeep, upk
 #: Table → UTC day → the damage.
 Losses = Mapping[str, Mapping[date, str]]
 
-#: How an error names what a table had earlier.
+#: The name of a table's earlier contents in errors.
 EARLIER: Final = "{} (earlier)"
 
 _REMEDIES: Final = {
@@ -36,7 +36,7 @@ _REMEDIES: Final = {
     TOPICS_TABLE: "they are attributed again",
 }
 _TOO_OLD: Final = "the provider has no bills for days that old: restore it from a backup"
-_HISTORY: Final = "the day cannot be shown as it was before; its present rows are not concerned"
+_HISTORY: Final = "the day cannot be shown as it was before; its present rows are not affected"
 _EVIDENCE: Final = "the results calculated from it are kept; a recalculation of the day fetches it again"
 
 
@@ -54,7 +54,7 @@ def repair(run: RunContext) -> None:
     if not every:
         _require_no_tables(run)
         claim(facts.place, run.store.owner)
-        record_upkeep(facts.place, run.now())  # new tables need none for a day
+        record_upkeep(facts.place, run.now())  # new tables need no upkeep for a day
         return
     named = [each for each in every if each.gone_at is None and each.table in SCHEMAS]
     losses = _losses(run, named)
@@ -81,31 +81,32 @@ def _schedule_rebuild(run: RunContext, losses: Losses) -> None:
 
 
 def _require_no_tables(run: RunContext) -> None:
-    """Check that no tables are published in the place of the facts of a new database.
+    """Check that the storage of a new database has no published tables.
 
     Raises:
-        StorageError: there are some, which a first run would replace by empty ones; or a log cannot be read.
+        StorageError: it has some, which a first run would replace by empty ones; or a log cannot be read.
     """
     place = run.store.facts.place
     with translate_file_errors("facts"):
         logs = {found.path.partition("/")[0] for found in place.files() if f"/{LOG}/" in found.path}
     if not logs:
         return
-    from chargeback.store.facts.published import files_in_log  # the library takes its time
+    from chargeback.store.facts.published import files_in_log  # slow to import
 
     for name in (BILLING_TABLE, CHARGEBACKS_TABLE):
         if next(files_in_log(place, name), None) is not None:
             raise StorageError(
                 f"the control database is new, but {place} has tables of {name}: restore the database from a backup, "
-                "or its catalogue by `chargeback restore --catalogue-from-tables`; to start anew, move the files away"
+                "or its catalogue by `chargeback restore --catalogue-from-tables`; to start with empty storage, "
+                "move the files away"
             )
 
 
 def _require_files(run: RunContext, count: int) -> None:
-    """Check that the place of the facts is there.
+    """Check that the storage of the facts is not empty, although the catalogue has files.
 
     Raises:
-        StorageError: it is empty, although the catalogue names files.
+        StorageError: it is empty.
     """
     place = run.store.facts.place
     with translate_file_errors("facts"):
@@ -118,7 +119,7 @@ def _require_files(run: RunContext, count: int) -> None:
 
 
 def _losses(run: RunContext, named: Sequence[NamedFile]) -> Losses:
-    """Return what is damaged. Superseded files cannot be made again: to look at them once a day is enough."""
+    """Return what is damaged. Superseded files cannot be rebuilt, so checking them once a day is enough."""
     facts, losses = run.store.facts, dict[str, dict[date, str]]()
     thorough = run.request.recalculate or upkeep_is_due(facts.place, run.now())
     with translate_file_errors("facts"):

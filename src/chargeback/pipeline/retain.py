@@ -61,7 +61,7 @@ def retain(run: RunContext) -> None:
         Stopped: the run was asked to stop.
     """
     if run.record.gathering_error is not None:
-        return  # the clock may be what is wrong
+        return  # the cause may be a wrong clock
     settings = run.tenant.settings
     try:
         books = _sealed_books(run)
@@ -82,7 +82,7 @@ def retain(run: RunContext) -> None:
 
 
 def _sealed_books(run: RunContext) -> Books:
-    """Seal the closed months that can change no more, because their days are not gathered again: retention then takes
+    """Seal the closed months that cannot change any more because their days are not gathered again: retention deletes
     no day of a month that is not sealed. Return the books."""
     with run.store.control.read() as connection:
         books = read_books(connection)
@@ -111,7 +111,7 @@ def _sealed_books(run: RunContext) -> Books:
 
 
 def _delete_expired(run: RunContext, books: Books) -> None:
-    """Delete the days that are past retention; those of the months that are still to be closed stay."""
+    """Delete the days that are past retention, except those of months that are not closed yet."""
     facts = run.store.facts
     oldest = oldest_kept(run.today, run.tenant.settings.retention_days)
     if books.first_open is not None:
@@ -126,14 +126,16 @@ def _delete_expired(run: RunContext, books: Books) -> None:
         leaving = [state.tracking_date for state in day_states.read_days(connection) if state.tracking_date < oldest]
         for dataset in DayDataset:
             record_removal(connection, dataset, leaving, at)
-        forgotten = delete_days(connection, oldest)
+        deleted = delete_days(connection, oldest)
         end_days(connection, DAY_TABLES, oldest, at, books.pins())
-    log.info("tenant %s: %d days before %s are past their retention and gone", run.tenant.name, forgotten, oldest)
+    log.info(
+        "tenant %s: %d days before %s are past their retention, and were deleted", run.tenant.name, deleted, oldest
+    )
 
 
 def _delete_history(run: RunContext, books: Books) -> None:
-    """Give up what days older than the tenant's history had before; their present rows stay, and what closings have
-    pinned."""
+    """Delete the earlier contents of days older than the tenant's history; their present rows stay, and so does what
+    closings have pinned."""
     settings = run.tenant.settings
     days = settings.retention_days if settings.history_days is None else settings.history_days
     oldest = oldest_kept(run.today, min(days, settings.retention_days))
@@ -180,6 +182,6 @@ def _upkeep(run: RunContext) -> None:
     record_upkeep(facts.place, run.now())
     if removed:
         log.info(
-            "tenant %s: upkeep removed %d files that nothing names, and %d empty folders",
+            "tenant %s: upkeep removed %d unreferenced files and %d empty folders",
             *(run.tenant.name, removed.files, removed.folders),
         )

@@ -1,7 +1,7 @@
-"""Replaces days, and keeps what it replaces: every content that a day has had is a revision.
+"""Replaces days, and keeps what it replaces: each content of a day is a revision.
 
-Files are written first, and nobody sees them. One transaction then makes them those of their days, with their revisions
-and the states of the days: before it nothing has happened, after it everything.
+Files are written first; readers do not see them. One transaction then makes them the files of their days, and records
+the revisions and the states of the days.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RevisedDay:
 
     Attributes:
         state: the state of the day before.
-        contents: what is new, by table.
+        contents: the new contents, by table.
         revision: the revision that the day has afterwards.
         is_new: whether it is a new revision; if not, the rows stay as they are.
     """
@@ -62,8 +62,8 @@ class DayReviser:
         policy_version: str | None = None,
         is_requested: bool,
     ) -> RevisedDay:
-        """Prepare to replace the rows and ``evidence`` of a day; what has the same bytes already, stays. Readers notice
-        nothing before :meth:`commit`.
+        """Prepare to replace the rows and ``evidence`` of a day; contents with the same bytes stay. Readers see no
+        change before :meth:`commit`.
 
         Raises:
             StorageError: something cannot be read or written.
@@ -72,7 +72,7 @@ class DayReviser:
         with self._run.store.control.read() as connection:
             latest = revisions.latest_revision(connection, self._dataset.name, day)
         written = {self._dataset.table: new.content, **facts.prepare_tables(day, evidence)}
-        # A day whose recalculation was requested is written again in any case: emitters pass it on again, too.
+        # A day whose recalculation was requested is always written again, so that it is also emitted again.
         same = {
             name
             for name, each in written.items()
@@ -101,7 +101,7 @@ class DayReviser:
         return RevisedDay(state, contents, revision, is_new=True)
 
     def commit(self, connection: Connection, days: Sequence[RevisedDay], at: datetime) -> None:
-        """Replace prepared days, from the instant ``at`` on: together they are one change of what is made of them."""
+        """Replace prepared days, from the instant ``at`` on."""
         for each in days:
             if each.is_new:
                 revisions.record_revision(connection, replace(each.revision, calculated_at=at))
@@ -109,8 +109,8 @@ class DayReviser:
         self._run.store.facts.replace(connection, contents, at)
 
     def _keeps_rows(self, contents: Mapping[str, NewContent], latest: Revision) -> bool:
-        """Return whether a day keeps the rows of its latest revision, if only because a damaged file is replaced by the
-        same."""
+        """Return whether a day keeps the rows of its latest revision, including when a damaged file is replaced by an
+        equal one."""
         content = contents.get(self._dataset.table)
         if content is None:
             return True
@@ -125,7 +125,7 @@ class DayReviser:
         *,
         is_requested: bool,
     ) -> str:
-        """Return why a day gets new rows: what differs says more than who asked for it."""
+        """Return why a day gets new rows: what has changed, or a request if nothing has."""
         if latest is None or latest.cause == revisions.RETENTION:
             return revisions.FIRST
         if latest.billing_fingerprint != state.gathered_fingerprint:
@@ -139,7 +139,7 @@ class DayReviser:
         return revisions.MANUAL if is_requested else revisions.REPAIR
 
     def _moved(self, day: date, now: Mapping[tuple[str, ...], Decimal]) -> Decimal | None:
-        """Return half of what changed for each payer; None if the rows before are lost."""
+        """Return half of the sum of the changes of all payers; None if the earlier rows are lost."""
         try:
             before = read_day(self._run.store.facts, self._dataset.table, day)
         except DamagedFacts:

@@ -21,13 +21,13 @@ from chargeback.pipeline.chargebacks import calculate
 from chargeback.pipeline.digest import record_week
 from chargeback.pipeline.emit import emit
 from chargeback.pipeline.gather import gather
-from chargeback.pipeline.look import record_events
 from chargeback.pipeline.notices import record_budgets, record_contracts, record_months
 from chargeback.pipeline.partials import complete_partials
 from chargeback.pipeline.publish import publish_run
 from chargeback.pipeline.repair import repair
 from chargeback.pipeline.retain import retain
 from chargeback.pipeline.run_context import RunContext
+from chargeback.pipeline.run_facts import record_events
 from chargeback.pipeline.run_messages import Progress, RunCounts, RunOutcome, RunResult, StopSignal
 from chargeback.pipeline.shadows import calculate_shadows
 from chargeback.pipeline.topics import overlay, queue_topics
@@ -42,13 +42,13 @@ from chargeback.store.tenant import TenantStore
 log = logging.getLogger(__name__)
 
 _MAX_ERRORS = 1000
-#: The functions that record events of the facts, by what an error says that the next run repeats.
+#: The functions that record events of the facts, by the beginning of the message if they fail.
 _EVENT_RECORDERS = {
-    "budgets are looked at again": record_budgets,
-    "what stands out is looked at again": record_anomalies,
-    "contracts are looked at again": record_contracts,
-    "months are looked at again": record_months,
-    "the week is summed up": record_week,
+    "budgets are checked again": record_budgets,
+    "anomalies are searched again": record_anomalies,
+    "contracts are checked again": record_contracts,
+    "months are checked again": record_months,
+    "the weekly digest is made": record_week,
 }
 #: The counters that are columns of the table of runs.
 _RECORDED = [each.name for each in fields(RunCounts) if each.name in runs.COLUMNS]
@@ -68,7 +68,7 @@ def run_tenant(
     """Execute the run, record it, and release the lease. Errors of the run are recorded, not raised; if its end cannot
     be recorded, the run fails.
 
-    The run uses ``clock``; its ``today`` is the day on which it starts, even if it ends on another. ``compute`` says
+    The run uses ``clock``; its ``today`` is the day on which it starts, even if it ends on another. ``compute`` sets
     where its days are calculated.
 
     Raises:

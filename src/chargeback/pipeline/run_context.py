@@ -103,7 +103,7 @@ class RunContext:
     """Everything that the stages of one run share.
 
     ``today`` is the UTC day on which the run started, even after midnight; ``now`` returns the current time; ``run_id``
-    is the run's number once its start is recorded; ``compute`` says where days are calculated.
+    is the run's number once its start is recorded; ``compute`` sets where days are calculated.
     """
 
     tenant: Tenant
@@ -136,7 +136,7 @@ class RunContext:
         if self.lease.lost.is_set():
             raise LeaseLost("the lease was taken over", tenant=self.tenant.name)
         if self.stop.is_set():
-            raise Stopped("the run was told to stop", tenant=self.tenant.name)
+            raise Stopped("the run was asked to stop", tenant=self.tenant.name)
 
     def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
         """Report the stage to the listener and in the control database."""
@@ -164,7 +164,8 @@ class RunContext:
         return self.progress.is_recent(STALL_SECONDS)
 
     def attend(self, connection: Connection) -> None:
-        """With each heartbeat: store what was logged, and end the run at its next safe point if it is cancelled."""
+        """Store the new log lines, and end the run at its next safe point if it was cancelled; called with each
+        heartbeat."""
         if self.run_id is None:
             return
         runs.add_log(connection, self.run_id, itertools.starmap(runs.LogLine, self.log.take()))
@@ -186,7 +187,7 @@ class RunContext:
 
     @contextmanager
     def catch_day_errors(self, *days: date) -> Iterator[None]:
-        """Turn an unexpected error in the work on some days into an error of each; the other days continue."""
+        """Record an unexpected error for each of these days, and continue with other days."""
         try:
             yield
         except ChargebackError:
@@ -196,7 +197,7 @@ class RunContext:
             self.record_day_errors(f"internal error: {type(error).__name__}", *days)
 
     def record_day_errors(self, problem: str, *days: date, **changes: Any) -> None:
-        """Record the error that keeps some days from being processed, also in their states, with other ``changes``."""
+        """Record why some days cannot be processed, also in their states, with other ``changes``."""
         for day in days:
             self.record_error(problem, day)
         with self.lease.write() as connection:

@@ -43,13 +43,13 @@ class StopReason:
 STOPPED = StopReason()
 
 
-def cancelled(who: str) -> StopReason:
-    """Return the reason of a run that somebody has cancelled."""
-    return StopReason(RunOutcome.CANCELLED, f"{who} has cancelled the run")
+def cancelled(actor: str) -> StopReason:
+    """Return the reason of a run that was cancelled."""
+    return StopReason(RunOutcome.CANCELLED, f"{actor} has cancelled the run")
 
 
 class StopSignal(threading.Event):
-    """Tells a run to stop at its next safe point; ends every wait."""
+    """Asks a run to stop at its next safe point; ends every wait."""
 
     reason = STOPPED
 

@@ -1,7 +1,7 @@
-"""Shadows in a run: days that are calculated by policies that count for nothing, from the evidence of the real ones.
+"""Shadows in a run: days that are calculated by policies without effect, from the evidence of the real days.
 
-Nothing is gathered for them. A day is calculated again when the real one, or the policies, have changed; a shadow that
-has left the configuration goes with its rows.
+Nothing is gathered for them. A day is calculated again when the real day or the policies have changed; if a shadow is
+removed from the configuration, its rows are deleted.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ log = logging.getLogger(__name__)
 
 
 def calculate_shadows(run: RunContext) -> None:
-    """Calculate the days of the tenant's shadows that are due. What cannot be is recorded, and tried again by the next
-    run.
+    """Calculate the days of the tenant's shadows that are due. Errors are recorded, and the next run tries again.
 
     Raises:
         LeaseLost: another process has taken over.
@@ -108,9 +107,10 @@ class _Shadowing:
         due = [each for each in current if self._is_due(each, known.get(each.tracking_date))]
         if due:
             self._calculate(due)
-            self._tell_if_ready(states)
+            self._report_if_ready(states)
         if known and run.today >= shadow.days.end and not due:
-            self._tell_end()
+            last = shadow.days.end.isoformat()
+            self._record_event(SHADOW_ENDED, {"end": last}, last)
 
     def _is_due(self, state: DayState, known: ShadowDay | None) -> bool:
         now = (state.chargebacks.revision, self._catalogue.hash)
@@ -162,27 +162,22 @@ class _Shadowing:
     def _leave_out(self, day: date, why: str) -> None:
         log.warning("tenant %s: shadow %s: %s: %s", self._run.tenant.name, self._shadow.name, day, why)
 
-    def _tell_if_ready(self, states: list[DayState]) -> None:
-        """Tell once of these policies that enough days are calculated by them, and none is missing."""
+    def _report_if_ready(self, states: list[DayState]) -> None:
+        """Record, once for these policies, that enough days are calculated by them, and none is missing."""
         with self._run.store.control.read() as connection:
             known = {each.tracking_date: each for each in read_shadow_days(connection, self._shadow.name)}
         there = [each for each in states if each.was_calculated]
         if len(there) >= ENOUGH_DAYS and not any(self._is_due(each, known.get(each.tracking_date)) for each in there):
-            self._tell(SHADOW_READY, {"days": len(there)}, self._catalogue.hash)
+            self._record_event(SHADOW_READY, {"days": len(there)}, self._catalogue.hash)
 
-    def _tell_end(self) -> None:
-        """Tell once that no more days are calculated."""
-        last = self._shadow.days.end.isoformat()
-        self._tell(SHADOW_ENDED, {"end": last}, last)
-
-    def _tell(self, kind: str, body: dict[str, Any], once: str) -> None:
+    def _record_event(self, kind: str, body: dict[str, Any], once: str) -> None:
         name, run = self._shadow.name, self._run
         with run.lease.write() as connection:
             add_events(connection, [Event(kind, f"shadow/{name}", body, f"{kind} {name} {once}")], run.now())
 
 
 def _moved(again: CalculatedAgain) -> Decimal:
-    """Return half of what changes for each identity."""
+    """Return half of the sum of the changes of all identities."""
     try:
         before = sums_by(again.stored.rows, REVISED_CHARGEBACKS.payer)
     except DamagedFacts:

@@ -1,4 +1,4 @@
-"""Simulations that are asked for over HTTP: each in a child process, which needs no lease and writes no facts."""
+"""Simulations that are requested over HTTP: each in a child process, which needs no lease and writes no facts."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from chargeback.store.tenant import TenantStore, open_store
 
 log = logging.getLogger(__name__)
 
-#: How many are calculated at once in one process, how many may wait, and how long one may take.
-AT_ONCE: Final = 2
+#: How many are calculated at the same time in one process, how many may wait, and how long one may take.
+MOST_RUNNING: Final = 2
 MOST_WAITING: Final = 20
 LONGEST_SECONDS: Final = 900
-#: How often it is noted how far one is.
-_NOTED_SECONDS: Final = SILENCE.total_seconds() / 10
-_BUSY: Final = f"{MOST_WAITING} simulations are waiting, as many as may; ask again when one has ended"
+#: How often the progress of a simulation is stored.
+_PROGRESS_SECONDS: Final = SILENCE.total_seconds() / 10
+_BUSY: Final = f"the maximum of {MOST_WAITING} simulations are waiting; try again when one has ended"
 # Delta's runtime does not survive a fork.
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
 
 def simulated(tenant: Tenant, trial: Trial, by: Sequence[str], progress: Progress) -> SimulationAnswer:
-    """Return what a trial makes of the days of a tenant.
+    """Return what a trial changes on the days of a tenant.
 
     Raises:
         AllocationError: the amounts of a day do not fit 38 digits.
@@ -50,7 +50,7 @@ def simulated(tenant: Tenant, trial: Trial, by: Sequence[str], progress: Progres
         NothingToSimulate: there are no such days, or their evidence is lost.
         StorageError: the storage cannot be read, or days were calculated again meanwhile.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     with (
         open_tenant(tenant, trial.as_of) as (view, reader, posted),
@@ -64,8 +64,8 @@ def simulated(tenant: Tenant, trial: Trial, by: Sequence[str], progress: Progres
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What a child process sends in the end: an answer as JSON, or why there is none."""
+class _Result:
+    """What a child process sends at its end: a response as JSON, or why there is none."""
 
     answer: str | None = None
     error: str | None = None
@@ -74,28 +74,28 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Task:
-    """What a child process is sent."""
+    """The simulation that a child process executes."""
 
     tenant: Tenant
     order: SimulationOrder
 
 
 class Simulations:
-    """What simulates in one process: a few at a time, each in a child that is killed if it takes too long."""
+    """The simulations of one process: a few at a time, each in a child that is killed if it takes too long."""
 
     def __init__(self, logging: LoggingSettings, secrets: frozenset[str], clock: Clock = utc_now) -> None:
         self._logging = logging
         self._secrets = secrets
         self._clock = clock
-        self._places = threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
+        self._places = threading.BoundedSemaphore(MOST_RUNNING + MOST_WAITING)
+        self._turns = threading.BoundedSemaphore(MOST_RUNNING)
 
     def start(self, task: _Task, store: TenantStore, number: str, begin: Callable[[], object]) -> None:
-        """Start a simulation when it is its turn; its progress and end are noted under its number in a ``store`` that
-        stays open.
+        """Start a simulation when it is its turn; store its progress and its end under its number in ``store``, which
+        must stay open.
 
         Raises:
-            EngineBusy: as many as may are waiting.
+            EngineBusy: the maximum number of simulations is waiting.
         """
         if not self._places.acquire(blocking=False):
             raise EngineBusy(_BUSY)
@@ -109,55 +109,55 @@ class Simulations:
 
     def _watch(self, task: _Task, store: TenantStore, number: str) -> None:
         try:
-            while not self._turns.acquire(timeout=_NOTED_SECONDS):
-                self._note(store, number, 0, 0)
+            while not self._turns.acquire(timeout=_PROGRESS_SECONDS):
+                self._save_progress(store, number, 0, 0)
             try:
                 self._simulate(task, store, number)
             finally:
                 self._turns.release()
-        except (OSError, StorageError) as error:  # whoever asks for it learns that nobody calculates it any more
+        except (OSError, StorageError) as error:  # a request for it gets the error that it is no longer calculated
             log.error("the simulation %s of tenant %s: %s", number, task.tenant.name, error)
         finally:
             self._places.release()
 
-    def _note(self, store: TenantStore, number: str, done: int, days: int) -> None:
+    def _save_progress(self, store: TenantStore, number: str, done: int, days: int) -> None:
         with store.control.write() as connection:
             note_simulation(connection, number, self._clock(), done, days)
 
     def _simulate(self, task: _Task, store: TenantStore, number: str) -> None:
-        mine, its = _SPAWN.Pipe(duplex=False)
+        receiver, sender = _SPAWN.Pipe(duplex=False)
+        arguments = (task, sender, self._logging, self._secrets)
         # A daemon: it ends with this process.
-        told = (task, its, self._logging, self._secrets)
-        process = _SPAWN.Process(target=_child, args=told, name="chargeback simulation", daemon=True)
+        process = _SPAWN.Process(target=_child, args=arguments, name="chargeback simulation", daemon=True)
         try:
             process.start()
-            its.close()
-            found = self._receive(mine, store, number)
+            sender.close()
+            found = self._receive(receiver, store, number)
             with store.control.write() as connection:
                 end_simulation(connection, number, found.days, answer=found.answer, error=found.error)
         finally:
             if process.is_alive():
                 process.kill()
-            mine.close()
+            receiver.close()
 
-    def _receive(self, pipe: Connection, store: TenantStore, number: str) -> _Found:
-        """Note the progress until there is an answer, or an error."""
-        limit, noted = time.monotonic() + LONGEST_SECONDS, 0.0
+    def _receive(self, pipe: Connection, store: TenantStore, number: str) -> _Result:
+        """Store the progress until there is a result."""
+        limit, saved = time.monotonic() + LONGEST_SECONDS, 0.0
         done = days = 0
         while time.monotonic() < limit:
-            if time.monotonic() - noted >= _NOTED_SECONDS:
-                noted = time.monotonic()
-                self._note(store, number, done, days)
+            if time.monotonic() - saved >= _PROGRESS_SECONDS:
+                saved = time.monotonic()
+                self._save_progress(store, number, done, days)
             try:
                 if not pipe.poll(1):
                     continue
                 sent = pipe.recv()
             except (EOFError, OSError):
-                return _Found(error="the process of the simulation ended unexpectedly")
-            if isinstance(sent, _Found):
+                return _Result(error="the process of the simulation ended unexpectedly")
+            if isinstance(sent, _Result):
                 return replace(sent, days=days)
             done, days = sent
-        return _Found(error=f"it took longer than {LONGEST_SECONDS // 60} minutes: simulate fewer days")
+        return _Result(error=f"it took longer than {LONGEST_SECONDS // 60} minutes: simulate fewer days")
 
 
 class TenantSimulator:
@@ -169,7 +169,7 @@ class TenantSimulator:
         self._simulations = simulations
 
     def check(self, order: SimulationOrder) -> PolicyCatalogue:
-        """Check the policies of an order; return them whole.
+        """Check the policies of an order; return the complete catalogue.
 
         Raises:
             ConfigurationError: they are not valid.
@@ -177,11 +177,11 @@ class TenantSimulator:
         return _trial(present_tenant(self._tenant, self._store.control), order).candidate
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
-        """Start the simulation that is kept under a number; return at once. ``begin`` is called immediately before the
-        start; if it raises, nothing is started.
+        """Start the simulation that is kept under a number; return immediately. ``begin`` is called immediately before
+        the start; if it raises, nothing is started.
 
         Raises:
-            EngineBusy: as many as may are waiting.
+            EngineBusy: the maximum number of simulations is waiting.
         """
         self._simulations.start(_Task(self._tenant, order), self._store, number, begin)
 
@@ -198,13 +198,13 @@ def _trial(tenant: Tenant, order: SimulationOrder) -> Trial:
 
 
 def _child(task: _Task, pipe: Connection, logging_: LoggingSettings, secrets: frozenset[str]) -> None:
-    """Simulate; send the progress as (done, days), and what was found."""
+    """Simulate; send the progress as (done, days), and the result."""
     configure_logging(logging_, secrets)
-    with suppress(BrokenPipeError):  # nobody waits for it any more
+    with suppress(BrokenPipeError):  # the parent no longer waits for it
         try:
             with closing(open_store(task.tenant)) as store:
                 trial = _trial(present_tenant(task.tenant, store.control), task.order)
             answer = simulated(task.tenant, trial, task.order.by, lambda done, days: pipe.send((done, days)))
-            pipe.send(_Found(answer=answer.model_dump_json()))
+            pipe.send(_Result(answer=answer.model_dump_json()))
         except (ChargebackError, ValueError) as error:
-            pipe.send(_Found(error=str(error)))
+            pipe.send(_Result(error=str(error)))

@@ -1,9 +1,9 @@
 """One stage for every dataset of days: fetch the evidence of each day, derive its rows, publish them in batches.
 
-What differs between datasets is a :class:`Derivation`. The stage has the rest: an error affects only its own day, every
-wait ends when the run must stop, a run without its lease commits nothing, and a batch is committed when its time is up.
-A batch is one transaction. A process that dies leaves the days of a batch as they were before it, and the next run
-derives them again.
+A :class:`Derivation` has what differs between datasets. The stage ensures the rest: an error affects only its own day,
+every wait ends when the run must stop, a run without its lease commits nothing, and a batch is committed when its time
+is up. A batch is one transaction. A process that dies leaves the days of a batch as they were before it, and the next
+run derives them again.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class DueDay:
 
 
 class DerivedDay(Protocol):
-    """The rows of a day, written but not committed, and one hash for the rules that they were derived by."""
+    """The rows of a day, written but not committed, and one hash of the rules by which they were derived."""
 
     @property
     def rows(self) -> NewRows:
@@ -144,7 +144,7 @@ class DerivedDay(Protocol):
 
     @property
     def policy_version(self) -> str | None:
-        """Return the hash of the version of the tenant's own policies, if one is in force."""
+        """Return the hash of the version of the tenant's own policies that is in force, if any."""
 
 
 D = TypeVar("D", bound=DerivedDay)
@@ -184,7 +184,7 @@ class NewDay(Generic[D]):
 
 
 class Derivation(ABC, Generic[D]):
-    """How the days of one dataset are derived, for one run: what the stage does not know of them.
+    """How the days of one dataset are derived, for one run.
 
     Attributes:
         stage: the stage of the run.
@@ -230,7 +230,7 @@ class Derivation(ABC, Generic[D]):
         """Record why days are not derived; they are tried again in the next run."""
 
     def finish(self, started: StartedDay[D], derived: D) -> None:
-        """Take note of a derived day, before it is prepared to be committed."""
+        """Process a derived day before it is prepared to be committed."""
 
     def check(self, days: Sequence[NewDay[D]]) -> None:
         """Check the files of a batch, and write what its rows refer to in other tables."""
@@ -240,10 +240,10 @@ class Derivation(ABC, Generic[D]):
 
     @abstractmethod
     def publish(self, connection: Connection, day: NewDay[D]) -> None:
-        """Record what else is known of a day whose rows are committed, and that its errors are over."""
+        """Record further data of a day whose rows are committed, and clear its errors."""
 
     def published(self, day: NewDay[D]) -> None:
-        """Take note of a day whose state is recorded."""
+        """Process a day after its state is committed."""
 
 
 class DayStage(Generic[D]):
@@ -299,7 +299,7 @@ class DayStage(Generic[D]):
 
     @contextmanager
     def _record_failures(self, *days: date) -> Iterator[None]:
-        """Record errors that concern only these days; raise those that may pass, or end the run."""
+        """Record permanent errors of these days; raise errors that are temporary or end the run."""
         try:
             yield
         except (AllocationError, StorageError) as error:
@@ -308,7 +308,7 @@ class DayStage(Generic[D]):
             self._derivation.record_failure(error, *days)
 
     def _begin(self, due: DueDay, usage: DayUsage) -> None:
-        """Begin to derive one day, or record why it cannot be."""
+        """Begin to derive one day, or record why that is not possible."""
         started = None
         try:
             with self._record_failures(due.day):

@@ -73,7 +73,7 @@ class RunMetrics:
         )
         self._calls = Counter(
             "chargeback_provider_requests",
-            "Requests to providers and metrics sources, by HTTP status (none: no answer).",
+            "Requests to providers and metrics sources, by HTTP status (none: no response).",
             ("tenant", "source", "status"),
             registry=self.registry,
         )
@@ -229,7 +229,7 @@ class Supervisor:
             return result
 
     def stop(self) -> None:
-        """Tell every run, including those just being started, to stop at its next safe point."""
+        """Ask every run, including those just being started, to stop at its next safe point."""
         with self._lock:
             self._stopping = True
             executions = list(self._executions)

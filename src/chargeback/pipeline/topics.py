@@ -5,7 +5,7 @@ topics were off are queued by a recalculation only. The newest day is processed 
 days whose metrics have expired.
 
 There is no list of topics; they are found in the metrics. A topic that is found on a day existed on it. A topic that is
-missing on the newest day, although others of its cluster are found, is deleted as of that day; a topic that is missing
+missing on the newest day although others of its cluster are found is deleted as of that day; a topic that is missing
 on the oldest day was created after it. A topic that is found on the first day of its cluster may have existed before. A
 day without any topic of a cluster has no information about it. Days may be processed in any order, and repeatedly.
 """
@@ -104,7 +104,7 @@ def overlay(run: RunContext, gatherer: Gatherer) -> None:
     if plan is None:
         return
     oldest = plan.oldest_day(run.today)
-    if run.record.gathering_error is None:  # else the clock may be what is wrong
+    if run.record.gathering_error is None:  # else the cause may be a wrong clock
         _retain(run, oldest)
     with run.store.control.read() as connection:
         states = [
@@ -352,7 +352,7 @@ class TopicDiscovery:
         known = pc.is_in(measured["resource_id"], value_set=self._clusters)
         measured = measured.filter(known)
         seen = self._topics_in(measured)
-        if not self._is_stored:  # the answer to the last write was lost: it may have been committed
+        if not self._is_stored:  # the last write failed without a response: it may have been committed
             self._book = self._stored_book()
         self._book.observe(day, seen)
         self._save(day, seen)

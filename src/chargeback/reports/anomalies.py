@@ -1,4 +1,4 @@
-"""Days on which costs stand out, from what is charged at constant prices and by constant rules."""
+"""Anomalies: days with unusual costs, at constant prices and by constant rules."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from chargeback.store.queries.reader import TenantReader
 
 #: How many contributors are named.
 _CONTRIBUTORS: Final = 3
-#: How much of what has moved slowly is listed.
+#: How many drifts and fees are listed.
 _DRIFTS: Final = 20
-#: From which part of a story on something is most of it.
+#: Something is most of a story from this part on.
 _MOSTLY: Final = 0.6
-#: What has grown by so many points more or less has grown as much.
+#: Two growths are the same if they differ by at most this many points.
 _AS_MUCH: Final = 0.05
-#: What is more than this part is all of it: parts are floats.
+#: More than this part counts as all: parts are floats.
 _ALL: Final = 0.999_999
 
 
-class OfSomebody(ResponseModel):
-    """Whose costs it is about: those of an identity, or of a value of a cost category."""
+class OfSeries(ResponseModel):
+    """The costs that an entry is about: those of an identity, or of a value of a cost category."""
 
-    identity_id: str | None = Field(description="Null for those of a value of a cost category.")
-    category: str | None = Field(description="The cost category; null for those of an identity.")
-    value: str | None = Field(description="Its value; null for those of an identity.")
+    identity_id: str | None = Field(description="Null for costs of a value of a cost category.")
+    category: str | None = Field(description="The cost category; null for costs of an identity.")
+    value: str | None = Field(description="The value of the cost category; null for costs of an identity.")
     product_category: str | None = Field(description="Null for all product groups.")
 
     @property
     def series(self) -> CostSeries:
-        """Which costs these are."""
+        """Return the series of these costs."""
         return CostSeries(self.identity_id or self.value or "", self.product_category or "", self.category or "")
 
 
-def _whose(series: CostSeries) -> dict[str, str | None]:
+def _series_fields(series: CostSeries) -> dict[str, str | None]:
     is_value = bool(series.category)
     return {
         "identity_id": None if is_value else series.who,
@@ -62,18 +62,17 @@ def _whose(series: CostSeries) -> dict[str, str | None]:
 
 
 class AnomalyDay(ResponseModel):
-    """A day that stands out. The numbers are estimates, at constant prices."""
+    """A day of an anomaly. The numbers are estimates, at constant prices."""
 
     date: date
-    actual: float = Field(description="What was charged, at the latest price.")
+    actual: float = Field(description="The charged cost, at the latest price.")
     expected: float = Field(description="The median of the weekday in the eight weeks before.")
-    scales: float = Field(description="How far that is away, in units of how far days of the series usually are.")
+    scales: float = Field(description="The difference, in units of the usual difference of days of the series.")
 
 
 class AnomalyContributor(ResponseModel):
-    """What a story comes from: what an identity is charged for a product type of a resource. The numbers are estimates,
-    at constant prices, and need not add up to those of the story: the usual of a sum is not the sum of what is
-    usual."""
+    """A part of an anomaly: the costs of an identity for a product type of a resource. The numbers are estimates, at
+    constant prices, and need not sum to those of the anomaly, because the median of a sum is not the sum of medians."""
 
     identity_id: str
     product_type: str
@@ -82,19 +81,19 @@ class AnomalyContributor(ResponseModel):
     expected: float
     impact: float
     explain: str | None = Field(
-        description="The explanation of its largest amount on its furthest day, relative to this address; null if it "
-        "costs nothing there.",
+        description="The explanation of its largest amount on the day with the largest difference, relative to this "
+        "address; null if it has no cost on that day.",
         examples=["chargebacks/explain?date=2026-11-14&line_id=0a1b2c&identity_id=sa-123abc"],
     )
 
 
-class MarkItem(OfSomebody):
-    """What people know of days that stand out, or will."""
+class MarkItem(OfSeries):
+    """What people know about past or future days with unusual costs."""
 
     id: int
     status: MarkStatus = Field(
-        description="`confirmed`: it was worth telling. `planned`, `expected` and `dismissed` (a false alarm) put the "
-        "days aside: nobody is told, and no later day is compared with them."
+        description="`confirmed`: it was worth reporting. `planned`, `expected` and `dismissed` (a false alarm) "
+        "exclude the days: they are not reported, and no later day is compared with them."
     )
     start_date: date
     end_date: date
@@ -104,47 +103,47 @@ class MarkItem(OfSomebody):
 
     @classmethod
     def of(cls, mark: AnomalyMark) -> Self:
-        """Return a mark as it is shown."""
-        return cls.like(mark, **_whose(CostSeries(mark.who, mark.product_category or "", mark.category)))
+        """Return a mark for a response."""
+        return cls.like(mark, **_series_fields(CostSeries(mark.who, mark.product_category or "", mark.category)))
 
 
-class AnomalyItem(OfSomebody):
-    """Days in a row on which the costs of an identity or a value stand out in one direction."""
+class AnomalyItem(OfSeries):
+    """An anomaly: consecutive days on which the costs of an identity or a value are unusual in the same direction."""
 
-    id: str = Field(description="The same as long as its first day is, as in the subject of its events.")
+    id: str = Field(description="The id, as in the subject of its events. It changes only with the first day.")
     direction: Literal["up", "down"]
     state: Literal["open", "resolved", "level_shift"] = Field(
-        description="`open`: the last judged day stands out as well; `level_shift`: after three days in a row that is "
-        "the new level, and later days are compared with it."
+        description="`open`: the last examined day is unusual as well; `level_shift`: after three consecutive days, "
+        "the costs are considered the new level, with which later days are compared."
     )
     first_date: date
     last_date: date
-    impact: float = Field(description="What was charged more than expected on these days; negative if it was less.")
+    impact: float = Field(description="Charged minus expected costs of these days; negative if less was charged.")
     sentence: str
     days: list[AnomalyDay]
     belongs_to: dict[str, str] = Field(
-        description="The value that all of it belongs to, by the cost category that is looked at; empty without one, "
-        "or if it belongs to several.",
+        description="The value of the examined cost category that all of it belongs to; empty without a cost category, "
+        "or if it belongs to several values.",
         examples=[{"team": "payments"}],
     )
-    mark: MarkItem | None = Field(description="What people know of its first day.")
+    mark: MarkItem | None = Field(description="The newest mark of its first day.")
     told_at: Instant | None = Field(description="When it was first reported; null if it was not.")
     goes_with: str | None = Field(
-        description="The story that is told for this one as well: a larger one of the same that begins on the same day "
-        "in the same direction or, of a value of a cost category, the one below it that is most of it; null if there "
-        "is none."
+        description="The anomaly that is reported instead of this one: a larger one of the same identity or value "
+        "that begins on the same day in the same direction or, for a value, the one below it that is most of it; null "
+        "if there is none."
     )
     by_policy: bool = Field(
-        description="With `include=contributors`: it mostly comes from what another policy splits since it began, so "
-        "that nobody's usage is another one. It is not told."
+        description="With `include=contributors`: it is mostly caused by another policy since it began, and not by "
+        "changed usage. It is not reported."
     )
     growth_of: str | None = Field(
-        description="Of more, with `include=contributors`: the measure that drives these costs, where it has grown as "
-        "much, within five points. It is not told; null otherwise."
+        description="For higher costs, with `include=contributors`: the measure that drives these costs, if it has "
+        "grown as much, within five points. The anomaly is then not reported. Null otherwise."
     )
     others_used_more: bool = Field(
-        description="Of less, with `include=contributors`: what it mostly comes from cost as much as before in all, so "
-        "that not the cost fell, but the share of it. It is not told."
+        description="For lower costs, with `include=contributors`: the total cost of its largest contributors has not "
+        "changed, only the share of it. It is not reported."
     )
     contributors: list[AnomalyContributor] = Field(
         description=f"The {_CONTRIBUTORS} largest, with `include=contributors`; empty without."
@@ -152,27 +151,27 @@ class AnomalyItem(OfSomebody):
 
     @property
     def is_aside(self) -> bool:
-        """Whether a mark puts it aside."""
+        """Whether a mark excludes it."""
         return self.mark is not None and self.mark.status != CONFIRMED
 
     @property
     def is_explained(self) -> bool:
-        """Whether something else tells it: another story, that of those whose share has grown, a policy, or growth."""
+        """Whether something else explains it: another anomaly, larger shares of others, a policy, or growth."""
         return self.goes_with is not None or self.others_used_more or self.by_policy or self.growth_of is not None
 
 
 class DriftItem(ResponseModel):
-    """Costs of an identity for a product group that have moved without any day that stands out, at constant prices."""
+    """Costs of an identity for a product group that have changed slowly, without an anomaly, at constant prices."""
 
     identity_id: str
     product_category: str
-    before: float = Field(description="What a day of the four weeks before cost, by the median.")
-    now: float = Field(description="What a day of the last week costs, by the median.")
+    before: float = Field(description="The median cost of a day in the four weeks before.")
+    now: float = Field(description="The median cost of a day in the last week.")
 
 
 class FeeItem(ResponseModel):
-    """What is billed on three days of a month or less, and cost something else in its last month than in the one
-    before: it is no part of what is judged by days."""
+    """A fee: costs that are billed on three days of a month or less, and differ between its last month and the month
+    before. Fees are not examined by day."""
 
     product_type: str
     resource_id: str
@@ -182,42 +181,41 @@ class FeeItem(ResponseModel):
 
 
 class NotJudged(ResponseModel):
-    """A day that is not judged, and why."""
+    """A day that is not examined, and the reason."""
 
     date: date
     reason: Literal["not calculated", "the bill has changed", "measurements are missing"]
 
 
 class AnomaliesAnswer(ResponseModel):
-    """What stands out in a period. A day is judged when it is calculated from its present bill with all measurements,
-    and a series when 21 days of it are known; a day that is missing is never a day without cost."""
+    """The anomalies of a period. A day is examined if it is calculated from its present bill with all measurements, and
+    a series if 21 of its days are known. A missing day never counts as a day without cost."""
 
     start_date: date
     end_date: date
     currency: str
-    judged_through: date | None = Field(description="The last day of the period that is judged.")
+    judged_through: date | None = Field(description="The last examined day of the period.")
     not_judged: list[NotJudged]
     series: int = Field(description="How many series there are.")
     items: list[AnomalyItem] = Field(description="The largest impact first.")
-    more: int = Field(description="How many more there are beyond `limit`.")
+    more: int = Field(description="The number of anomalies beyond `limit`.")
     drifts: list[DriftItem] = Field(
-        description=f"What has moved slowly by the last judged day, the {_DRIFTS} largest first; nobody is told of it."
+        description=f"The {_DRIFTS} largest slow changes up to the last examined day, the largest first; not reported."
     )
     fees: list[FeeItem] = Field(
-        description=f"Fees that have changed by what has to be exceeded, the {_DRIFTS} largest changes first; nobody "
-        "is told of them."
+        description=f"The {_DRIFTS} largest changes of fees above the thresholds, the largest first; not reported."
     )
-    marked: dict[MarkStatus, int] = Field(description="How many of all of them have which mark.")
+    marked: dict[MarkStatus, int] = Field(description="The number of anomalies with each mark.")
     days_to_detection: float | None = Field(
-        description="How many days after their first one those that were told were told, by the median."
+        description="The median number of days from the first day of an anomaly to its report."
     )
     names: dict[str, str] = Field(description="The display names of the identities. Those without one are left out.")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked for: the days, by what they are judged, how many stories at most, only some of them by their ids
-    (empty for all), and whether with what they come from."""
+class AnomaliesRequest:
+    """A request for anomalies: the days, the criteria, the maximum number of stories, their ids (empty for all), and
+    whether their contributors are included."""
 
     days: DayRange
     by: Criteria
@@ -228,13 +226,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What is known of stories beside the facts: marks, the newest first, and when each was told, by its id."""
+    """What is stored about stories: marks, the newest first, and when each story was reported, by its id."""
 
     marks: Sequence[AnomalyMark] = ()
-    told: Mapping[str, datetime] = field(default_factory=dict)
+    reported: Mapping[str, datetime] = field(default_factory=dict)
 
-    def aside(self, series: CostSeries) -> frozenset[date]:
-        """Return the days of a series that are put aside."""
+    def excluded(self, series: CostSeries) -> frozenset[date]:
+        """Return the days of a series that marks exclude."""
         its = astuple(series)
         return frozenset(day for each in self.marks if each.is_usual and each.is_about(*its) for day in each.days)
 
@@ -247,62 +245,64 @@ class Remembered:
 def anomalies(
     reader: TenantReader,
     states: Mapping[date, DayState],
-    asked: Asked,
+    request: AnomaliesRequest,
     currency: str,
     remembered: Remembered,
     named: Callable[[Collection[str]], Mapping[str, str]],
 ) -> AnomaliesAnswer:
-    """Return what stands out in some days; ``named`` returns the display names of some identities.
+    """Return the anomalies of some days; ``named`` returns the display names of some identities.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    looked_at = DayRange(asked.days.start - timedelta(days=WINDOW), asked.days.end)
-    judged = [day for day in looked_at if day in states and _why_not(states[day]) is None]
-    charged = ComparableCosts(reader, looked_at, _category(reader, asked.by.category))
+    examined = DayRange(request.days.start - timedelta(days=WINDOW), request.days.end)
+    judged = [day for day in examined if day in states and _why_not(states[day]) is None]
+    charged = ComparableCosts(reader, examined, _category(reader, request.by.category))
     of_identities = charged.of_identities()
     costs = of_identities | charged.of_values()
     found = [
         _FoundStory(series, story)
         for series in sorted(costs)
-        for story in stories(costs[series], judged, asked.by.floors, asked.days.start, remembered.aside(series))
+        for story in stories(costs[series], judged, request.by.floors, request.days.start, remembered.excluded(series))
     ]
     found.sort(key=lambda each: (-abs(each.story.impact), each.series))
-    others = _Others(found, charged.children(costs))
-    if asked.ids:
-        found = [each for each in found if each.id in asked.ids]
+    related = _Related(found, charged.children(costs))
+    if request.ids:
+        found = [each for each in found if each.id in request.ids]
     quiet = of_identities.keys() - {each.series for each in found}
-    drifts = _drifts({series: of_identities[series] for series in quiet}, judged, asked, remembered)
-    listed = found[: asked.limit]
-    sources = _Sources.of(reader, charged, judged, listed, asked.by) if asked.contributors else _Sources(judged)
+    drifts = _drifts({series: of_identities[series] for series in quiet}, judged, request, remembered)
+    listed = found[: request.limit]
+    sources = _Sources.of(reader, charged, judged, listed, request.by) if request.contributors else _Sources(judged)
     contributors = [sources.contributors(each) for each in listed]
-    whose = {each.series.who for each in listed if not each.series.category}
-    whose |= {each.identity_id for its in contributors for each in its[:_CONTRIBUTORS]}
-    whose |= {each.identity_id for each in drifts}
-    about = _Surroundings(sources, others, remembered, named(whose), currency)
+    identities = {each.series.who for each in listed if not each.series.category}
+    identities |= {each.identity_id for its in contributors for each in its[:_CONTRIBUTORS]}
+    identities |= {each.identity_id for each in drifts}
+    descriptions = _Descriptions(sources, related, remembered, named(identities), currency)
     marks = [remembered.mark(each.series, each.first) for each in found]
-    told = [(remembered.told[each.id].date() - each.first).days for each in found if each.id in remembered.told]
-    known = [day for day in asked.days if day in states]
+    delays = [
+        (remembered.reported[each.id].date() - each.first).days for each in found if each.id in remembered.reported
+    ]
+    known = [day for day in request.days if day in states]
     return AnomaliesAnswer(
-        start_date=asked.days.start,
-        end_date=asked.days.end - ONE_DAY,
+        start_date=request.days.start,
+        end_date=request.days.end - ONE_DAY,
         currency=currency,
-        judged_through=max((day for day in judged if day in asked.days), default=None),
+        judged_through=max((day for day in judged if day in request.days), default=None),
         not_judged=[NotJudged(date=day, reason=reason) for day in known if (reason := _why_not(states[day]))],
         series=len(costs),
-        items=[about.item(each, its) for each, its in zip(listed, contributors, strict=True)],
+        items=[descriptions.item(each, its) for each, its in zip(listed, contributors, strict=True)],
         more=len(found) - len(listed),
         drifts=drifts,
-        fees=_fees(charged, asked),
+        fees=_fees(charged, request),
         marked=dict(Counter(each.status for each in marks if each is not None)),
-        days_to_detection=median(told) if told else None,
-        names=dict(sorted(about.names.items())),
+        days_to_detection=median(delays) if delays else None,
+        names=dict(sorted(descriptions.names.items())),
     )
 
 
 def _category(reader: TenantReader, named: str | None) -> str | None:
-    """Return the cost category whose values are looked at: the one that is named, or the only one."""
+    """Return the cost category whose values are examined: the named one, or the only one."""
     known = list(reader.categories.index.by_key)
     if named is None:
         return known[0] if len(known) == 1 else None
@@ -310,11 +310,14 @@ def _category(reader: TenantReader, named: str | None) -> str | None:
 
 
 def _drifts(
-    costs: Mapping[CostSeries, Mapping[date, float]], judged: Sequence[date], asked: Asked, remembered: Remembered
+    costs: Mapping[CostSeries, Mapping[date, float]],
+    judged: Sequence[date],
+    request: AnomaliesRequest,
+    remembered: Remembered,
 ) -> list[DriftItem]:
-    """Return which of some series have moved slowly, the largest change first."""
-    floors = asked.by.floors
-    moved = {series: drift(costs[series], judged, floors, remembered.aside(series)) for series in sorted(costs)}
+    """Return the series that have changed slowly, the largest change first."""
+    floors = request.by.floors
+    moved = {series: drift(costs[series], judged, floors, remembered.excluded(series)) for series in sorted(costs)}
     known = [(series, how) for series, how in moved.items() if how is not None]
     known.sort(key=lambda each: -abs(each[1].now - each[1].before))
     return [
@@ -328,13 +331,14 @@ def _drifts(
     ]
 
 
-def _fees(charged: ComparableCosts, asked: Asked) -> list[FeeItem]:
+def _fees(charged: ComparableCosts, request: AnomaliesRequest) -> list[FeeItem]:
     """Return the fees that have changed, the largest change first."""
-    floors = asked.by.floors
+    floors = request.by.floors
     moved = [
         each
         for each in charged.fees()
-        if each.last_date in asked.days and abs(each.now - each.before) >= max(floors.amount, floors.part * each.before)
+        if each.last_date in request.days
+        and abs(each.now - each.before) >= max(floors.amount, floors.part * each.before)
     ]
     moved.sort(key=lambda each: (-abs(each.now - each.before), each.product_type, each.resource_id))
     return [FeeItem.like(each, before=round(each.before, 2), now=round(each.now, 2)) for each in moved[:_DRIFTS]]
@@ -357,26 +361,27 @@ class _FoundStory:
 
     @property
     def first(self) -> date:
-        """Its first day."""
+        """Return its first day."""
         return self.story.days[0].day
 
     @property
     def direction(self) -> Literal["up", "down"]:
-        """Whether more or less is spent."""
+        """Return whether costs are higher or lower."""
         return "up" if self.story.rises else "down"
 
     @cached_property
     def id(self) -> str:
-        """What tells it apart."""
+        """Return the id, a digest of series, first day and direction."""
         whose = [self.series.category] if self.series.category else []
         who, group = self.series.who, self.series.product_category
-        told_apart_by = json.dumps([*whose, who, group, self.direction, f"{self.first}"])
-        return hashlib.blake2b(told_apart_by.encode(), digest_size=8).hexdigest()
+        distinguished_by = json.dumps([*whose, who, group, self.direction, f"{self.first}"])
+        return hashlib.blake2b(distinguished_by.encode(), digest_size=8).hexdigest()
 
 
-class _Others:
-    """Which story tells another one as well, among all that were found, the largest first: one below it that is most of
-    it, and of those of the same on the same day that have none below them the largest."""
+class _Related:
+    """The relations of all stories that were found, the largest first: which one is reported instead of another. That
+    is a story below it that is most of it; or, among stories of the same identity or value that begin on the same day
+    and have none below them, the largest."""
 
     def __init__(self, found: Sequence[_FoundStory], children: Mapping[CostSeries, Mapping[CostSeries, float]]) -> None:
         self._children = children
@@ -395,11 +400,11 @@ class _Others:
             return {series.category: series.who}
         return {above.category: above.who for above, its in self._children.items() if its.get(series, 0.0) > _ALL}
 
-    def told_by(self, found: _FoundStory) -> str | None:
-        """Return the story that is reported in place of one; None if that one is reported itself."""
+    def reported_by(self, found: _FoundStory) -> str | None:
+        """Return the story that is reported instead of another; None if that one is reported itself."""
         below = self._below[found]
         if below is not None:
-            return self.told_by(below) or below.id
+            return self.reported_by(below) or below.id
         largest = self._largest[_beginning(found)]
         return None if largest is found else largest.id
 
@@ -426,9 +431,9 @@ def _impact(found: _FoundStory, days: Collection[date]) -> float:
 
 @dataclass(frozen=True)
 class _Sources:
-    """What stories come from: the ``parts`` of their series, those of everybody together (``totals``), if the reader
-    sees that, the policies by which product types were split, by day, and the ``usage`` that drives series, with its
-    measure; nothing if that is not asked for."""
+    """The sources of stories: the ``parts`` of their series; the same of all identities (``totals``), if the reader
+    sees everything; the policies by which product types were split, by day; and the ``usage`` that drives series, with
+    its measure. Empty if contributors are not requested."""
 
     judged: Sequence[date]
     parts: Mapping[CostSeries, Mapping[Part, Mapping[date, SeriesDay]]] = field(default_factory=dict)
@@ -445,15 +450,15 @@ class _Sources:
         listed: Sequence[_FoundStory],
         by: Criteria,
     ) -> Self:
-        """Return what some stories come from."""
+        """Return the sources of some stories."""
         if not listed:
             return cls(judged)
-        totals = charged.of_everybody() if reader.sees_everything else {}
+        totals = charged.of_all_identities() if reader.sees_everything else {}
         parts = charged.of_parts({each.series for each in listed})
         return cls(judged, parts, totals, charged.policies(), charged.usage(by.drivers))
 
     def contributors(self, found: _FoundStory) -> list[AnomalyContributor]:
-        """Return the parts of a series that its story comes from, the largest first."""
+        """Return the parts of a series that contribute to its story, the largest first."""
         before = self._before(found)
         parts = sorted(self.parts.get(found.series, {}).items())
         made = [_contributor(found, part, costs, before) for part, costs in parts]
@@ -461,8 +466,8 @@ class _Sources:
         return sorted(made, key=lambda each: -abs(each.impact))
 
     def is_share(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> bool:
-        """Return whether less is charged only because others have a larger share: what it mostly comes from has cost
-        all of them together no less, or less by no more than half of that."""
+        """Return whether less is charged only because others have a larger share: the total cost of the largest
+        contributors has not fallen, or by at most half of the difference."""
         if found.story.rises or not contributors or not self.totals:
             return False
         largest = contributors[0]
@@ -472,12 +477,13 @@ class _Sources:
         return together.impact > largest.impact / 2
 
     def is_by_policy(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> bool:
-        """Return whether it mostly comes from what another policy splits since it began, or some days before."""
+        """Return whether the story mostly comes from product types whose policy changed when it began, or some days
+        before."""
         moved = sum(each.impact for each in contributors if self._has_moved(each.product_type, found.first))
         return bool(contributors) and moved / found.story.impact >= _MOSTLY
 
     def growth(self, found: _FoundStory) -> tuple[str, float] | None:
-        """Return the measure that drives the costs, and by which part it has grown, if the costs have grown as much."""
+        """Return the measure that drives the costs and its growth, if the costs have grown as much."""
         measure, used = self.usage.get(found.series, ("", {}))
         if not used or not found.story.rises:
             return None
@@ -498,20 +504,20 @@ class _Sources:
 
 
 @dataclass(frozen=True)
-class _Surroundings:
-    """What there is to say of stories."""
+class _Descriptions:
+    """Describes stories: with their sources, related stories, marks and names."""
 
     sources: _Sources
-    others: _Others
+    related: _Related
     remembered: Remembered
     names: Mapping[str, str]
     currency: str
 
     def item(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> AnomalyItem:
-        """Return a story, which comes from the ``contributors``."""
+        """Return a story with its ``contributors``."""
         series, story, growth = found.series, found.story, self.sources.growth(found)
         return AnomalyItem(
-            **_whose(series),
+            **_series_fields(series),
             id=found.id,
             direction=found.direction,
             state=story.state,
@@ -528,10 +534,10 @@ class _Surroundings:
                 )
                 for each in story.days
             ],
-            belongs_to=self.others.owner(series),
+            belongs_to=self.related.owner(series),
             mark=self.remembered.mark(series, found.first),
-            told_at=self.remembered.told.get(found.id),
-            goes_with=self.others.told_by(found),
+            told_at=self.remembered.reported.get(found.id),
+            goes_with=self.related.reported_by(found),
             growth_of=growth[0] if growth else None,
             by_policy=self.sources.is_by_policy(found, contributors),
             others_used_more=self.sources.is_share(found, contributors),
@@ -569,7 +575,7 @@ class _Surroundings:
 
 
 def _usual(of_day: Callable[[date, float], float], day: date, before: Sequence[date]) -> float:
-    """Return the median of the weekday on some days before."""
+    """Return the median of the weekday of ``day`` on some days before."""
     return median([of_day(each, 0.0) for each in before if each.weekday() == day.weekday()] or [0.0])
 
 

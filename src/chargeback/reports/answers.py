@@ -1,6 +1,6 @@
-"""What answers are made of: models whose fields carry how they are written in JSON, and their description.
+"""Models of responses, whose fields have their JSON format and description, and their text as CSV.
 
-A report returns them; the API writes them, and its document describes them. Tables become the text of CSV files.
+A report returns them, the API writes them as JSON, and the OpenAPI document describes them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def places(most: int) -> WithJsonSchema:
     )
 
 
-#: How amounts are written.
+#: The JSON format of amounts.
 RENDERED: Final = PlainSerializer(render, return_type=str)
 
 #: An exact decimal: plain notation, at least two decimals.
 Exact = Annotated[decimal.Decimal, RENDERED, places(12)]
 
-#: A sum in the currency of the bill: a product of twelve decimals and, where cost categories hand on cost, twelve more.
+#: A sum in the currency of the bill: twelve decimals and, where cost categories reallocate cost, twelve more.
 Sum = Annotated[decimal.Decimal, RENDERED, places(24)]
 
-#: The same of a sum that may be converted to another currency: eight decimals more.
+#: A sum that may be converted to another currency: eight decimals more.
 Amount = Annotated[decimal.Decimal, RENDERED, places(32)]
 
 #: An instant in UTC.
@@ -59,7 +59,7 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def like(cls, found: object, **own: Any) -> Self:
-        """Return what ``found``, an object or a mapping, has under the names of the fields; ``own`` are the others."""
+        """Return the model with the fields of ``found``, an object or a mapping; ``own`` are the other fields."""
         value = found.__getitem__ if isinstance(found, Mapping) else partial(getattr, found)
         same = {name: value(name) for name in cls.model_fields if name not in own}
         return cls.model_validate(same | own, from_attributes=True)
@@ -71,13 +71,13 @@ class ResponseModel(BaseModel):
 
 
 class Counted(ResponseModel):
-    """How many entries are together. As the last base of a model, its field is the first one."""
+    """The number of combined entries. As the last base of a model, its field is the first one."""
 
     count: int
 
 
 def left_out(description: str, **options: Any) -> Any:
-    """Return a field that is left out where it is None, which is its default."""
+    """Return a field that is left out if it is None, the default."""
     return Field(default=None, exclude_if=_is_none, description=description, **options)
 
 
@@ -96,7 +96,7 @@ class PageOf(ResponseModel, Generic[T]):
 
     @classmethod
     def cut(cls, everything: Sequence[T], paging: Page, **more: Any) -> Self:
-        """Return one page of a list that is here as a whole; ``more`` are further fields."""
+        """Return one page of the complete list ``everything``; ``more`` are further fields."""
         items = list(everything[paging.offset : paging.offset + paging.limit])
         return cls.of(items, len(everything), paging, **more)
 
@@ -124,26 +124,26 @@ class CategoryPart(ResponseModel):
     """The part of a row that belongs to one value of a cost category."""
 
     value: str = Field(examples=["payments"])
-    category_share: str = Field(description="Of the amount; 1 where the row is not split.", examples=["0.6"])
+    category_share: str = Field(description="The share of the amount; 1 if the row is not split.", examples=["0.6"])
     amount: Exact
 
 
 _BY_CATEGORY = "Only when grouped by a cost category: "
-DIRECT_AMOUNT = left_out(f"{_BY_CATEGORY}what its rules assigned to the value.")
-SHARED_IN = left_out(f"{_BY_CATEGORY}what other values handed on to it.")
+DIRECT_AMOUNT = left_out(f"{_BY_CATEGORY}the cost that its rules assign to the value.")
+SHARED_IN = left_out(f"{_BY_CATEGORY}the cost reallocated to it by other values.")
 SHARED_OUT = left_out(
-    f"{_BY_CATEGORY}what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`."
+    f"{_BY_CATEGORY}the cost that it reallocated. `total_amount` is `direct_amount` + `shared_in` − `shared_out`."
 )
 
 
 class ConversionItem(ResponseModel):
-    """How the amounts of an answer were converted."""
+    """How the amounts of a response were converted."""
 
     billed_currency: str = Field(description="The currency of the bill.", examples=["USD"])
     rates: dict[str, str] = Field(
-        description="By UTC month, what one unit of the bill's currency is in that of the answer; at most "
+        description="By UTC month, the amount of one unit of the bill's currency in that of the response; at most "
         f"{RATE_PLACES} decimal places. A converted amount has at most {CONVERTED_PLACES}, and "
-        f"{SHARED_PLACES + RATE_PLACES} where values of cost categories hand on cost.",
+        f"{SHARED_PLACES + RATE_PLACES} where values of cost categories reallocate cost.",
         examples=[{"2026-10": "0.9131"}],
     )
 
@@ -152,7 +152,7 @@ CONVERSION = left_out("How the amounts were converted, if they were.")
 
 
 def currency_of(billed: str, conversion: Conversion | None) -> dict[str, Any]:
-    """Return the fields ``currency`` and ``conversion`` of an answer; ``billed`` is the currency of the bill."""
+    """Return the fields ``currency`` and ``conversion`` of a response; ``billed`` is the currency of the bill."""
     if conversion is None:
         return {"currency": billed}
     rates = ConversionItem(billed_currency=conversion.billed, rates=conversion.named_rates)
@@ -164,27 +164,27 @@ class ComparedWith(ResponseModel):
 
     start_date: date
     end_date: date
-    days_with_costs: int = Field(description="UTC days of it that have costs.")
+    days_with_costs: int = Field(description="The number of its UTC days that have costs.")
 
 
 class Grouped(ResponseModel):
-    """Something about the rows with the same values of some columns."""
+    """An entry about the rows with the same values of some columns."""
 
     dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
 
 
 def csv_text(columns: Sequence[str], items: Iterable[Mapping[str, Any]], *, numbers: Collection[str] = ()) -> str:
-    """Return items as CSV with a header (RFC 4180), as the export writes it.
+    """Return items as CSV with a header (RFC 4180), in the format of exports.
 
-    ``numbers`` are the columns whose texts are decimals: a minus sign in front of one begins no formula.
+    ``numbers`` are the columns whose texts are decimals: a leading minus sign does not make them formulas.
     """
     fields = ([_field(item[column], is_number=column in numbers) for column in columns] for item in items)
     return _lines(columns, fields)
 
 
 def table_text(columns: Mapping[str, str], items: Iterable[ResponseModel]) -> str:
-    """Return answers as CSV with a header, as the export writes it. ``columns`` are the header's names, and for each
-    the path to the field below an item, such as ``subject.name``; below a field that is None, everything is empty."""
+    """Return items as CSV with a header, in the format of exports. ``columns`` are the names of the header with the
+    paths of their fields in an item, such as ``subject.name``; the text is empty if a field of the path is None."""
     paths = [path.split(".") for path in columns.values()]
     return _lines(columns, ([_field(_found(item, path)) for path in paths] for item in items))
 
@@ -214,7 +214,7 @@ def _field(value: object, *, is_number: bool = False) -> str:
             return value if is_number else csv_field(value)
         case Mapping():
             text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-            # As JSON may write it, so that it separates nothing.
+            # An escape of JSON, so that it is no separator.
             return '"' + text.replace(";", "\\u003b").replace('"', '""') + '"'
         case _:
             return str(value)

@@ -1,5 +1,4 @@
-"""What would have been told on past days, with the data as it was known then: of what stands out, and of the end of a
-month."""
+"""Back-tests: anomalies and forecasts on past days, with the data as it was known then."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Final, Literal
 from chargeback.model.anomalies import FEWEST, Criteria
 from chargeback.model.days import ONE_DAY, DayRange, month_of, start_of_day
 from chargeback.model.money import total
-from chargeback.reports.anomalies import AnomalyItem, Asked, Remembered, anomalies
+from chargeback.reports.anomalies import AnomaliesRequest, AnomalyItem, Remembered, anomalies
 from chargeback.reports.forecast import WEEK, CostForecast, forecast, history, known_days, scheduled_types
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -23,20 +22,20 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import daily_amounts
 from chargeback.store.tenant import TenantStore
 
-#: So long before a day is the last known one, at most.
+#: The last known day is at most this long before a day.
 _LATEST: Final = timedelta(days=62)
-#: What was over longer ago was no news.
+#: Stories that were over longer ago were not reported.
 _NEWS: Final = timedelta(days=7)
 _MOST: Final = 1000
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """A story that would have been told first on the evening of a day.
+    """A story that would have been reported first on the evening of a day.
 
     Attributes:
-        story: as it was known then.
-        outcome: what is known of it now: whether it still stands out.
+        story: the story as it was known then.
+        outcome: the present state of it: whether it still is an anomaly.
     """
 
     raised: date
@@ -45,13 +44,13 @@ class Alarm:
 
     @property
     def days_late(self) -> int:
-        """How many days after its first one it would have been told."""
+        """Return how many days after its first day it would have been reported."""
         return (self.raised - self.story.first_date).days
 
 
 @dataclass(frozen=True)
 class BackTest:
-    """What would have been told on some days; ``unknown`` are those of which it is not known what was known."""
+    """What would have been reported on some days; ``unknown`` are the days whose data as of then is no longer kept."""
 
     days: DayRange
     alarms: list[Alarm]
@@ -59,8 +58,8 @@ class BackTest:
 
 
 def back_test(store: TenantStore, engine: QueryEngine, days: DayRange, by: Criteria, currency: str) -> BackTest:
-    """Return what settings would have told on the evening of each day (the end of the UTC day): true vintages of bills,
-    measurements and allocations, without marks and without a limit for a week.
+    """Return which anomalies some settings would have reported on the evening of each day (the end of the UTC day),
+    from bills, measurements and allocations as of then, without marks and without a limit for a week.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -77,8 +76,8 @@ def back_test(store: TenantStore, engine: QueryEngine, days: DayRange, by: Crite
             if last is None:
                 unknown.append(day)
                 continue
-            asked = Asked(DayRange(last - _NEWS + ONE_DAY, last + ONE_DAY), by, _MOST, contributors=True)
-            for each in anomalies(reader, states, asked, currency, Remembered(), _no_names).items:
+            request = AnomaliesRequest(DayRange(last - _NEWS + ONE_DAY, last + ONE_DAY), by, _MOST, contributors=True)
+            for each in anomalies(reader, states, request, currency, Remembered(), _no_names).items:
                 if not each.is_explained:
                     raised.setdefault(each.id, (day, each))
     return BackTest(days, _judged(store, engine, raised, by, currency), unknown)
@@ -91,7 +90,7 @@ def _judged(
     by: Criteria,
     currency: str,
 ) -> list[Alarm]:
-    """Return the alarms, with what is known of them now."""
+    """Return the alarms with their present states."""
     if not raised:
         return []
     first = min(story.first_date for _, story in raised.values())
@@ -99,15 +98,15 @@ def _judged(
         states = {each.tracking_date: each for each in read_days(connection)}
     last = max(states)
     with open_reader(engine, store, CancellationToken(), LookupCaches()) as reader:
-        asked = Asked(DayRange(first, last + ONE_DAY), by, _MOST, raised.keys())
-        standing = {each.id for each in anomalies(reader, states, asked, currency, Remembered(), _no_names).items}
+        request = AnomaliesRequest(DayRange(first, last + ONE_DAY), by, _MOST, raised.keys())
+        standing = {each.id for each in anomalies(reader, states, request, currency, Remembered(), _no_names).items}
     return [
         Alarm(day, story, "stands" if number in standing else "withdrawn") for number, (day, story) in raised.items()
     ]
 
 
 def _last(states: Iterable[DayState]) -> date | None:
-    """Return the last calculated day; None if there are too few to judge any."""
+    """Return the last calculated day; None if there are too few to examine any."""
     calculated = [each.tracking_date for each in states if each.was_calculated]
     return max(calculated) if len(calculated) >= FEWEST else None
 
@@ -118,11 +117,11 @@ def _no_names(_identities: Collection[str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class PastForecast:
-    """What a month was expected to cost on the evening of a day, by what was known then, and what it has cost.
+    """The forecast of a month on the evening of a day, by what was known then, and the actual cost of the month.
 
     Attributes:
         known: the last day that was known.
-        last_week: the same, by the mean of the last seven known days.
+        last_week: the forecast by the mean of the last seven known days.
     """
 
     evening: date
@@ -135,26 +134,26 @@ class PastForecast:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the month has cost what lies in the interval."""
+        """Return whether the actual cost lies in the interval."""
         return self.low <= self.actual <= self.high
 
     def off(self, expected: Decimal) -> float:
-        """Return by which part of what the month has cost something is too high; negative if too low."""
+        """Return the error of a forecast as a part of the actual cost; negative if the forecast is too low."""
         return float(expected - self.actual) / float(self.actual)
 
 
 @dataclass(frozen=True)
 class ForecastTest:
-    """The forecasts of some evenings; ``left_out`` are those of which none can be compared: too few days were known,
-    the month is not over, or has no costs."""
+    """The forecasts of some evenings; ``left_out`` are the evenings without one that can be compared: too few days were
+    known, the month is not over, or it has no costs."""
 
     made: list[PastForecast]
     left_out: list[date]
 
 
 def forecast_back_test(store: TenantStore, engine: QueryEngine, days: DayRange, currency: str) -> ForecastTest:
-    """Return what was expected of the month of the last known day on the evening of each day (the end of the UTC day),
-    by true vintages of bills and allocations, and what that month has cost by now.
+    """Return the forecast of the month of the last known day on the evening of each day (the end of the UTC day), from
+    bills and allocations as of then, and the actual cost of that month.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -186,7 +185,7 @@ def forecast_back_test(store: TenantStore, engine: QueryEngine, days: DayRange, 
 
 
 def _expected(reader: TenantReader, known: DayRange, currency: str) -> tuple[CostForecast, Decimal] | None:
-    """Return what the month of the last known day is expected to cost, and the same by the mean of the last week."""
+    """Return the forecast of the month of the last known day, and the forecast by the mean of the last week."""
     past = history(reader, Selection.of_days(known), known, scheduled_types(reader, known))
     found = forecast(past, currency)
     if found is None:
@@ -196,5 +195,5 @@ def _expected(reader: TenantReader, known: DayRange, currency: str) -> tuple[Cos
 
 
 def _with_month_ends(days: DayRange) -> DayRange:
-    """Return some days with all of the months that were forecast on them."""
+    """Return some days and all days of the months that were forecast on them."""
     return DayRange(month_of(days.start - _LATEST).start, month_of(days.end).end)

@@ -1,4 +1,4 @@
-"""How far budgets are: what the rows of a budget have cost in a month, and what they may cost."""
+"""The status of budgets: the costs of a budget's rows in a month, compared with its amount."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import daily_amounts
 
 BudgetState = Literal["ok", "warning", "exceeded", "insufficient_history", "stale", "no_budget"]
-#: After how many days without a new one the days of a month are no longer those of the present.
+#: A budget is stale after this many days without a newly calculated day.
 _STALE_DAYS: Final = 3
 _ZERO: Final = Decimal(0)
 
@@ -41,19 +41,17 @@ class BudgetThreshold(ResponseModel):
 
 
 class BudgetItem(ResponseModel):
-    """A budget, and who wrote its present version, when and why."""
+    """A budget, with the author, time and reason of its present version."""
 
     id: str = Field(examples=["payments"])
     name: str
     scope: dict[str, list[str]] = Field(description="The rows that count: those that match every condition.")
     parent: str | None
-    amounts: dict[str, Exact] = Field(description="What single months may cost.")
-    monthly: Exact | None = Field(description="What every other month may cost.")
+    amounts: dict[str, Exact] = Field(description="The amounts of single months.")
+    monthly: Exact | None = Field(description="The amount of all other months.")
     thresholds: list[BudgetThreshold]
-    notify: list[str] = Field(
-        description="The sinks that its events are sent to; empty for all that take events of budgets."
-    )
-    expected: dict[str, Exact] = Field(description="What people expect single months to cost.")
+    notify: list[str] = Field(description="The sinks that get its events; empty for all that accept events of budgets.")
+    expected: dict[str, Exact] = Field(description="The expected costs of single months, as entered by people.")
     version: int = Field(description="From 1, one more with each change.")
     who: str
     at: Instant
@@ -61,7 +59,7 @@ class BudgetItem(ResponseModel):
 
     @classmethod
     def of(cls, version: BudgetVersion, budget: Budget) -> BudgetItem:
-        """Return a version of a budget as the API has it."""
+        """Return a version of a budget for a response."""
         return cls(
             id=version.id,
             name=budget.name,
@@ -80,44 +78,45 @@ class BudgetItem(ResponseModel):
 
 
 class BudgetStatus(ResponseModel):
-    """How far a budget is in a month. What counts are the days that are calculated from their present bill; the budget
-    is compared with the same days."""
+    """The status of a budget in a month. The days that are calculated from their present bill count; their costs are
+    compared with the part of the budget for the same days."""
 
     id: str
     name: str
     period_id: str = Field(examples=["2026-11"])
     currency: str = Field(examples=["USD"])
-    budget: Exact | None = Field(description="What the month may cost; null if nothing is said about it.")
-    to_date: Sum = Field(description="What is charged on the days that count.")
-    budget_to_date: Exact | None = Field(description="The part of the budget that is for these days.")
-    days: int = Field(description="How many days count.")
+    budget: Exact | None = Field(description="The budget of the month; null if it has none.")
+    to_date: Sum = Field(description="The costs charged on the days that count.")
+    budget_to_date: Exact | None = Field(description="The part of the budget for these days.")
+    days: int = Field(description="The number of days that count.")
     data_through: date | None = Field(description="The last day that counts.")
-    missing_days: list[date] = Field(description="Days that should be calculated by now, and do not count.")
+    missing_days: list[date] = Field(description="Days that should be calculated by now but do not count.")
     forecast: Exact | None = Field(
-        description="What the month is expected to cost: the expectation kept in the budget, else what is calculated."
+        description="The expected cost of the month: as entered in the budget, else the calculated forecast."
     )
     calculated_forecast: Exact | None = Field(
-        description="The calculated forecast; an estimate, and null for other months than that of the last calculated "
-        "day, or where there are too few days to tell."
+        description="The calculated forecast, an estimate; null for other months than that of the last calculated day, "
+        "or if there are too few days."
     )
-    projected_over: Exact | None = Field(description="By how much the forecast is above the budget.")
+    projected_over: Exact | None = Field(description="The amount by which the forecast exceeds the budget.")
     crossed: list[BudgetThreshold] = Field(description="The thresholds that are reached.")
     state: BudgetState = Field(
-        description="`exceeded`: more is charged than the month may cost; `warning`: a threshold is reached; `stale`: "
-        f"for more than {_STALE_DAYS} days no day has come that should have; `insufficient_history`: there is a "
-        "threshold for the forecast, and none can be made."
+        description="`exceeded`: the charged costs exceed the budget; `warning`: a threshold is reached; `stale`: "
+        f"no day was calculated for more than {_STALE_DAYS} days; `insufficient_history`: there is a threshold for the "
+        "forecast, but no forecast."
     )
 
 
 class BudgetListItem(BudgetItem):
-    """A budget, and how far it is in the month that was asked for."""
+    """A budget, and its status in the requested month."""
 
     status: BudgetStatus
 
 
 @dataclass(frozen=True)
-class LookedAt:
-    """A budget that was looked at: its status, and what its thresholds are compared with; None without an amount."""
+class BudgetProgress:
+    """The status of a budget in a month, and the amounts that its thresholds are compared with; None without a budgeted
+    amount."""
 
     status: BudgetStatus
     spending: Spending | None
@@ -125,8 +124,8 @@ class LookedAt:
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """How far budgets are, by the facts of a reader. ``states`` are those of all days that are known; those
-    ``due_before`` a day should be calculated."""
+    """The progress of budgets, from the facts of a reader. ``states`` are those of all known days; the days before
+    ``due_before`` should be calculated."""
 
     reader: TenantReader
     states: Mapping[date, DayState]
@@ -141,8 +140,8 @@ class BudgetReport:
     def _scheduled(self) -> Sequence[str]:
         return () if self._known is None else scheduled_types(self.reader, self._known)
 
-    def of(self, budget: Budget, period: AccountingPeriod) -> LookedAt:
-        """Return how far a budget is in a month.
+    def of(self, budget: Budget, period: AccountingPeriod) -> BudgetProgress:
+        """Return the progress of a budget in a month.
 
         Raises:
             QueryTimeout: the query was cancelled.
@@ -161,7 +160,7 @@ class BudgetReport:
         spending = None if amount is None or for_days is None else Spending(amount, to_date, for_days, expected)
         crossed = [each for each in budget.thresholds if spending is not None and spending.crosses(each)]
         missing = [day for day in period.days if day < self.due_before and day not in counted]
-        return LookedAt(
+        return BudgetProgress(
             BudgetStatus(
                 id=budget.id,
                 name=budget.name,
@@ -191,8 +190,8 @@ class BudgetReport:
         )
 
     def forecast(self, budget: Budget, amounts: Mapping[date, Decimal]) -> Decimal | None:
-        """Return what the month of the last calculated day is expected to cost, of the rows of a budget, whose amounts
-        by day are known."""
+        """Return the forecast of the rows of a budget for the month of the last calculated day, from their amounts by
+        day."""
         if self._known is None:
             return None
         selection = _selected(budget, self._known, self.reader.categories.index)
@@ -229,8 +228,8 @@ def _state(spending: Spending | None, *, is_stale: bool, is_crossed: bool, lacks
 
 
 def is_within(budget: Budget, scope: RowScope | None, categories: CategoryIndex) -> bool:
-    """Return whether all rows of a budget are rows of a scope: each condition of the scope is one of the budget, which
-    wants no other values there."""
+    """Return whether all rows of a budget are in a scope: the budget has each condition of the scope, with no other
+    values."""
     if scope is None:
         return True
     for name, allowed in scope.conditions:
@@ -243,7 +242,7 @@ def is_within(budget: Budget, scope: RowScope | None, categories: CategoryIndex)
 
 
 def _lies_below(name: str, values: frozenset[str], allowed: frozenset[str], categories: CategoryIndex) -> bool:
-    """Return whether values of a cost category belong to others on all days."""
+    """Return whether values of a cost category belong to allowed ones on all days."""
     key = name.removeprefix(CATEGORY)
     if not name.startswith(CATEGORY) or key not in categories.by_key:
         return False

@@ -1,4 +1,4 @@
-"""What changed between two ranges of days, and why: differences as sums of effects, each with a sentence."""
+"""Changes between two ranges of days and their reasons: differences as sums of effects, each with a sentence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues
 
 _PAYER: Final = "identity_id"
-#: What is billed, and by which method its cost was allocated.
+#: A product type on a resource, and the method by which its cost was allocated.
 _BILLED: Final = ("resource_id", "product_type", "allocation_method")
 #: A product type on a resource.
 _Billed = tuple[str, str]
@@ -56,7 +56,7 @@ _Costs = dict[_Billed, dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class ComparedPart:
-    """What is charged for a product type on a resource in both ranges, and the difference of each identity, in units of
+    """The charges for a product type on a resource in both ranges, and the difference of each identity, in units of
     10⁻¹²."""
 
     resource_id: str
@@ -71,10 +71,10 @@ class ComparedCharges:
     """The charges of a range (``before``) and of another (``after``).
 
     Attributes:
-        days: how many UTC days of each have costs, with any filters.
-        parts: by the values that were grouped by: the selected charges for each product type on each resource, in units
-            of 10⁻¹².
-        amounts: by the same values: the selected charges before and after, with all their digits.
+        days: the number of UTC days of each range that have costs, regardless of filters.
+        parts: by the values of the groups: the selected charges for each product type on each resource, in units of
+            10⁻¹².
+        amounts: by the values of the groups: the selected charges before and after, with all their digits.
     """
 
     days: tuple[int, int]
@@ -85,13 +85,13 @@ class ComparedCharges:
 def compared_charges(
     reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str]
 ) -> ComparedCharges:
-    """Return the selected charges and those of the range ``before``, by columns or ``tag:<key>``. They are parts of
-    the whole bills or, within a scope, of the billing lines with a visible row.
+    """Return the selected charges and those of the range ``before``, by columns or ``tag:<key>``. Their shares refer to
+    the whole bills or, within a scope, to the billing lines with a visible row.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered or grouped so.
+        ValueError: costs cannot be filtered or grouped by these columns.
     """
     windows = (before, selection.window)
     charged: dict[KeyValues, dict[_Billed, tuple[dict[str, int], dict[str, int]]]] = {}
@@ -126,7 +126,7 @@ def compared_charges(
 def _sums(
     reader: TenantReader, selection: Selection, windows: Sequence[InstantRange], by: Sequence[str]
 ) -> list[tuple[int, KeyValues, _Billed, str, Decimal]]:
-    """Return the sums of the selected rows of each window: (window, key, what is billed, method, amount)."""
+    """Return the sums of the selected rows of each window: (window, key, billed product type, method, amount)."""
     keys = keys_of(CHARGEBACKS, (*by, *_BILLED))
     sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=tuple(windows)))
     columns = ", ".join(f"d{number}" for number in range(len(keys)))
@@ -135,8 +135,8 @@ def _sums(
 
 
 def _bills(reader: TenantReader, windows: Sequence[InstantRange]) -> list[dict[_Billed, BilledType]]:
-    """Return what was billed in each window, by product type and resource, of the days that are calculated. Costs are
-    those that were charged, so that the shares of all payers sum to one."""
+    """Return the bill of the calculated days of each window, by product type and resource. Costs are the charged ones,
+    so that the shares of all payers sum to one."""
     if reader.sees_everything:
         costs: list[_Costs] = [{} for _ in windows]
         for period, _, billed, method, amount in _sums(reader, Selection(windows[0]), windows, ()):
@@ -158,8 +158,8 @@ def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str =
 
 
 def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple[_Costs, str]:
-    """Return what all payers were charged for the billing lines with a row that the reader may see, by allocation
-    method; and the SQL condition that selects these lines."""
+    """Return the charges of all payers for the billing lines with a visible row, by allocation method; and the SQL
+    condition that selects these lines."""
     visible = reader.scan(CHARGEBACKS, Selection(window))
     if not visible.files:
         return {}, ""
@@ -182,8 +182,8 @@ def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple
 
 
 def _lines(reader: TenantReader, window: InstantRange, only: str) -> tuple[dict[_Billed, Quantity], set[_Billed]]:
-    """Return the billed quantities of the calculated days, where all lines have one, and in the same unit; and what has
-    both charges and refunds. ``only`` is a condition on the lines."""
+    """Return the billed quantities of the calculated days, if all lines have one in the same unit; and the product
+    types on resources that have both charges and refunds. ``only`` is a condition on the lines."""
     calculated = {file.day for file in reader.scan(CHARGEBACKS, Selection(window)).files if file.day is not None}
     scan = reader.scan(BILLING_LINES, Selection(window)).only(calculated)
     if not scan.files:
@@ -218,14 +218,14 @@ def policies_used(reader: TenantReader, window: InstantRange) -> dict[str, list[
     return dict(rows)
 
 
-#: What an effect without a direction means; {what} is a product type on a resource.
+#: The texts of effects without a direction; {what} is a product type on a resource.
 _REASONS: Final = {
     POLICY: "{what} was split in another way",
     CORRECTION: "{what} has charges and refunds, which offset each other",
     NEW: "nothing was charged for {what} before",
     GONE: "nothing is charged for {what} any more",
 }
-#: What another share means, by the allocation method: if it grew, if it shrank, and if neither is known.
+#: The texts of changed shares, by the allocation method: if the share grew, if it shrank, and if neither is known.
 _SHARES: Final = {
     USAGE_RATIO: (
         "its share of the usage for {what} grew",
@@ -256,8 +256,8 @@ _SHARES: Final = {
 
 
 class Reason(NamedTuple):
-    """The part of an effect that one product type on one resource has, and the difference that each identity has for
-    it, by all effects, in units of 10⁻¹²."""
+    """The part of an effect that is due to one product type on one resource, and the difference of each identity for it
+    by all effects, in units of 10⁻¹²."""
 
     resource_id: str
     product_type: str
@@ -275,8 +275,8 @@ class Reason(NamedTuple):
         return (most, changed) if changed * sign >= minor_unit(currency) else None
 
 
-class ToldEffect(NamedTuple):
-    """An effect in a sentence: its largest reason in its direction, and whether that is the only one."""
+class EffectReason(NamedTuple):
+    """An effect for a sentence: its largest reason in its direction, and whether that is the only one."""
 
     amount: Decimal
     reason: Reason
@@ -284,25 +284,23 @@ class ToldEffect(NamedTuple):
 
 
 class ChangeEffects(ResponseModel):
-    """Why an amount changed; the effects sum to the difference exactly.
+    """Why an amount changed; the effects sum exactly to the difference.
 
-    An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
-    adds to the amount of the earlier range; in this order."""
+    An amount is a quantity × a price × a share. In this order, each effect replaces one more of these factors by that
+    of the later range, and is the resulting change of the amount."""
 
     calendar: Sum = Field(description="More or fewer days have costs.")
     quantity: Sum = Field(description="Larger or smaller quantities per day were billed, or credited.")
-    price: Sum = Field(
-        description="The average price of a unit rose or fell; for what has no quantity, the cost per day."
-    )
+    price: Sum = Field(description="The average price of a unit rose or fell; without a quantity, the cost per day.")
     policy: Sum = Field(
         description="The cost was split by another policy, or by another method of it, for example as measurements "
         "were missing."
     )
-    share: Sum = Field(description="Another part of the measured usage.")
-    ownership: Sum = Field(description="Another part as an owner or a member: others own it, or share it evenly.")
+    share: Sum = Field(description="The share of the measured usage changed.")
+    ownership: Sum = Field(description="The share as an owner or a member changed: others own it, or share it evenly.")
     correction: Sum = Field(
         description="The whole difference of a product type on a resource that has both charges and refunds, or a "
-        "share that is not between 0 and 1: neither a quantity nor a price or share explains it."
+        "share that is not between 0 and 1, which quantities, prices and shares do not explain."
     )
     new: Sum = Field(description="The resource was not billed for the product type in the earlier range.")
     gone: Sum = Field(description="The resource is not billed for the product type in the later range.")
@@ -310,15 +308,15 @@ class ChangeEffects(ResponseModel):
 
 @dataclass(frozen=True)
 class Change:
-    """What changed for one combination of values, or for several together.
+    """The change of one combination of values, or the sum of several.
 
     Attributes:
-        key: the values; empty for several together.
+        key: the values; empty for a sum of several.
         before: the amount of the earlier range.
         after: the amount of the later one.
-        effects: every effect by its name, zero if there is none; they sum to :attr:`delta`.
-        reasons: what the effects come from.
-        is_of_identity: whether all of it is charged to one identity, which the key names.
+        effects: every effect by its name, or zero; they sum to :attr:`delta`.
+        reasons: the reasons of the effects.
+        is_of_identity: whether all of it is charged to one identity, which is in the key.
     """
 
     key: KeyValues
@@ -330,37 +328,38 @@ class Change:
 
     @property
     def delta(self) -> Decimal:
-        """The amount after minus the amount before."""
+        """Return the amount after minus the amount before."""
         return difference(self.after, self.before)
 
-    def told(self, currency: str) -> list[ToldEffect]:
-        """Return the effects of a sentence, the largest first; effects of less than a cent are left out where there are
+    def main_effects(self, currency: str) -> list[EffectReason]:
+        """Return the effects for a sentence, the largest first; effects of less than a cent are left out if there are
         larger ones."""
         one_cent = minor_unit(currency)
         largest = sorted(
             (item for item in self.effects.items() if item[1]), key=lambda item: item[1].copy_abs(), reverse=True
         )
         return [
-            _told_effect(amount, [each for each in self.reasons if each.cause.effect == effect], one_cent)
+            _with_reason(amount, [each for each in self.reasons if each.cause.effect == effect], one_cent)
             for effect, amount in [item for item in largest if item[1].copy_abs() >= one_cent] or largest
         ]
 
     def sentence(self, currency: str, names: DisplayNames) -> str:
-        """Return what changed and why: of each effect the largest reason, and who pays most of that."""
-        told = self.told(currency)
-        if not told:
+        """Return a sentence about the change: the largest reason of each effect, and the identity that pays most of
+        it."""
+        effects = self.main_effects(currency)
+        if not effects:
             return "Nothing changed."
         delta = _signed(self.delta, currency)
-        if len(told) == 1:
-            return f"{delta} {self._because(told[0], names, currency)}."
-        amounts = [_signed(each.amount, currency, with_currency=False) for each in told]
+        if len(effects) == 1:
+            return f"{delta} {self._because(effects[0], names, currency)}."
+        amounts = [_signed(each.amount, currency, with_currency=False) for each in effects]
         parts = "; ".join(
-            f"{amount} {self._because(each, names, currency)}" for amount, each in zip(amounts, told, strict=True)
+            f"{amount} {self._because(each, names, currency)}" for amount, each in zip(amounts, effects, strict=True)
         )
         return f"{delta}: {parts}."
 
-    def _because(self, told: ToldEffect, names: DisplayNames, currency: str) -> str:
-        reason, payer = told.reason, None if self.is_of_identity else told.reason.payer(currency)
+    def _because(self, effect: EffectReason, names: DisplayNames, currency: str) -> str:
+        reason, payer = effect.reason, None if self.is_of_identity else effect.reason.payer(currency)
         text = _reason_text(reason, names)
         if reason.cause.effect == CALENDAR:
             return f"because {text}"
@@ -372,14 +371,14 @@ class Change:
                 text = f"{text}, of which {amount} is unallocated"
             else:
                 text = f"{text}, for which {name(names.identities, identity_id)} pays {amount}"
-        if told.is_only:
+        if effect.is_only:
             return f"because {text}"
         most = _signed(from_units(reason.cause.amount), currency, with_currency=False)
         return f"above all because {text} ({most})"
 
 
 class ChangedAmounts(ResponseModel):
-    """Amounts of both ranges, and why they differ."""
+    """The amounts of both ranges, and the reasons of their difference."""
 
     before: Sum
     after: Sum
@@ -390,7 +389,7 @@ class ChangedAmounts(ResponseModel):
     per_day_after: Exact | None
     effects: ChangeEffects
     sentence: str = Field(
-        description="What changed and why, in words: the largest reason for each effect, and who pays most of it.",
+        description="The change in words: the largest reason of each effect, and the identity that pays most of it.",
         examples=[
             "+412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were "
             "billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on "
@@ -423,12 +422,12 @@ class ChangedRest(ChangedAmounts, Counted):
 
 
 class ChangesAnswer(ResponseModel):
-    """What changed between two ranges. Items and `other` sum to the totals, and these are those of the aggregates."""
+    """The changes between two ranges. Items and `other` sum to the totals, which equal those of the aggregates."""
 
     start_date: date = Field(description="First day of the later range.")
     end_date: date
     timezone: str = Field(examples=["UTC"])
-    days_with_costs: int = Field(description="UTC days of the later range that have costs, whatever the filters.")
+    days_with_costs: int = Field(description="UTC days of the later range that have costs, regardless of filters.")
     compared_with: ComparedWith = Field(description="The earlier range.")
     currency: str = Field(examples=["USD"])
     items: list[ChangedItem] = Field(description="The largest changes first.")
@@ -443,24 +442,24 @@ class ChangesAnswer(ResponseModel):
 def explained_changes(
     reader: TenantReader,
     connection: Connection,
-    asked: Comparison,
+    comparison: Comparison,
     by: Sequence[str],
     *,
     timezone: str,
     currency: str,
     limit: int,
 ) -> ChangesAnswer | None:
-    """Return what changed between two periods, by columns or ``tag:<key>``: at most ``limit`` changes, and the sum of
+    """Return the changes between two periods, by columns or ``tag:<key>``: at most ``limit`` changes, and the sum of
     the rest; None without another period.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered or grouped so.
+        ValueError: costs cannot be filtered or grouped by these columns.
     """
-    if asked.compared is None or asked.previous is None:
+    if comparison.compared is None or comparison.previous is None:
         return None
-    found = changes(reader, asked.selection, asked.previous, by)
+    found = changes(reader, comparison.selection, comparison.previous, by)
     days, listed, rest = found.days, found.items[:limit], found.items[limit:]
     other, totals = together(rest), together(found.items)
     names = names_of_changes(connection, [*listed, other, totals], currency)
@@ -468,12 +467,12 @@ def explained_changes(
         ChangedItem.of(each, days, currency, names, dimensions=dict(zip(by, each.key, strict=True))) for each in listed
     ]
     return ChangesAnswer(
-        start_date=asked.period.start,
-        end_date=asked.period.end,
+        start_date=comparison.period.start,
+        end_date=comparison.period.end,
         timezone=timezone,
         days_with_costs=days[1],
         compared_with=ComparedWith(
-            start_date=asked.compared.start, end_date=asked.compared.end, days_with_costs=days[0]
+            start_date=comparison.compared.start, end_date=comparison.compared.end, days_with_costs=days[0]
         ),
         currency=currency,
         items=items,
@@ -485,19 +484,19 @@ def explained_changes(
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes of everything selected, the largest first, and how many days with costs both ranges have."""
+    """The changes of the selected costs, the largest first, and the numbers of days with costs in both ranges."""
 
     items: Sequence[Change]
     days: tuple[int, int]
 
 
 def changes(reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str]) -> Changes:
-    """Return what changed since the range ``before``, by columns or ``tag:<key>``.
+    """Return the changes since the range ``before``, by columns or ``tag:<key>``.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered or grouped so.
+        ValueError: costs cannot be filtered or grouped by these columns.
     """
     found = compared_charges(reader, selection, before, by)
     is_of_identity = "identity_id" in by
@@ -525,7 +524,7 @@ def change_of(key: KeyValues, parts: Iterable[ComparedPart], days: tuple[int, in
 
 
 def together(items: Iterable[Change]) -> Change:
-    """Return some changes as one."""
+    """Return the sum of some changes."""
     each = list(items)
     return Change(
         (),
@@ -537,8 +536,8 @@ def together(items: Iterable[Change]) -> Change:
 
 
 def names_of_changes(connection: Connection, found: Iterable[Change], currency: str) -> DisplayNames:
-    """Return the display names of what the sentences of some changes mention."""
-    reasons = [told.reason for change in found for told in change.told(currency)]
+    """Return the display names of the ids in the sentences of some changes."""
+    reasons = [effect.reason for change in found for effect in change.main_effects(currency)]
     payers = {payer[0] for reason in reasons if (payer := reason.payer(currency)) is not None}
     resources = names_of(connection, RESOURCES, {reason.resource_id for reason in reasons})
     return DisplayNames(
@@ -548,8 +547,8 @@ def names_of_changes(connection: Connection, found: Iterable[Change], currency: 
 
 
 def _with_all_digits(change: Change, before: Decimal, after: Decimal) -> Change:
-    """Return a change with unrounded amounts. Reallocated costs have digits below 10⁻¹², which the largest effect
-    takes."""
+    """Return a change with unrounded amounts. Digits of reallocated costs below 10⁻¹² are added to the largest
+    effect."""
     rest = difference(difference(after, before), change.delta)
     if not rest:
         return replace(change, before=before, after=after)
@@ -559,8 +558,8 @@ def _with_all_digits(change: Change, before: Decimal, after: Decimal) -> Change:
 
 
 def _added_up(reasons: Iterable[Reason]) -> list[Reason]:
-    """Return one reason for each effect, product type, resource and allocation method; it has a direction if all that
-    it is made of have the same one."""
+    """Return one reason for each effect, product type, resource and allocation method; it has a direction if all of its
+    parts have the same one."""
     alike: dict[tuple[object, ...], list[Reason]] = {}
     for each in reasons:
         effect, _, _, *kind = each.cause
@@ -578,16 +577,16 @@ def _added_up(reasons: Iterable[Reason]) -> list[Reason]:
     return found
 
 
-def _told_effect(amount: Decimal, reasons: Sequence[Reason], one_cent: Decimal) -> ToldEffect:
+def _with_reason(amount: Decimal, reasons: Sequence[Reason], one_cent: Decimal) -> EffectReason:
     sign = 1 if amount > 0 else -1
     main = max(reasons, key=lambda each: (each.cause.amount * sign, each.product_type, each.resource_id))
     others = sum(abs(each.cause.amount) for each in reasons if each is not main)
-    return ToldEffect(amount, main, from_units(others) < one_cent)
+    return EffectReason(amount, main, from_units(others) < one_cent)
 
 
 def _reason_text(reason: Reason, names: DisplayNames) -> str:
-    """Return what a reason says. Directions are those of days, quantities, prices and shares: refunds that are halved
-    add to a cost."""
+    """Return a reason in words. Directions are those of days, quantities, prices and shares: halving a refund raises a
+    cost."""
     cause = reason.cause
     resource = name(names.resources, reason.resource_id)
     what = f"{reason.product_type} on {resource}" if resource else reason.product_type

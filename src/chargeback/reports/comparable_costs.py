@@ -1,6 +1,6 @@
 """Costs whose days can be compared: at the latest prices and by the latest rules, without credits and fees.
 
-A price, a rule of a cost category and a tag that change move no cost here, so that what differs between days is usage.
+Changes of prices, of rules of cost categories and of tags have no effect here, so that days differ only by usage.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
 
-#: What is billed on so few days of a month is a fee.
+#: Costs that are billed on at most this many days of a month are fees.
 _FEE_DAYS: Final = 3
-#: What a combination of columns is assigned to by a cost category.
+#: The columns by which a cost category assigns values.
 _ASSIGNED: Final = ("identity_id", "product_type", "resource_id")
 
 
@@ -45,7 +45,7 @@ Part = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class SeriesDay:
-    """What a part of a series cost on a day, and the line of its largest amount."""
+    """The cost of a part of a series on a day, and the line of its largest amount."""
 
     cost: float
     line: str
@@ -53,8 +53,8 @@ class SeriesDay:
 
 @dataclass(frozen=True)
 class Fee:
-    """What is billed on a few days of a month, for a product type of a resource: what it cost in a month, and the last
-    of its days, and in the month before."""
+    """A fee, billed on a few days of a month for a product type of a resource: its cost in a month, the last of its
+    days, and its cost in the month before."""
 
     product_type: str
     resource_id: str
@@ -64,11 +64,11 @@ class Fee:
 
 
 class ComparableCosts:
-    """The visible costs of some days. With a cost ``category``, those of its values as well: what is charged to an
-    identity for a product type of a resource belongs on all days to whom it belongs on its last one."""
+    """The visible costs of some days. With a cost ``category``, those of its values as well: the costs of an identity
+    for a product type of a resource are assigned on all days as on the last one."""
 
     def __init__(self, reader: TenantReader, days: DayRange, category: str | None) -> None:
-        """Read them.
+        """Read the costs.
 
         Raises:
             QueryTimeout: the query was cancelled.
@@ -113,8 +113,8 @@ class ComparableCosts:
         return found
 
     def of_values(self) -> dict[CostSeries, dict[date, float]]:
-        """Return the cost of each value by day: for each product group and, of what has several or others below it, for
-        all of them together."""
+        """Return the cost of each value by day: for each product group and, if a value has several groups or values
+        below it, for all groups."""
         if not self._assigned:
             return {}
         found: dict[CostSeries, dict[date, float]] = {}
@@ -133,14 +133,14 @@ class ComparableCosts:
         }
 
     def _path(self, value: str) -> Iterator[str]:
-        """Yield a value and what it belongs to."""
+        """Yield a value and its ancestors."""
         yield value
         while value in self._parents:
             value = self._parents[value]
             yield value
 
     def children(self, costs: Mapping[CostSeries, Mapping[date, float]]) -> dict[CostSeries, dict[CostSeries, float]]:
-        """Return what the series of values are made of: which part of which other ones of ``costs``."""
+        """Return which parts of other series of ``costs`` belong to the series of values."""
         found: dict[CostSeries, dict[CostSeries, float]] = {}
         if not self._assigned:
             return found
@@ -159,12 +159,12 @@ class ComparableCosts:
         return found
 
     def of_parts(self, wanted: Collection[CostSeries]) -> dict[CostSeries, dict[Part, dict[date, SeriesDay]]]:
-        """Return what some series are made of, by day."""
+        """Return the parts of some series by day."""
         found: dict[CostSeries, dict[Part, dict[date, SeriesDay]]] = {each: {} for each in wanted}
         columns = "identity_id, product_category, product_type, resource_id, date, line_id"
-        asked = {"identities": sorted({each.who for each in wanted if not each.category})}
+        parameters = {"identities": sorted({each.who for each in wanted if not each.category})}
         which = "WHERE list_contains($identities, identity_id)"
-        for row in self._rows(f"SELECT NULL, {columns}, cost FROM {self._source} {which}", asked):
+        for row in self._rows(f"SELECT NULL, {columns}, cost FROM {self._source} {which}", parameters):
             _add(found, CostSeries(row[1], row[2]), row)
         if self._assigned and any(each.category for each in wanted):
             for row in self._rows(f"SELECT value, {columns}, cost * part FROM {self._values}"):
@@ -174,7 +174,7 @@ class ComparableCosts:
         return found
 
     def fees(self) -> list[Fee]:
-        """Return what is billed on a few days of a month only, in its last month and in the one before."""
+        """Return the fees, each with its costs in its last month and in the month before."""
         if not self._source:
             return []
         rows = self._cursor.rows(
@@ -192,8 +192,8 @@ class ComparableCosts:
         }
         return list(found.values())
 
-    def of_everybody(self) -> dict[tuple[str, str], dict[date, SeriesDay]]:
-        """Return what everybody together was charged for each product type of a resource, by day."""
+    def of_all_identities(self) -> dict[tuple[str, str], dict[date, SeriesDay]]:
+        """Return the charges of all identities for each product type of a resource, by day."""
         found: dict[tuple[str, str], dict[date, SeriesDay]] = {}
         columns = "product_type, resource_id, date, sum(cost)"
         for product_type, resource, day, cost in self._rows(f"SELECT {columns} FROM {self._source} GROUP BY ALL"):
@@ -209,8 +209,8 @@ class ComparableCosts:
         return found
 
     def usage(self, drivers: Mapping[str, str]) -> dict[CostSeries, tuple[str, dict[date, float]]]:
-        """Return what drives the costs of identities: the measure of the product group, and how much of it was
-        measured, by day, where there are costs."""
+        """Return the usage that drives the costs of identities: the measure of the product group, and its value on each
+        day with costs."""
         found: dict[CostSeries, tuple[str, dict[date, float]]] = {}
         files = self._reader.snapshot(USAGE_TABLE).within(self._days)
         if not drivers or not files:
@@ -237,7 +237,7 @@ class ComparableCosts:
 
 
 def _add(found: dict[CostSeries, dict[Part, dict[date, SeriesDay]]], series: CostSeries, row: tuple[Any, ...]) -> None:
-    """Add a row of :meth:`ComparableCosts.of_parts` to the series that it is a part of, if that is wanted."""
+    """Add a row of :meth:`ComparableCosts.of_parts` to its series, if that is requested."""
     if series not in found:
         return
     _, identity, _, product_type, resource, day, line, cost = row
@@ -246,8 +246,8 @@ def _add(found: dict[CostSeries, dict[Part, dict[date, SeriesDay]]], series: Cos
 
 
 def _assigned(reader: TenantReader, days: DayRange, category: str) -> str:
-    """Make the table of the values that everything belongs to on its last day, and which part of it; return its name.
-    What others hand on counts for those who do."""
+    """Make the table of the values to which costs are assigned on their last day, with the parts; return its name.
+    Reallocated costs count for the values that reallocate them."""
     keys = (ByDay(), *keys_of(CHARGEBACKS, (*_ASSIGNED, f"{CATEGORY_PREFIX}{category}")))
     direct = REALLOCATED[0]
     sums = reader.sums(Sums(CHARGEBACKS, Selection.of_days(days), keys, of=(direct,)))
@@ -263,7 +263,7 @@ def _assigned(reader: TenantReader, days: DayRange, category: str) -> str:
 
 
 def _prices(reader: TenantReader, days: DayRange) -> str:
-    """Make the table of the factors by which amounts of a day become those at the latest price; return its name."""
+    """Make the table of the factors that convert amounts of a day to the latest price; return its name."""
     billed = reader.unscoped().scan(BILLING_LINES, Selection.of_days(days))
     table = reader.cursor.new_name("prices")
     if not billed.files:

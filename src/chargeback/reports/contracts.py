@@ -1,4 +1,4 @@
-"""How far the commitments of contracts are."""
+"""The state of the commitments of contracts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _CENT: Final = Decimal("0.01")
 
 
 class ExhaustedOn(ResponseModel):
-    """The day on which an interval is used up, by how much was drawn in the weeks before: an estimate. Null: not before
-    its end."""
+    """The estimated day on which a commitment is used up, from the amounts drawn in the weeks before. Null: not before
+    the end of the interval."""
 
     p10: date | None = Field(description="If all weeks are like the highest of ten.")
     p50: date | None
@@ -47,27 +47,29 @@ class ExhaustedOn(ResponseModel):
 
 
 class CommitmentInterval(ResponseModel):
-    """What was drawn in an interval: money of the currency, or a quantity in the unit of the commitment."""
+    """An interval of a commitment, in the currency or, for a quantity, in the unit of the commitment."""
 
     start_date: date
     end_date: date
-    committed: Exact = Field(description="With what was left of the interval before, if that is added.")
+    committed: Exact = Field(
+        description="The committed amount, including the rest of the previous interval if it is carried over."
+    )
     drawn: Exact
     remaining: Exact
-    applied: Sum = Field(description="The money that went to it.")
-    overage: Sum = Field(description="The money of what it applies to, and that no commitment had room for.")
+    applied: Sum = Field(description="The costs that were applied to it.")
+    overage: Sum = Field(description="The costs to which it applies but that exceed all commitments.")
     pace: float | None = Field(
-        description="What is drawn, divided by the part of the commitment that is for the days that count: 1 "
-        "is on track. Null without a day that counts."
+        description="The drawn amount, divided by the part of the commitment for the days that count: 1 is on track. "
+        "Null if no day counts."
     )
-    exhausted_on: ExhaustedOn | None = Field(description="Null if it is over, or too few days are known to tell.")
+    exhausted_on: ExhaustedOn | None = Field(description="Null if the interval is over, or if too few days are known.")
     shortfall: Exact | None = Field(
-        description="What is not drawn at its end: exactly when it is over, before that an estimate in cents, null if "
-        "too few days are known to tell."
+        description="The amount that is not drawn at its end: exact when it is over, before that an estimate in cents; "
+        "null if too few days are known."
     )
     is_over: bool
     counted_days: int = Field(description="Days that are calculated from their present bill.")
-    pending_days: int = Field(description="Days of it until now that do not count yet.")
+    pending_days: int = Field(description="Past days of the interval that do not count yet.")
 
 
 class CommitmentItem(ResponseModel):
@@ -75,7 +77,7 @@ class CommitmentItem(ResponseModel):
 
     id: str
     kind: CommitmentKind
-    unit: str | None = Field(description="Of usage: the unit of the bill.")
+    unit: str | None = Field(description="The unit of a commitment of usage, as on the bill.")
     interval: Interval
     counts: Counts
     rollover: bool
@@ -85,8 +87,8 @@ class CommitmentItem(ResponseModel):
 
 
 class ContractItem(ResponseModel):
-    """A contract. What is billed on its days that count is applied to its commitments, to those of other contracts, or
-    to none."""
+    """A contract. The bill of its days that count is applied to its commitments, to those of other contracts, or to
+    none."""
 
     id: str = Field(examples=["confluent-2026"])
     issuer: str
@@ -103,7 +105,7 @@ class ContractItem(ResponseModel):
 
 @dataclass(frozen=True)
 class Standing:
-    """How far all contracts of a tenant are on a day: what was drawn, by the days that count."""
+    """The state of all contracts of a tenant on a day: the amounts drawn on the days that count."""
 
     drawing: Drawing
     counted: Sequence[date]
@@ -113,7 +115,7 @@ class Standing:
     def of(
         cls, reader: TenantReader, states: Mapping[date, DayState], contracts: Sequence[ContractSettings], today: date
     ) -> Self:
-        """Return how far they are.
+        """Return the state of all contracts.
 
         Raises:
             QueryTimeout: the query was cancelled.
@@ -124,7 +126,7 @@ class Standing:
         return cls(draw(commitments, costs_of(reader, commitments, counted)), counted, today)
 
     def item(self, contract: ContractSettings, currency: str) -> ContractItem:
-        """Return how far a contract is."""
+        """Return the state of a contract."""
         shares = self.drawing.shares[contract.id]
         return ContractItem(
             id=contract.id,
@@ -181,7 +183,7 @@ class Standing:
 
 
 def costs_of(reader: TenantReader, commitments: Sequence[Commitment], counted: Sequence[date]) -> list[DayCost]:
-    """Return what was billed on the days that count, by what the commitments tell apart.
+    """Return the bill of the days that count, by the columns that distinguish the commitments.
 
     Raises:
         QueryTimeout: the query was cancelled.

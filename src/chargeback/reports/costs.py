@@ -1,4 +1,4 @@
-"""Everything about the costs of a period that a page shows at once."""
+"""The costs of a period with everything that a page shows about them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import tag_coverage
 
-#: What an answer may have in addition to sums and breakdowns.
+#: The optional parts of a response.
 PARTS: Final = ("issues", "days", "forecast", "topics")
-#: Those that the books have as well.
+#: The optional parts for posted costs.
 POSTED_PARTS: Final = ("issues",)
-#: Stands for what a tenant's costs are usually broken down by.
+#: Stands for the usual breakdowns of a tenant.
 USUAL: Final = "usual"
 _USUAL_COLUMNS: Final = ("identity_id", "environment_id", "product_type", "resource_id")
-#: A tag is usual if so much of the cost of the last calculated days has it.
+#: A tag is usual if at least this share of the cost of the last calculated days has it.
 _OFTEN: Final = Decimal("0.5")
 _COVERAGE_DAYS: Final = 30
 _ZERO: Final = Decimal(0)
@@ -53,9 +53,9 @@ _ZERO: Final = Decimal(0)
 
 @dataclass(frozen=True)
 class CostRequest:
-    """What is asked: a period and what it is compared with, in the calendar of ``zone``; its ``selection`` of rows; by
-    what the costs are broken down (``series``: over time), how many values are named, and which ``parts`` come with
-    them; all amounts are converted by ``conversion``, if there is one."""
+    """A request for costs: a period and the one it is compared with, in the calendar of ``zone``; the ``selection`` of
+    rows; the columns of the breakdowns (``series``: over time), how many values they name, and the optional ``parts``.
+    All amounts are converted by ``conversion``, if there is one."""
 
     period: Period
     compared: Period | None
@@ -71,18 +71,18 @@ class CostRequest:
 
     @property
     def window(self) -> InstantRange:
-        """The instants of the period."""
+        """Return the instants of the period."""
         return instants(self.period.start, self.period.end, self.zone)
 
     @property
     def compared_window(self) -> InstantRange | None:
-        """The instants of the other period."""
+        """Return the instants of the other period."""
         other = self.compared
         return None if other is None else instants(other.start, other.end, self.zone)
 
     @property
     def rates(self) -> Rates | None:
-        """The rates by which amounts are converted, if they are."""
+        """Return the rates by which amounts are converted, if any."""
         return None if self.conversion is None else self.conversion.rates
 
 
@@ -93,8 +93,8 @@ class CostTotal(ResponseModel):
     usage: Amount
     shared: Amount
     rows: int
-    unallocated: Amount = Field(description="What no one could be charged for.")
-    previous: Amount | None = Field(description="The other period's sum; null without one.")
+    unallocated: Amount = Field(description="The costs without an identity to charge.")
+    previous: Amount | None = Field(description="The other period's sum; null without another period.")
     previous_unallocated: Amount | None
 
 
@@ -103,7 +103,7 @@ class CostItem(ResponseModel):
 
     value: str | None = Field(description="Null for rows without a value.", examples=["sa-123abc"])
     name: str | None = Field(
-        description="Its display name, where the value is an id, or one that its cost category has a name for.",
+        description="The display name, if the value is an id, or if its cost category has a name for it.",
         examples=["orders-service"],
     )
     kind: str | None = Field(description="Its type in the inventory.", examples=["service_account"])
@@ -112,11 +112,11 @@ class CostItem(ResponseModel):
     previous: Amount | None
     usage: Amount
     rows: int
-    amounts: list[Amount] = Field(description="By time, in the breakdown of the series; else empty.")
+    amounts: list[Amount] = Field(description="The amounts by time in the breakdown of the series; else empty.")
 
 
 class OtherValues(ResponseModel):
-    """All values that are not named, together."""
+    """The sum of all values that are not named."""
 
     count: int
     amount: Amount
@@ -143,17 +143,17 @@ class CostBreakdown(ResponseModel):
 
 
 class CostIssue(ResponseModel):
-    """What was not allocated as its policy intends, for one reason."""
+    """Costs that were not allocated as their policy intends, for one reason."""
 
     reason: str = Field(examples=["NO_OWNER_LOCATED"])
     unallocated: bool = Field(description="True: charged to no one. False: split by the next method.")
     amount: Amount
     rows: int
-    resources: int = Field(description="How many resources it is about.")
+    resources: int = Field(description="The number of affected resources.")
 
 
 class CostDay(ResponseModel):
-    """One UTC day of the whole tenant, whatever the filters."""
+    """One UTC day of the whole tenant, regardless of filters."""
 
     date: date
     state: ReconciledState
@@ -171,29 +171,30 @@ class CostsAnswer(ResponseModel):
     end_date: date
     timezone: str = Field(examples=["UTC"])
     compared_with: ComparedWith | None
-    days_with_costs: int = Field(description="UTC days of the period that have costs, whatever the filters.")
+    days_with_costs: int = Field(description="UTC days of the period that have costs, regardless of filters.")
     times: list[date] = Field(description="The units of time that the period touches, ascending.")
     amounts: list[Amount] = Field(description="The amount of each unit of time.")
     previous_amounts: list[Amount | None] = Field(
-        description="The other period's amounts, its first day beside the first day; null where it has no costs at "
-        "all. Empty without another period."
+        description="The other period's amounts, aligned by the first days of both; null where it has no costs. Empty "
+        "without another period."
     )
     total: CostTotal
     breakdowns: list[CostBreakdown]
-    issues: list[CostIssue] | None = Field(description="Null unless included, as the following.")
+    issues: list[CostIssue] | None = Field(description="Null unless included, as are the following fields.")
     days: list[CostDay] | None
-    forecast: CostForecast | None = Field(description="Null also where there are too few days to tell.")
-    topics: CostTopics | None = Field(description="Null also where topics are not attributed.")
+    forecast: CostForecast | None = Field(description="Also null if there are too few days.")
+    topics: CostTopics | None = Field(description="Also null if topics are not attributed.")
     currency: str = Field(examples=["USD"])
     conversion: ConversionItem | None = CONVERSION
     revision: str = Field(
-        description="The version of the data: the same revision, the same figures. "
-        "Within a scope, that of these figures."
+        description="The version of the data: equal revisions have equal figures. Within a scope, the version of these "
+        "figures."
     )
 
 
 class BreakdownRow(ResponseModel):
-    """One value of a breakdown in a table, or the ``others`` that are not named, of which it is the count."""
+    """One value of a breakdown in a table, or the sum of those that are not named, of which ``others`` is the
+    number."""
 
     by: str
     value: str | None = None
@@ -207,8 +208,8 @@ class BreakdownRow(ResponseModel):
 
 
 def coverage_of_tags(reader: TenantReader, last: date | None) -> dict[str, Decimal | None]:
-    """Return for each tag key the share of the cost of the 30 days up to ``last``, the last calculated one, that has
-    it, from 0 to 1; None where there is no cost."""
+    """Return for each tag key the share of tagged costs in the 30 days up to ``last``, the last calculated day, from 0
+    to 1; None if there are no costs."""
     keys = reader.visible_tags().keys()
     if last is None:
         return dict.fromkeys(keys)
@@ -216,8 +217,8 @@ def coverage_of_tags(reader: TenantReader, last: date | None) -> dict[str, Decim
 
 
 def breakdowns_of(reader: TenantReader, last: date | None, by: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return at most ``most`` of the names in ``by``, with the usual ones in place of ``usual``: the tenant's first
-    cost category, the tag that most of its cost has, and columns that have values for every tenant."""
+    """Return at most ``most`` of the names in ``by``, in which ``usual`` is replaced by the usual breakdowns: the
+    tenant's first cost category, the tag of most of its costs, and columns that have values for every tenant."""
     found: list[str] = []
     for name in by:
         if name != USUAL:
@@ -236,7 +237,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
-        ValueError: costs cannot be filtered so.
+        ValueError: costs cannot be filtered by these columns.
     """
     period, compared, other = request.period, request.compared, request.compared_window
     query = CostQuery(
@@ -251,7 +252,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
         rates=request.rates,
     )
     found = costs(reader, query)
-    # Whether days are charged as they were billed is a matter of the whole bill.
+    # The reconciliation of days is about the whole bill.
     shows_days = "days" in request.parts and reader.sees_everything
     topics, ignored = _topics(tenant, reader, request)
     clusters = [] if topics is None else [each.cluster_resource_id for each in topics.items]
@@ -301,7 +302,7 @@ def report(tenant: TenantView, reader: TenantReader, request: CostRequest) -> Co
 
 
 def breakdown_rows(answer: CostsAnswer) -> Iterator[BreakdownRow]:
-    """Yield the items of all breakdowns, each followed by the others of its breakdown together."""
+    """Yield the items of all breakdowns, each breakdown followed by the sum of its other values."""
     for breakdown in answer.breakdowns:
         for each in breakdown.items:
             yield BreakdownRow.like(each, by=breakdown.by, others=None)
@@ -329,7 +330,7 @@ def _breakdown(
     *,
     has_previous: bool,
 ) -> CostBreakdown:
-    """Return a breakdown: ``known`` is what the inventory has of its values, ``names`` what else names them."""
+    """Return a breakdown: ``known`` has its values in the inventory, ``names`` other names of values."""
 
     def name(value: str | None) -> str | None:
         entity = known.get(value or "")
@@ -378,8 +379,8 @@ def _bucket_of(day: date, unit: str) -> str:
 
 
 def _aligned(previous: Mapping[date, Decimal], request: CostRequest) -> tuple[Decimal | None, ...]:
-    """Return the other period's amounts by days of this one: its first day counts as the first day. None
-    where it has no costs at all."""
+    """Return the other period's amounts by days of this one, aligned by the first days of both; None where it has no
+    costs."""
     if request.compared is None:
         return ()
     if request.is_posted:
@@ -423,7 +424,7 @@ def _days(reader: TenantReader, states: Mapping[date, DayState], request: CostRe
 def _forecast(
     tenant: TenantView, reader: TenantReader, states: Mapping[date, DayState], request: CostRequest
 ) -> CostForecast | None:
-    """Return the forecast of the month of the last calculated day, where the period contains that day."""
+    """Return the forecast of the month of the last calculated day, if the period contains that day."""
     days = known_days(states)
     last = None if days is None else days.end - ONE_DAY
     if days is None or last is None or not request.period.start <= last <= request.period.end:

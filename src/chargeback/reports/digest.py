@@ -1,4 +1,4 @@
-"""A week in a few lines: what was charged and what changed, what stands out, is unused, or is charged to no one."""
+"""The digest of a week: its costs and their changes, anomalies, findings, and unallocated costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chargeback.model.budgets import Budget
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, total
-from chargeback.reports.anomalies import Asked, Remembered, anomalies
+from chargeback.reports.anomalies import AnomaliesRequest, Remembered, anomalies
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.budgets import BudgetReport, BudgetState, is_within
 from chargeback.reports.findings import FindingItem, findings
@@ -28,14 +28,14 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 
-#: How many of each are named, and for how many days something is unused until it is said.
+#: How many of each are named, and after how many days without use a finding is reported.
 NAMED: Final = 5
 _UNUSED_DAYS: Final = 14
 _TELLING: Final[Collection[BudgetState]] = ("warning", "exceeded")
 
 
 class DigestChange(ResponseModel):
-    """What an identity is charged for the week, and for the one before."""
+    """The charges of an identity for the week, and for the week before."""
 
     identity_id: str
     name: str | None
@@ -45,7 +45,7 @@ class DigestChange(ResponseModel):
 
 
 class DigestBudget(ResponseModel):
-    """A budget of which a threshold is reached."""
+    """A budget with a reached threshold."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ class DigestBudget(ResponseModel):
 
 
 class DigestFinding(ResponseModel):
-    """Something that costs and is not used."""
+    """A resource or identity that has costs but is not used."""
 
     id: str
     subject: str
@@ -70,20 +70,20 @@ class Digest(ResponseModel):
     end_date: date
     currency: str
     amount: Sum
-    before: Sum | None = Field(description="What the week before had cost; null if it is not known as a whole.")
-    changes: list[DigestChange] = Field(description="Who is charged most more, or less; the largest first.")
-    stands_out: list[str] = Field(description="What stands out in the week and was not put aside.")
+    before: Sum | None = Field(description="The cost of the week before; null if not all of it is known.")
+    changes: list[DigestChange] = Field(description="The largest changes of identities, the largest first.")
+    stands_out: list[str] = Field(description="The anomalies of the week, without those that marks exclude.")
     budgets: list[DigestBudget]
-    unused: list[DigestFinding] = Field(description="The most expensive ones.")
-    unused_more: int = Field(description="How many more there are.")
-    unused_cost: Sum = Field(description="What all of them cost in a month.")
-    unallocated: Sum = Field(description="What no one is charged for.")
+    unused: list[DigestFinding] = Field(description="The most expensive findings.")
+    unused_more: int = Field(description="The number of other findings.")
+    unused_cost: Sum = Field(description="The cost of all findings in a month.")
+    unallocated: Sum = Field(description="The costs without an identity to charge.")
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a digest is made of in addition to the facts: the states of days, present budgets, what stood out, and
-    by what that is judged."""
+    """The data of a digest in addition to the facts: the states of days, the present budgets, stored stories, and the
+    criteria of anomalies."""
 
     states: Mapping[date, DayState]
     budgets: Collection[Budget]
@@ -115,7 +115,12 @@ def digest(
         for days in (week, earlier)
     )
     stories = anomalies(
-        reader, known.states, Asked(week, known.criteria, 100, contributors=True), currency, known.remembered, named
+        reader,
+        known.states,
+        AnomaliesRequest(week, known.criteria, 100, contributors=True),
+        currency,
+        known.remembered,
+        named,
     )
     snoozes = read_snoozes(connection)
     unused = [

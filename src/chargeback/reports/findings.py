@@ -1,4 +1,4 @@
-"""Findings: what costs something without being used, what that proves, and what can be done about it."""
+"""Findings: resources and identities that have costs but are not used, with evidence and a remedy."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ KINDS: Final[tuple[FindingKind, ...]] = (
     IDLE_IDENTITY,
 )
 
-#: How many days back traffic is looked for.
+#: How many days back traffic is searched.
 LOOK_BACK_DAYS: Final = 90
-#: How many days, the last ones, give the cost of a month.
+#: The cost of a month is that of this many last days.
 MONTH_DAYS: Final = 30
 
-# A kind's last activity, and what must have happened since then, as SQL over the columns of a subject's days.
+# By kind, as SQL over the columns of a subject's days: what counts as activity, and a condition on the sums since then.
 _TOPIC_RULES: Final[Mapping[FindingKind, tuple[str, str]]] = {
     TOPIC_WITHOUT_TRAFFIC: ("used_in > 0 OR used_out > 0", "TRUE"),
     TOPIC_NEVER_READ: ("used_out > 0", "sum(used_in) > 0"),
@@ -62,7 +62,7 @@ _NOT_USED: Final = ("used_in > 0", "TRUE")
 
 @dataclass(frozen=True)
 class Unused:
-    """A subject that costs something and was not used since ``since``.
+    """A subject that has costs and was not used since ``since``.
 
     Attributes:
         kind: one of :data:`KINDS`.
@@ -73,8 +73,8 @@ class Unused:
         measured_days: the days since then on which it was charged and measured.
         unmeasured_days: the days since then on which it was charged, but not measured.
         last_measured: the last measured day.
-        used_in: what was written since then, in the unit of the measure; of a resource or an identity, everything.
-        used_out: what was read.
+        used_in: the amount written since then, in the unit of the measure; for a resource or an identity, all usage.
+        used_out: the amount read since then.
         monthly_cost: its cost on the last :data:`MONTH_DAYS` days.
         avoidable: the part of it that would not be charged without it.
     """
@@ -94,7 +94,8 @@ class Unused:
 
 
 def unused(reader: TenantReader, kinds: Collection[str], min_days: int) -> list[Unused]:
-    """Return what was not used on at least ``min_days`` measured days up to the last ones, by descending cost.
+    """Return the subjects that were not used on at least ``min_days`` measured days up to the last ones, by descending
+    cost.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -111,8 +112,8 @@ def unused(reader: TenantReader, kinds: Collection[str], min_days: int) -> list[
 
 
 def _topics(reader: TenantReader, kinds: Collection[FindingKind], min_days: int) -> list[Unused]:
-    """Topics by what was written to them and read from them. A topic without traffic has no series in the metrics, so
-    that its bytes are zero where both measures of its cluster are there."""
+    """Return unused topics. A topic without traffic has no series in the metrics, so its bytes are zero if both
+    measures of its cluster exist."""
     days = _days(reader, TOPIC_ATTRIBUTIONS)
     if days is None:
         return []
@@ -136,13 +137,14 @@ def _topics(reader: TenantReader, kinds: Collection[FindingKind], min_days: int)
     for kind in kinds:
         for each in _runs(reader, subject_days, kind, *_TOPIC_RULES[kind], min_days):
             avoidable = stored.get((each.place, each.name), Decimal(0))
-            # A topic without any traffic is neither unread nor unwritten: the kinds are tried in their order.
+            # A topic without any traffic is not also reported as unread or unwritten: the first kind counts.
             found.setdefault((each.place, each.name), replace(each, avoidable=avoidable))
     return list(found.values())
 
 
 def _resources(reader: TenantReader, min_days: int) -> list[Unused]:
-    """Resources of which every measure was zero. One that has no measurements at all may be used: it is left out."""
+    """Return resources for which every measure was zero. Resources without measurements may be used, and are left
+    out."""
     days = _days(reader, CHARGEBACKS)
     if days is None:
         return []
@@ -161,9 +163,9 @@ def _resources(reader: TenantReader, min_days: int) -> list[Unused]:
 
 
 def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
-    """Identities that bear a part of measured resources, because they belong to those that may use them, and used
-    none. An identity that is charged by usage, or as an owner, is in use. Within a scope, an identity is in use if
-    it uses a resource that the reader sees a row of on that day."""
+    """Return identities that are charged a part of measured resources because they may use them, but that used none.
+    An identity that is charged by usage, or as an owner, is in use. Within a scope, an identity is in use if it uses a
+    resource with a visible row on that day."""
     days = _days(reader, CHARGEBACKS)
     if days is None:
         return []
@@ -176,7 +178,7 @@ def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
         else "SELECT NULL::DATE AS date, '' AS place, '' AS name WHERE FALSE"
     )
     held = _table(reader, "held", held, {"files": members} if members else {})
-    # Within a scope, what an identity uses elsewhere is not seen.
+    # Within a scope, the usage of other resources is not visible.
     visible = "TRUE" if reader.sees_everything else f"(date, place) IN (SELECT (date, place) FROM {costs})"
     subject_days = _table(
         reader,
@@ -198,7 +200,7 @@ def _identities(reader: TenantReader, min_days: int) -> list[Unused]:
 
 
 def _days(reader: TenantReader, dataset: Dataset) -> DayRange | None:
-    """Return the days that are looked at, up to the last that has rows; None if the reader sees none of them."""
+    """Return the examined days, up to the last one with rows; None if the reader sees none of them."""
     known = reader.dates(dataset)
     if not known:
         return None
@@ -218,8 +220,8 @@ def _costs(reader: TenantReader, dataset: Dataset, days: DayRange, place: str, n
 
 
 def _usage(reader: TenantReader, table: str, days: DayRange, measures: Collection[str]) -> str:
-    """Make the table of what was measured: by UTC day, resource and subject what was written and read, of the two
-    ``measures`` for these, or the sum of everything that was measured (``used_in``). Return its name."""
+    """Make the table of the measurements by UTC day, resource and subject: written and read amounts from the two
+    ``measures``, or the sum of all measures (``used_in``). Return its name."""
     files = reader.snapshot(table).within(days)
     columns = "date, resource_id AS place, subject AS name"
     if not files:
@@ -247,8 +249,8 @@ def _table(reader: TenantReader, name: str, sql: str, parameters: Mapping[str, o
 def _runs(
     reader: TenantReader, subject_days: str, kind: FindingKind, active: str, happened: str, min_days: int
 ) -> list[Unused]:
-    """Return the subjects of a table of their days that were not ``active`` (SQL) on at least ``min_days`` measured
-    days since they last were, up to the last day that has costs, and for which ``happened`` (SQL of the sums since)."""
+    """Return the subjects that were not ``active`` (SQL) on at least ``min_days`` measured days since their last
+    activity, up to the last day with costs, and for which ``happened`` (SQL of the sums since) is true."""
     rows = reader.cursor.rows(
         f"""WITH last_days AS (
                 SELECT place, name, max(date) FILTER ({active}) AS last_active, max(date) AS last_day,
@@ -269,7 +271,7 @@ def _runs(
 
 
 def _stored(reader: TenantReader, days: DayRange) -> dict[tuple[str, str], Decimal]:
-    """Return what the stored bytes of each topic cost on the last days."""
+    """Return the cost of the stored bytes of each topic on the last days."""
     month = DayRange(days.end - timedelta(days=MONTH_DAYS), days.end)
     by_bytes = ColumnFilter("attribution_method", frozenset([RETAINED_BYTES_RATIO]))
     selection = Selection(Selection.of_days(month).window, (by_bytes,))
@@ -280,29 +282,29 @@ def _stored(reader: TenantReader, days: DayRange) -> dict[tuple[str, str], Decim
 
 
 _TOPIC_SAVES: Final = (
-    "Deleting it saves what its stored bytes cost. Its part of the cluster's capacity and of other costs remains, and "
-    "the other topics bear it."
+    "Deleting it saves the cost of its stored bytes. Its part of the cluster's capacity and of other costs remains, "
+    "and is charged to the other topics."
 )
 _WHY: Final = {
     TOPIC_WITHOUT_TRAFFIC: "Nothing was written to the topic or read from it on any measured day since {since}.",
     TOPIC_NEVER_READ: "The topic was written to, but not read on any measured day since {since}.",
     TOPIC_NEVER_WRITTEN: "The topic was read, but not written to on any measured day since {since}.",
     IDLE_RESOURCE: "Every measure of the resource was zero on all measured days since {since}, and it is billed.",
-    IDLE_IDENTITY: "The identity bears a part of what it may use, because it holds a key or owns something, and used "
-    "none of it on any measured day since {since}.",
+    IDLE_IDENTITY: "The identity is charged a part of resources that it may use, because it holds a key or owns "
+    "something, but used none of them on any measured day since {since}.",
 }
 _ACTION: Final = {
     TOPIC_WITHOUT_TRAFFIC: f"Ask the owner whether the topic is still needed. {_TOPIC_SAVES}",
     TOPIC_NEVER_READ: f"Ask who needs the data; stop the producer or shorten the retention. {_TOPIC_SAVES}",
     TOPIC_NEVER_WRITTEN: f"Ask whether the readers still expect data, or stop them. {_TOPIC_SAVES}",
-    IDLE_RESOURCE: "Delete the resource if nobody needs it: its billing lines end with it.",
-    IDLE_IDENTITY: "Delete the keys of the identity if nobody needs them. That saves nothing of the bill: the others "
-    "who use the resources bear its part.",
+    IDLE_RESOURCE: "Delete the resource if no one needs it: its billing lines end with it.",
+    IDLE_IDENTITY: "Delete the keys of the identity if no one needs them. This does not reduce the bill: its part is "
+    "charged to the other users of the resources.",
 }
 
 
 class SnoozeItem(ResponseModel):
-    """How a finding was put off."""
+    """The snooze of a finding."""
 
     reason: str = Field(examples=["Kept for the audit of 2026"])
     until: date | None = Field(description="The UTC day on which the finding is open again; null for never.")
@@ -311,7 +313,7 @@ class SnoozeItem(ResponseModel):
 
 
 class FindingSubject(ResponseModel):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     type: str = Field(description="Its type in the inventory.", examples=["kafka_topic"])
     id: str = Field(examples=["lkc-abc123:topic:orders"])
@@ -320,7 +322,7 @@ class FindingSubject(ResponseModel):
 
 
 class FindingEvidence(ResponseModel):
-    """What was measured since the subject was last used."""
+    """The measurements since the subject was last used."""
 
     measured_days: int = Field(description="UTC days on which it was charged and measured.")
     unmeasured_days: int = Field(description="UTC days on which it was charged, but not measured.")
@@ -330,7 +332,7 @@ class FindingEvidence(ResponseModel):
 
 
 class FindingItem(ResponseModel):
-    """Something that costs and was not used, by what was measured."""
+    """A resource or identity that has costs but was not used, according to the measurements."""
 
     id: str = Field(description="The same for the same kind and subject.", examples=["66863039a46d3b69"])
     kind: FindingKind
@@ -343,11 +345,11 @@ class FindingItem(ResponseModel):
     )
     evidence: FindingEvidence
     monthly_cost: Sum = Field(
-        description=f"Its cost on the last {MONTH_DAYS} days that are calculated, in the currency of the bill."
+        description=f"Its cost on the last {MONTH_DAYS} calculated days, in the currency of the bill."
     )
     avoidable: Literal["none", "partial", "full"] = Field(
-        description="How much of the monthly cost would not be charged without it: stored bytes would not, a "
-        "cluster's capacity would."
+        description="How much of the monthly cost would be saved without it: the cost of stored bytes would, that of a "
+        "cluster's capacity would not."
     )
     avoidable_cost: Sum
     why: str
@@ -362,7 +364,7 @@ class FindingList(PageOf[FindingItem]):
     """One page of the findings, those with the largest cost first."""
 
     currency: str = Field(examples=["USD"])
-    snoozed: int = Field(description="How many findings of these kinds are snoozed.")
+    snoozed: int = Field(description="The number of snoozed findings of these kinds.")
 
 
 def finding_id(kind: str, subject_id: str) -> str:
@@ -415,7 +417,7 @@ def _finding(
 
 
 def described(each: Unused, subject: FindingSubject, owner: str | None, tags: Mapping[str, str]) -> FindingItem:
-    """Return what is unused as a finding: what that proves, and what can be done about it."""
+    """Return the finding about an unused subject, with evidence and a remedy."""
     is_topic = each.kind not in {IDLE_IDENTITY, IDLE_RESOURCE}
     return FindingItem(
         id=finding_id(each.kind, subject.id),
@@ -443,14 +445,14 @@ def described(each: Unused, subject: FindingSubject, owner: str | None, tags: Ma
 
 
 def _avoidable(each: Unused) -> Literal["none", "partial", "full"]:
-    """Return how much of the monthly cost goes with the subject."""
+    """Return how much of the monthly cost would be saved without the subject."""
     if not each.avoidable:
         return "none"
     return "full" if each.avoidable >= each.monthly_cost else "partial"
 
 
 def _confidence(each: Unused) -> Literal["high", "medium", "low"]:
-    """Return how much the measurements say."""
+    """Return the confidence that the measurements allow."""
     if not each.unmeasured_days:
         return "high"
     return "medium" if each.unmeasured_days <= each.measured_days else "low"

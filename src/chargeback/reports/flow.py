@@ -1,6 +1,6 @@
-"""How costs flow through columns, and what the graph of an organisation is made of.
+"""The flow of costs through columns, and the costs of the graph of an organisation.
 
-Costs flow from an environment to its resources to those who pay, for instance.
+Costs flow, for instance, from an environment to its resources, and from these to the identities that pay.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SUMS: Final = ("total", "used", ROW_COUNT)
 
 
 class FlowNode(ResponseModel):
-    """One value of a column, or all that are not named (`other` tells how many)."""
+    """One value of a column, or all that are not named (`other` is their number)."""
 
     column: int
     by: str = Field(examples=["identity_id"])
@@ -45,7 +45,7 @@ class FlowNode(ResponseModel):
 
 
 class FlowLink(ResponseModel):
-    """What flows from one node to another; both are places in the list of nodes."""
+    """The costs that flow from one node to another; both are positions in the list of nodes."""
 
     source: int
     target: int
@@ -54,7 +54,7 @@ class FlowLink(ResponseModel):
 
 
 class FlowAnswer(ResponseModel):
-    """Nodes and what flows between them. Each column sums to the total."""
+    """Nodes and the costs that flow between them. Each column sums to the total."""
 
     start_date: date
     end_date: date
@@ -67,7 +67,7 @@ class FlowAnswer(ResponseModel):
 
 @dataclass(frozen=True)
 class Flow:
-    """The values of each column, and what flows between those of neighbouring columns."""
+    """The values of each column, and the costs that flow between those of neighbouring columns."""
 
     columns: tuple[Breakdown, ...]
     links: tuple[FlowLink, ...]
@@ -87,7 +87,7 @@ def flow(
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered or grouped so.
+        ValueError: costs cannot be filtered or grouped by these columns.
     """
     question = Sums(CHARGEBACKS, selection, keys_of(CHARGEBACKS, by), _SUMS, rates, periods_of(selection, previous))
     sums = reader.sums(question)
@@ -98,8 +98,8 @@ def flow(
 
 
 def _links(sums: SumRelation, number: int, ranked: Sequence[Ranked], firsts: Sequence[int]) -> Iterator[FlowLink]:
-    """Yield what flows from a column to the next one; ``firsts`` are the places of the first node of each column. The
-    values that are not named share the last place of their column."""
+    """Yield the links from a column to the next one; ``firsts`` are the positions of the first node of each column. The
+    values that are not named share the last position of their column."""
     source, target = ranked[number], ranked[number + 1]
     rows = sums.rows(
         f"""SELECT {firsts[number]} + least(source.rank - 1, {source.top}) AS source_place,
@@ -120,26 +120,30 @@ def _links(sums: SumRelation, number: int, ranked: Sequence[Ranked], firsts: Seq
 def flow_answer(
     tenant: TenantView,
     reader: TenantReader,
-    asked: Comparison,
+    comparison: Comparison,
     by: Sequence[str],
     tops: Sequence[int],
     conversion: Conversion | None,
 ) -> FlowAnswer:
     """Return how costs flow, with names, see :func:`flow`."""
-    found = flow(reader, asked.selection, asked.previous, by, tops, None if conversion is None else conversion.rates)
+    found = flow(
+        reader, comparison.selection, comparison.previous, by, tops, None if conversion is None else conversion.rates
+    )
     with tenant.store.control.read() as connection:
         names = names_in(connection, found.columns)
     return FlowAnswer(
-        start_date=asked.period.start,
-        end_date=asked.period.end,
+        start_date=comparison.period.start,
+        end_date=comparison.period.end,
         **currency_of(tenant.currency, conversion),
         by=by,
-        nodes=[node for number, column in enumerate(found.columns) for node in _nodes(number, column, names, asked)],
+        nodes=[
+            node for number, column in enumerate(found.columns) for node in _nodes(number, column, names, comparison)
+        ],
         links=found.links,
     )
 
 
-def _nodes(number: int, column: Breakdown, names: NamesByKind, asked: Comparison) -> Iterator[FlowNode]:
+def _nodes(number: int, column: Breakdown, names: NamesByKind, comparison: Comparison) -> Iterator[FlowNode]:
     kind = NAMED_COLUMNS.get(column.by)
     rows: list[tuple[str | None, Decimal, Decimal, int | None]]
     rows = [(each.value, each.amount, each.previous, None) for each in column.items]
@@ -154,17 +158,17 @@ def _nodes(number: int, column: Breakdown, names: NamesByKind, asked: Comparison
             value=value,
             name=None if known is None else known.name,
             amount=amount,
-            previous=None if asked.compared is None else previous,
+            previous=None if comparison.compared is None else previous,
             other=other,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedCost:
-    """A sum of rows: of an environment (None: of none), a resource, and an identity or a topic.
+    """A sum of rows of an environment (None: of no environment), a resource, and an identity or a topic.
 
-    ``units`` are the sums of the selected period and of the previous one, in 10⁻²⁴; ``is_in`` tells which of the two
-    has rows of it.
+    ``units`` are the sums of the selected period and of the previous one, in 10⁻²⁴; ``is_in`` is whether each of the
+    two has rows of it.
     """
 
     environment_id: str | None
@@ -180,7 +184,7 @@ def charged_costs(reader: TenantReader, selection: Selection, previous: InstantR
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered so.
+        ValueError: costs cannot be filtered by these columns.
     """
     return _placed(reader, CHARGEBACKS, ("environment_id", "resource_id", "identity_id"), selection, previous)
 
@@ -193,7 +197,7 @@ def topic_costs_by_cluster(
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: topics cannot be filtered so.
+        ValueError: topics cannot be filtered by these columns.
     """
     return _placed(reader, TOPIC_ATTRIBUTIONS, ("env_id", "cluster_resource_id", "topic_name"), selection, previous)
 

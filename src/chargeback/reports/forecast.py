@@ -1,13 +1,13 @@
-"""What a month will have cost at its end, and how sure that is.
+"""Forecasts of a month and of future days, with their intervals.
 
-Whether a cost goes on growing or only scatters is unknown, so several methods estimate the coming days, each weighted
-by how near it would have been in the past. Costs before a step count at the present level, as if the step had come
-earlier: a step is where the median of two weeks differs from that of the four weeks before by a tenth, and by four
-times what noise alone makes such medians differ by. Estimates decide where a step is; amounts stay whole numbers.
+Whether a cost grows or only fluctuates is unknown, so several methods estimate the future days, each weighted by its
+past accuracy. Costs before a step are adjusted to the present level: a step is where the median of two weeks differs
+from that of the four weeks before by a tenth, and by four times the difference that noise alone causes. Steps are found
+with floats; amounts stay whole numbers.
 
-A day that stands out changes neither the expected costs nor the possibility that the rest of the month is usual: what
-is usual is a median, and the interval is made of the past errors of the whole method, with and without the most unusual
-day of each. What is billed on a few days of each month, such as fees, is expected on the same days again.
+A day with an unusual cost does not change the expected costs, which are medians. The interval consists of the past
+errors of the whole method, with and without the most unusual day of each, so that a usual rest of the month stays
+possible. Costs that are billed on a few days of each month, such as fees, are expected on the same days again.
 """
 
 from __future__ import annotations
@@ -38,25 +38,26 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import daily_amounts, daily_sums_by
 
 WEEK: Final = 7
-#: The fewest days that a forecast is made of: every weekday twice.
+#: The minimum number of known days for a forecast: every weekday twice.
 FEWEST_DAYS: Final = 2 * WEEK
-#: How many earlier stretches are needed to say how far off the method usually is.
+#: The minimum number of earlier windows from which the usual error is estimated.
 MOST_RECENT: Final = 60
 FEWEST_STRETCHES: Final = 10
-#: How many days before the last one are looked at: two times twelve weeks, also for the earliest of these stretches.
+#: How many days before the last one are used: two times twelve weeks, also for the earliest of these windows.
 HISTORY: Final = MOST_RECENT + 24 * WEEK + 31
 
-#: The days after and before a step, and how many are needed at least.
+#: The days after and before a step, and the minimum numbers of days.
 _AFTER, _BEFORE = 2 * WEEK, 4 * WEEK
 _FEWEST_AFTER, _FEWEST_BEFORE = 5, 2 * WEEK
-#: By how much a step differs at least, as a logarithm, and in units of what medians differ by.
+#: The minimum size of a step, as a logarithm, and in units of the usual difference of medians.
 _LEAST, _UNITS = 0.1, 4.0
-#: A series is never taken to be steadier than this.
+#: The minimum noise that is assumed for a series.
 _STEADIEST: Final = 0.01
-#: A median of many days is that much less sure than their mean, and a difference of two days than one of them.
+#: The standard error of a median of many days in relation to that of their mean, and that of a difference of two days
+#: in relation to that of one day.
 _OF_A_MEDIAN: Final = 1.25
 _NORMAL: Final = 1.4826 / sqrt(2)
-#: Nothing is a smaller part of what is usual than this; what rises a thousandfold begins anew.
+#: The minimum ratio of a cost to the usual one: a series that rises a thousandfold starts again.
 _LEAST_PART: Final = 1e-6
 _BEGINS: Final = log(1000)
 _MOST_STEPS: Final = 5
@@ -65,7 +66,7 @@ _SCALE: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Where a step is, by which logarithm of a ratio, and how sure that is."""
+    """The position of a step, its size as the logarithm of a ratio, and its certainty."""
 
     place: int
     change: float
@@ -73,8 +74,8 @@ class _Step:
 
 
 def at_present_level(costs: Sequence[int]) -> Sequence[int]:
-    """Return daily costs, the last one being of the present, as they would have been without steps. What was before the
-    first cost, or before something began anew, is left out.
+    """Return daily costs, the last of which is the present one, as they would have been without steps. Days before the
+    first cost, or before a series started again, are left out.
 
     >>> at_present_level([0, 0, *[10] * 28, *[20] * 14])[:2]
     [20, 20]
@@ -121,9 +122,9 @@ _NOTHING: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """What a day to come is taken to cost: the median of its weekday in the last ``weeks``, and what the last ``days``
-    cost more or less than that, by their median; nothing of it without days. One that ``grows`` goes on as these weeks
-    have beside as many before, or as many as are known."""
+    """A method of estimating the cost of a future day: the median of its weekday in the last ``weeks``, plus the median
+    difference of the last ``days`` from it, if any. A method that ``grows`` continues the change of these weeks
+    compared with as many weeks before, or as many as are known."""
 
     weeks: int
     days: int = 0
@@ -131,38 +132,38 @@ class _Method:
 
     @property
     def words(self) -> str:
-        """The method in words."""
+        """Return the method in words."""
         usual = f"the median of its weekday in the last {self.weeks} weeks"
         if self.grows:
-            return f"{usual}, growing or falling on as these have beside as many before"
+            return f"{usual}, continuing their change compared with as many weeks before"
         if not self.days:
             return usual
-        return f"{usual}, and as much more or less as the last {self.days} days did, by their median"
+        return f"{usual}, plus the median difference of the last {self.days} days from it"
 
 
 _METHODS: Final = (_Method(4, WEEK), _Method(8), _Method(12, grows=True), _Method(16, grows=True))
 #: The weights of the methods are whole numbers of this size.
 _WEIGHT: Final = 10**6
-#: What is billed on so few days of a month, on the same ones as in the month before, comes again.
+#: Costs that are billed on at most this many days of a month are expected on the same days of the next month.
 _SCHEDULED_DAYS: Final = 3
-#: A day's units of 10⁻¹² have so many parts: a median of two is a whole number of them, and one of two such again.
+#: A day's unit of 10⁻¹² has this many parts, so that medians, and medians of medians, are whole numbers of parts.
 _PARTS: Final = 4
 
 
 class CostForecast(ResponseModel):
-    """What the month of the last calculated day will have cost, of what matches the filters."""
+    """The forecast of the month of the last calculated day, for the rows that match the filters."""
 
     until: date
     actual_to: date
     actual: Amount
     expected: Amount
-    # Between these two in eight of ten cases.
+    # The cost is between these two in eight of ten cases.
     low: Amount
     high: Amount
     method: str = Field(description="How it was found, in words.")
 
     def converted(self, conversion: Conversion) -> Self:
-        """Return the same in another currency: what is expected is rounded to cents again."""
+        """Return the forecast in another currency, rounded to cents again."""
 
         def in_cents(amount: Decimal) -> Decimal:
             return rounded_cents(conversion.convert(self.until, amount), conversion.currency)
@@ -173,7 +174,8 @@ class CostForecast(ResponseModel):
 
 
 class ForecastPoint(ResponseModel):
-    """What a day is expected to cost: in five of ten cases less than ``p50``, in eight between ``p10`` and ``p90``."""
+    """The forecast of a day: the cost is less than ``p50`` in five of ten cases, and between ``p10`` and ``p90`` in
+    eight."""
 
     date: date
     p10: Amount
@@ -182,22 +184,27 @@ class ForecastPoint(ResponseModel):
 
 
 class DailyForecast(ResponseModel):
-    """What days to come are expected to cost, and how near such a forecast would have been before."""
+    """The forecast of future days, and the past errors of such forecasts."""
 
     method: str = Field(description="How it was found, in words.")
     points: list[ForecastPoint]
     wape: float | None = Field(
-        description="How far it would have been off, day by day, as a part of what was charged; null if nothing was."
+        description="The mean absolute past error of a day, as a part of the charged costs; null if nothing was "
+        "charged."
     )
-    bias: float | None = Field(description="By how much it would have been too high, the same way.")
-    coverage: float = Field(description="On which part of the days what came lay between `p10` and `p90`.")
-    origins: int = Field(description="How many earlier stretches of as many days that is known from.")
-    history_days: int = Field(description="How many days it is made of.")
+    bias: float | None = Field(
+        description="The mean past error, in the same unit; positive if forecasts were too high."
+    )
+    coverage: float = Field(description="The part of past days whose cost was between `p10` and `p90`.")
+    origins: int = Field(
+        description="The number of earlier windows of the same length from which the errors are known."
+    )
+    history_days: int = Field(description="The number of known days that were used.")
 
 
 def known_days(states: Mapping[date, DayState]) -> DayRange | None:
-    """Return the days up to the last calculated one without a gap, as many as a forecast looks at; None if there are
-    none."""
+    """Return the days up to the last calculated one without a gap, at most as many as a forecast uses; None if there
+    are none."""
     calculated = {day for day, state in states.items() if state.was_calculated}
     if not calculated:
         return None
@@ -209,8 +216,8 @@ def known_days(states: Mapping[date, DayState]) -> DayRange | None:
 
 @dataclass(frozen=True)
 class History:
-    """What some rows have cost on days without a gap, as many as a forecast looks at; ``scheduled`` is the part of it
-    that is billed on a few days of each month, which is expected on the same days again."""
+    """The costs of some rows on days without a gap, at most as many as a forecast uses; ``scheduled`` are those that
+    are billed on a few days of each month, which are expected on the same days again."""
 
     days: DayRange
     amounts: Sequence[Decimal]
@@ -218,19 +225,19 @@ class History:
 
     @property
     def last(self) -> date:
-        """The last known day."""
+        """Return the last known day."""
         return self.days.end - ONE_DAY
 
     @cached_property
     def usual(self) -> Sequence[int]:
-        """What is not scheduled, at the present level, in parts of units."""
+        """Return the costs that are not scheduled, at the present level, in parts of units."""
         pairs = zip(self.days, self.amounts, strict=True)
         return at_present_level(
             [(to_units(amount) - to_units(self.scheduled.get(day, _NOTHING))) * _PARTS for day, amount in pairs]
         )
 
     def expected_again(self, until: date) -> dict[date, int]:
-        """Return what is scheduled on the days after the last one, as it was a month before; in parts of units."""
+        """Return the scheduled costs of the days after the last one, as a month before; in parts of units."""
         coming = DayRange(self.last + ONE_DAY, until + ONE_DAY)
         found = ((day, self.scheduled.get(_month_before(day, self.last))) for day in coming)
         return {day: to_units(amount) * _PARTS for day, amount in found if amount is not None}
@@ -265,8 +272,8 @@ def history(
     scheduled: Sequence[str],
     amounts: Mapping[date, Decimal] | None = None,
 ) -> History:
-    """Return what selected rows have cost on some days; ``scheduled`` are the product types that come again, see
-    :func:`scheduled_types`, and ``amounts`` those of the days, where they are known already.
+    """Return the costs of selected rows on some days; ``scheduled`` are the product types that are expected again, see
+    :func:`scheduled_types`, and ``amounts`` are those of the days, if they are already known.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -296,7 +303,7 @@ def forecast(known: History, currency: str) -> CostForecast | None:
     if blend is None:
         return None
     rest = sum(blend.expected) + sum(known.expected_again(until).values())
-    # Stretches overlap: the fewer of them stand alone, the less they say of how far off the next one can be.
+    # Windows overlap: the fewer of them are independent, the less certain is the error of the next one.
     wider = 1 + Fraction(left, len(blend.errors))
     ordered = [sorted(each) for each in zip(*map(_with_and_without, blend.errors), strict=True)]
     low = rest + min([Fraction(), *(_quantile(each, _TENTH) * wider for each in ordered)])
@@ -308,14 +315,14 @@ def forecast(known: History, currency: str) -> CostForecast | None:
         expected=_plus(actual, rest, currency),
         low=_plus(actual, low, currency),
         high=_plus(actual, high, currency),
-        method=f"{blend.words} The interval is made of the errors of that same mean over {len(blend.errors)} earlier "
-        f"stretches of {left} days, with and without the most unusual day of each, and is wider because these overlap.",
+        method=f"{blend.words} The interval consists of the errors of this mean over {len(blend.errors)} earlier "
+        f"windows of {left} days, with and without the most unusual day of each, and is wider because these overlap.",
     )
 
 
 def daily_forecast(known: History, until: date, currency: str) -> DailyForecast | None:
-    """Return what each day after the last known one up to ``until`` is expected to cost, and how near that would have
-    been before; None if there are not enough days."""
+    """Return the forecast of each day after the last known one up to ``until``, and its past errors; None if there are
+    not enough days."""
     left = (until - known.last).days
     blend = _Blend.of(known.usual, left)
     if blend is None:
@@ -342,8 +349,8 @@ def daily_forecast(known: History, until: date, currency: str) -> DailyForecast 
 
 @dataclass(frozen=True)
 class _Blend:
-    """What some days to come are expected to cost, in parts of units: the mean of the methods, weighted by how near
-    they would have been before; and by how much it would have been off on each day of earlier stretches."""
+    """The forecast of some days, in parts of units: the mean of the methods, weighted by their past accuracy; and its
+    errors on each day of earlier windows."""
 
     weights: Sequence[int]
     expected: Sequence[int]
@@ -352,8 +359,8 @@ class _Blend:
 
     @classmethod
     def of(cls, parts: Sequence[int], length: int) -> Self | None:
-        """Return what is expected of the ``length`` days after ``parts``; None if there are too few of them to say how
-        far off that would have been."""
+        """Return the forecast of the ``length`` days after ``parts``; None if there are too few to estimate its past
+        errors."""
         first = max(FEWEST_DAYS, len(parts) - length - MOST_RECENT + 1)
         starts = range(first, len(parts) - length + 1)
         if len(starts) < FEWEST_STRETCHES:
@@ -374,24 +381,24 @@ class _Blend:
 
     @property
     def words(self) -> str:
-        """How it was found."""
+        """Return the method in words."""
         whole = sum(self.weights)
         parts = sorted(zip(self.weights, _METHODS, strict=True), key=lambda each: -each[0])
-        said = "; ".join(f"{method.words} ({weight / whole:.0%})" for weight, method in parts if weight * 200 >= whole)
-        return f"A mean of methods, the nearer they would have been before the more. A day to come costs {said}."
+        methods = "; ".join(f"{each.words} ({weight / whole:.0%})" for weight, each in parts if weight * 200 >= whole)
+        return f"A mean of methods, weighted by their past accuracy. The cost of a day is {methods}."
 
     @property
     def wape(self) -> float | None:
-        """How far it would have been off on a day, as a part of what was charged."""
+        """Return the mean absolute error of a day, as a part of the charged costs."""
         return self._part_of_costs(abs)
 
     @property
     def bias(self) -> float | None:
-        """By how much it would have been too high, as a part of what was charged; negative if too low."""
+        """Return the mean error, as a part of the charged costs; positive if forecasts were too high."""
         return self._part_of_costs(lambda error: -error)
 
     def coverage(self, by_day: Sequence[Sequence[int]]) -> float:
-        """Return on which part of the days of earlier stretches the interval, made of all others, held what came."""
+        """Return the part of days of earlier windows whose cost was in the interval made of all other windows."""
         inside = []
         for errors in by_day:
             for number, error in enumerate(errors):
@@ -409,7 +416,7 @@ class _Blend:
 
 
 def _guesses(parts: Sequence[int], length: int) -> list[list[int]]:
-    """Return what each method takes each of the ``length`` days after some days to cost.
+    """Return the estimates of each method for the ``length`` days after some days.
 
     >>> _guesses([28, 28, 28, 28, 28, 8, 8] * 3 + [396, 28, 28, 28, 28, 8, 8], 7)[0]
     [28, 28, 28, 28, 28, 8, 8]
@@ -426,7 +433,7 @@ def _expected(parts: Sequence[int], length: int, method: _Method, usual: Sequenc
     if method.grows:
         days = min(method.weeks, len(parts) // (2 * WEEK)) * WEEK
         step = _middle(list(map(sub, parts[-days:], parts[-2 * days : -days])))
-        # The median of some weeks is that of their middle, half of the weeks between them before the last weekday.
+        # The median of some weeks is the level in the middle of these weeks.
         ahead = [2 * WEEK * (day // WEEK + 1) + WEEK * (method.weeks - 1) for day in range(length)]
         return [usual[day % WEEK] + step * ahead[day] // (2 * days) for day in range(length)]
     if method.days:
@@ -436,7 +443,7 @@ def _expected(parts: Sequence[int], length: int, method: _Method, usual: Sequenc
 
 
 def _middle(values: Sequence[int]) -> int:
-    """Return the mean of the middle half of some values: nearly as sure as their mean, and as robust as need be."""
+    """Return the mean of the middle half of some values: nearly as accurate as their mean, but robust."""
     ordered = sorted(values)
     out = len(ordered) // 4
     half = ordered[out : len(ordered) - out]
@@ -444,7 +451,7 @@ def _middle(values: Sequence[int]) -> int:
 
 
 def _weights(far_off: Sequence[int]) -> list[int]:
-    """Return how much each method counts: the less, by the square, the further off it would have been.
+    """Return the weight of each method: the inverse square of its past error.
 
     >>> _weights([10, 20, 10]), _weights([0, 5])
     ([1000000, 250000, 1000000], [1000000, 0])
@@ -461,14 +468,14 @@ def _mean(guesses: Sequence[Sequence[int]], weights: Sequence[int]) -> list[int]
 
 
 def _with_and_without(errors: Sequence[int]) -> tuple[int, int]:
-    """Return the error of a stretch, and as it would have been if the day that was furthest off had been no further off
-    than the others, by their median."""
+    """Return the error of a window, and the error if its largest error of a day is replaced by the median of the
+    others."""
     whole, middle = sum(errors), _median(errors)
     return whole, whole - max(errors, key=lambda each: abs(each - middle)) + middle
 
 
 def _month_before(day: date, last: date) -> date:
-    """Return the same day of the last month that is known; the last day of a shorter one."""
+    """Return the same day of the last known month, or its last day if it is shorter."""
     while day > last:
         month = month_of(month_of(day).start - ONE_DAY)
         day = min(month.start + timedelta(days=day.day - 1), month.end - ONE_DAY)
@@ -481,7 +488,7 @@ def _median(values: Sequence[int]) -> int:
 
 
 def _quantile(ordered: Sequence[int], share: Fraction) -> Fraction:
-    """Return the value below which ``share`` of the ordered values lie, between two of them where it falls there."""
+    """Return the value below which ``share`` of the ordered values lie, interpolated between two of them."""
     place = share * (len(ordered) - 1)
     below = place.numerator // place.denominator
     above = min(below + 1, len(ordered) - 1)
@@ -489,7 +496,7 @@ def _quantile(ordered: Sequence[int], share: Fraction) -> Fraction:
 
 
 def _interval(ordered: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return by how much what comes is below or above what is expected in eight of ten cases."""
+    """Return the bounds within which errors are in eight of ten cases."""
     return min(Fraction(), _quantile(ordered, _TENTH)), max(Fraction(), _quantile(ordered, 1 - _TENTH))
 
 

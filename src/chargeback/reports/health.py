@@ -1,4 +1,4 @@
-"""What is wrong with a tenant's data, the worst first: why, what to do about it, and what ends it."""
+"""The problems of a tenant's data, the worst first: their causes, a remedy, and what resolves them."""
 
 from __future__ import annotations
 
@@ -26,50 +26,50 @@ _BROKEN: Final = frozenset({"failed", "timed_out", "interrupted"})
 _NO_INVENTORY: Final = "The inventory of the day is not complete yet."
 _NEXT_RUN: Final = "It waits for the next run."
 _CORRECT_ACCESS: Final = (
-    "The source refuses. Correct its key, the rights of the key or its address, restart the service if its "
-    "configuration has changed, and start a run. The command “chargeback check --online” asks every source."
+    "The source refuses access. Correct its key, the rights of the key or its address, restart the service if its "
+    "configuration has changed, and start a run. The command “chargeback check --online” tests every source."
 )
-_TRY_AGAIN: Final = "Each run tries it again. If the cause stays, it is at its source: correct it there, then run."
+_TRY_AGAIN: Final = "Each run tries again. If the cause stays, correct it at its source, then start a run."
 
 T = TypeVar("T")
 
 
 class HealthProblem(ResponseModel):
-    """Something that is wrong."""
+    """A problem of a tenant's data."""
 
     kind: Kind
     severity: Severity = Field(description="`bad`: figures are missing; `warning`: they may still change.")
     causes: list[str] = Field(examples=[["metrics: the source answered 401 Unauthorized"]])
-    remedy: str = Field(description="What to do, and what ends it.")
+    remedy: str = Field(description="What to do, and what resolves it.")
     ended_by: Ending = Field(
-        description="`run`: a run, which can be started now; `source`: a source that answers otherwise than before, "
-        "until then no run helps; `restart`: the service, when it is started again."
+        description="`run`: a run, which can be started now; `source`: another response of a source, without which no "
+        "run helps; `restart`: a restart of the service."
     )
-    start_date: date | None = Field(description="The first day that it is about; null if it is about none.")
+    start_date: date | None = Field(description="The first affected day; null if it is not about days.")
     end_date: date | None
-    days: int = Field(description="On how many days; 0 for a run, some of whose days may be well.")
+    days: int = Field(description="The number of affected days; 0 for a run, some of whose days may have no problem.")
 
 
 class SourceHealth(ResponseModel):
-    """How far a source has answered."""
+    """The health of a source."""
 
     source: Source
-    days: int = Field(description="For how many days it has answered.")
-    last_at: Instant | None = Field(description="When a bill was last fetched; null for the other sources.")
+    days: int = Field(description="The number of days whose data was fetched from it.")
+    last_at: Instant | None = Field(description="When a bill was last fetched; null for other sources.")
     error: str | None = Field(
-        description="Why the last run could not fetch it at all, or why the latest day that lacks it has no answer; "
-        "null if neither is so."
+        description="Why the last run could not fetch from it at all, or why the latest incomplete day lacks its data; "
+        "null otherwise."
     )
     is_refused: bool = Field(
         description="Whether the error is a refusal, such as 401: no run helps until it is corrected."
     )
-    remedy: str | None = Field(description="What to do about the error; null without one.")
+    remedy: str | None = Field(description="What to do about the error; null if there is none.")
 
 
 class HealthAnswer(ResponseModel):
     """The health of a tenant's data."""
 
-    state: Literal["ok", "warning", "bad"] = Field(description="That of the worst problem.")
+    state: Literal["ok", "warning", "bad"] = Field(description="The severity of the worst problem.")
     problems: list[HealthProblem] = Field(description="The worst first.")
     sources: list[SourceHealth]
     days_calculated: int
@@ -84,7 +84,7 @@ def health(
     has_topics: bool,
     topic_error: str | None,
 ) -> HealthAnswer:
-    """Return the health of a tenant, of the states of its days, ascending, and of its pipeline."""
+    """Return the health of a tenant, from the ascending states of its days, and from its pipeline."""
     last = _LastRun.of(pipeline)
     problems = [*_suspended(pipeline), *_waiting(states, last), *_run(pipeline), *_incomplete(states)]
     if topic_error is not None:
@@ -102,15 +102,15 @@ def health(
 
 @dataclass(frozen=True, slots=True)
 class _LastRun:
-    """Why the last run that ended could not fetch the bill, or a part of the inventory that days need; None if it
-    could."""
+    """The reasons for which the last run that ended could not fetch the bill, or a part of the inventory that days
+    need; None if it could."""
 
     bill: str | None = None
     inventory: str | None = None
 
     @classmethod
     def of(cls, pipeline: PipelineState) -> _LastRun:
-        """Read it from the errors of the run."""
+        """Return the reasons from the errors of the run."""
         errors = [] if pipeline.last_ended is None else pipeline.last_ended["errors"]
         bill = next((each for each in errors if each.startswith(GATHERING_FAILED)), None)
         return cls(
@@ -141,27 +141,27 @@ def _problem(
 
 def _suspended(pipeline: PipelineState) -> Iterator[HealthProblem]:
     if pipeline.suspended_because is not None:
-        remedy = "Remove the cause. The tenant is run again when the service is started the next time."
+        remedy = "Remove the cause, then restart the service: it runs the tenant again."
         yield _problem("suspended", "bad", [pipeline.suspended_because], remedy, "restart")
 
 
 def _waiting(states: Sequence[DayState], last: _LastRun) -> Iterator[HealthProblem]:
-    """Yield the days that are billed and not calculated, and those whose bill could not be fetched: neighbours with the
-    same cause together."""
+    """Yield the problems of days that are billed but not calculated, and of those whose bill could not be fetched;
+    neighbouring days with the same cause are one problem."""
     wait = [each for each in states if (each.billing_gathered or each.error) and not each.chargebacks.is_current]
     for (why, remedy, ended_by), days in _neighbours(wait, lambda each: _why_it_waits(each, last)):
         yield _problem("days_waiting", "bad", [why], remedy, ended_by, days)
 
 
 def _why_it_waits(state: DayState, last: _LastRun) -> tuple[str, str, Ending]:
-    """Return why a day waits, what to do about it, and what ends it."""
+    """Return why a day is pending, a remedy, and what resolves it."""
     inventory = None if state.resources_gathered else last.inventory or _NO_INVENTORY
     why = state.error or inventory or _NEXT_RUN
     if says_refusal(why):
         return why, _CORRECT_ACCESS, "source"
     if not state.billing_gathered:
-        return why, f"The day has no bill to be calculated from. {_TRY_AGAIN}", "source"
-    return why, _TRY_AGAIN if state.error else "The next run ends it; you can start one now.", "run"
+        return why, f"The day has no bill. {_TRY_AGAIN}", "source"
+    return why, _TRY_AGAIN if state.error else "The next run resolves it; you can start one now.", "run"
 
 
 def _run(pipeline: PipelineState) -> Iterator[HealthProblem]:
@@ -171,7 +171,7 @@ def _run(pipeline: PipelineState) -> Iterator[HealthProblem]:
     severity: Severity = "bad" if last["outcome"] in _BROKEN else "warning"
     causes = last["errors"] or [f"The run ended as {last['outcome']}."]
     is_refused = any(map(says_refusal, causes))
-    remedy = _CORRECT_ACCESS if is_refused else "The next run that ends without errors ends it; you can start one now."
+    remedy = _CORRECT_ACCESS if is_refused else "The next run without errors resolves it; you can start one now."
     found = _problem("run_failed", severity, causes, remedy, "source" if is_refused else "run")
     yield found.model_copy(update={"start_date": last["errors_from"], "end_date": last["errors_to"]})
 
@@ -179,14 +179,14 @@ def _run(pipeline: PipelineState) -> Iterator[HealthProblem]:
 def _incomplete(states: Sequence[DayState]) -> Iterator[HealthProblem]:
     lacking = [each for each in states if each.shortcomings and each.chargebacks.is_current]
     for why, days in _neighbours(lacking, lambda each: "; ".join(each.shortcomings)):
-        remedy = "These days are calculated again by themselves once the whole answer can be had."
+        remedy = "These days are calculated again automatically once the missing evidence is available."
         if says_refusal(why):
             remedy = f"{_CORRECT_ACCESS} {remedy}"
         yield _problem("days_incomplete", "warning", [why], remedy, "source", days)
 
 
 def _neighbours(states: Sequence[DayState], why: Callable[[DayState], T]) -> Iterator[tuple[T, list[DayState]]]:
-    """Yield days that follow each other and share a cause, the latest first."""
+    """Yield consecutive days that share a cause, the latest first."""
     found: list[tuple[T, list[DayState]]] = []
     for cause, group in groupby(states, why):
         for each in group:
@@ -201,7 +201,7 @@ def _sources(states: Sequence[DayState], last: _LastRun, *, has_topics: bool) ->
     fetched = [each.gathered_at for each in states if each.gathered_at is not None]
     bill = _source("bill", states, lambda each: each.billing_gathered, lambda each: each.error, last.bill)
     yield bill.model_copy(update={"last_at": max(fetched, default=None)})
-    # Days do not say why they have no inventory: a run fetches it once for all of them.
+    # The states of days have no reasons for a missing inventory: a run fetches it once for all of them.
     yield _source("inventory", states, lambda each: each.resources_gathered, lambda _: None, last.inventory)
     yield _source(
         "metrics",
@@ -219,7 +219,7 @@ def _sources(states: Sequence[DayState], last: _LastRun, *, has_topics: bool) ->
 
 
 def _why_not_measured(state: DayState) -> str | None:
-    """Return why a day that waits could not be measured, or None if it waits for something else."""
+    """Return why a pending day could not be measured, or None if it is pending for another reason."""
     error = state.error or ""
     return error.removeprefix(NOT_MEASURED) if error.startswith(NOT_MEASURED) else None
 
@@ -231,7 +231,7 @@ def _source(
     why: Callable[[DayState], str | None],
     failure: str | None = None,
 ) -> SourceHealth:
-    """Return the health of a source; ``failure`` is why the last run could not fetch it at all."""
+    """Return the health of a source; ``failure`` is why the last run could not fetch from it at all."""
     missing = [why(each) for each in states if not has(each)]
     error = failure or next((each for each in reversed(missing) if each is not None), None)
     is_refused = error is not None and says_refusal(error)

@@ -27,7 +27,7 @@ NamesByKind = Mapping[EntityKind, Mapping[str, Named]]
 
 
 def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> NamesByKind:
-    """Return what is known of the ids that breakdowns name, and of some clusters."""
+    """Return the names of the ids in breakdowns, and of some clusters."""
     wanted: dict[EntityKind, set[str]] = {IDENTITIES: set(), RESOURCES: set(clusters)}
     for breakdown in breakdowns:
         kind = NAMED_COLUMNS.get(breakdown.by)

@@ -1,6 +1,6 @@
 """Periods by their names, and the periods that they are compared with.
 
-A named period ends on the last calculated day: what is not calculated yet would only look cheap.
+A named period ends on the last calculated day, because later days would look cheap.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final
 from chargeback.model.days import ONE_DAY, InstantRange, month_of
 from chargeback.store.queries.selection import Selection
 
-#: How :func:`named_period` may be called: ``7d``, ``month``, ``last-month``, the same of weeks, quarters and years, or
+#: The names for :func:`named_period`: ``7d``, ``month``, ``last-month``, the same for weeks, quarters and years, or
 #: ``2026-10``.
 PERIOD: Final = r"^([1-9][0-9]{0,2}d|(last-)?(week|month|quarter|year)|[12][0-9]{3}-(0[1-9]|1[0-2]))$"
 _DATES: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.\.[0-9]{4}-[0-9]{2}-[0-9]{2}"
-#: What a period may be compared with: another one, or two dates.
+#: The names of compared periods, or two dates.
 COMPARISON: Final = rf"^(previous|year|none|{_DATES})$"
-#: The same where there must be another period.
+#: The same if there must be another period.
 OTHER_PERIOD: Final = rf"^(previous|year|{_DATES})$"
 
 _UNITS: Final = ("week", "month", "quarter", "year")
-# No costs are older or younger than that.
+# There are no costs before or after these years.
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 2998
 _LEAP_DAY: Final = (2, 29)
@@ -51,22 +51,22 @@ class Period:
 
     @property
     def days(self) -> int:
-        """How many days it has."""
+        """Return the number of its days."""
         return (self.end - self.start).days + 1
 
     @property
     def before(self) -> Period:
-        """The period of the same length that ends before this one begins."""
+        """Return the period of the same length that ends before this one begins."""
         return Period(self.start - timedelta(days=self.days), self.start - ONE_DAY)
 
     @property
     def year_before(self) -> Period:
-        """The same dates a year earlier."""
+        """Return the same dates a year earlier."""
         return Period(_year_before(self.start), _year_before(self.end))
 
 
 def months_before(period: Period) -> Period | None:
-    """Return as many months before a period of whole months; None if it is none.
+    """Return as many months before a period of whole months; None for other periods.
 
     >>> months_before(Period(date(2026, 3, 1), date(2026, 4, 30)))
     Period(start=datetime.date(2026, 1, 1), end=datetime.date(2026, 2, 28))
@@ -81,7 +81,7 @@ def months_before(period: Period) -> Period | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A period with the rows of it that are meant, and the other period, if there is one."""
+    """A period with its selected rows, and the other period, if there is one."""
 
     period: Period
     compared: Period | None
@@ -112,7 +112,7 @@ def named_period(name: str, last: date) -> Period:
 
 
 def _first_of(unit: str, day: date) -> date:
-    """The first day of the week, month, quarter or year that a day is in."""
+    """Return the first day of the week, month, quarter or year of a day."""
     match unit:
         case "week":
             return day - timedelta(days=day.weekday())
@@ -130,7 +130,7 @@ def compared_period(comparison: str, period: Period) -> Period | None:
 
     Raises:
         ValueError: the text names dates that do not exist, or end before they begin.
-        OverflowError: that was before the first year.
+        OverflowError: the period is before the first year.
     """
     match comparison:
         case "none":

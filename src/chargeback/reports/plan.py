@@ -1,4 +1,4 @@
-"""A simulation is a plan: the policies that were tried are put in force exactly as they were tried, or not at all."""
+"""Plans: apply a simulation by putting exactly the simulated policies in force."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from chargeback.store.control.policies import (
     remove_applied,
 )
 
-#: How many days an error names.
+#: How many product types an error names.
 _NAMED: Final = 3
 
 
@@ -43,14 +43,14 @@ class Plan(ResponseModel):
 
 @dataclass(frozen=True)
 class PlanOrder:
-    """How a plan is to be applied.
+    """How to apply a plan.
 
     Attributes:
-        digest: that of the simulation, as its answer was seen.
-        effective_from: from which UTC day on the policies shall hold; None if they say so themselves.
-        reason: why they change; None if they say so themselves.
+        digest: the digest of the reviewed simulation.
+        effective_from: the first UTC day on which the policies are in force; None if they have dates themselves.
+        reason: why they change; None if they have reasons themselves.
         restate_closed: whether days of closed months may be calculated again.
-        who: who applies it.
+        who: the actor who applies it.
     """
 
     digest: str
@@ -69,7 +69,7 @@ class NewVersion(ResponseModel):
 
 
 class AppliedPlan(ResponseModel):
-    """What was put in force."""
+    """The versions of policies that were put in force."""
 
     versions: list[NewVersion]
     recalculated: list[date] = Field(description="The days that the next run calculates again.")
@@ -78,12 +78,13 @@ class AppliedPlan(ResponseModel):
 def apply_plan(
     connection: Connection, tenant: TenantView, candidate: PolicyCatalogue, plan: Plan, order: PlanOrder, now: datetime
 ) -> AppliedPlan:
-    """Put policies in force that were tried, in a transaction that the caller commits. ``candidate`` has them whole.
+    """Put simulated policies in force, in a transaction that the caller commits. ``candidate`` is their complete
+    catalogue.
 
     Raises:
-        PlanRefused: they cannot begin so.
-        PlanStale: what the plan was made of has changed.
-        ReachesIntoClosed: days of closed months would be calculated again, and the order does not say that they may.
+        PlanRefused: they cannot begin as ordered.
+        PlanStale: the data of the simulation has changed.
+        ReachesIntoClosed: days of closed months would be calculated again, which the order does not allow.
     """
     lock_tenant(connection)
     present = tenant.ruled(policies_revision(connection)).rules.catalogue
@@ -133,11 +134,11 @@ def withdraw(connection: Connection, tenant: TenantView, effective_from: date, w
 
 
 def versions_of(present: PolicyCatalogue, candidate: PolicyCatalogue, order: PlanOrder) -> list[PolicyVersion]:
-    """Return the versions with which, in addition to the present policies, those of the candidate are in force:
-    from a day of the order on, or from the days that the candidate says.
+    """Return the versions that, in addition to the present policies, put those of the candidate in force: from the day
+    of the order on, or from the days in the candidate.
 
     Raises:
-        PlanRefused: there are none.
+        PlanRefused: there are none, or they cannot be put in force.
     """
     versions = _dated(present, candidate) if order.effective_from is None else [_beginning(present, candidate, order)]
     if not any(each.policies for each in versions):
@@ -148,14 +149,15 @@ def versions_of(present: PolicyCatalogue, candidate: PolicyCatalogue, order: Pla
         differs = [name for name in {*mine.policies, *tried.policies} if _hash(mine, name) != _hash(tried, name)]
         if differs:
             raise PlanRefused(
-                f"beside the present policies, {', '.join(sorted(differs)[:_NAMED])} would not be split as they were "
-                "tried: name the product types themselves, not by a pattern"
+                f"together with the present policies, {', '.join(sorted(differs)[:_NAMED])} would not be split as they "
+                "were simulated: name the product types themselves, not by a pattern"
             )
     return versions
 
 
 def _beginning(present: PolicyCatalogue, candidate: PolicyCatalogue, order: PlanOrder) -> PolicyVersion:
-    """Return the version that begins on the day of an order: all that differs from the policies without a date."""
+    """Return the version that begins on the day of an order, with all policies that differ from those without a
+    date."""
     day = order.effective_from
     if day is None or not order.reason:
         raise PlanRefused("a version has a reason: say in a sentence why the policies change")
@@ -197,7 +199,7 @@ def _begun(catalogue: PolicyCatalogue, day: date, version: AppliedVersion) -> bo
 
 
 def _check_whole(plan: Plan, candidate: PolicyCatalogue, digest: str) -> None:
-    """Check that a plan is what was simulated, with all that is known now."""
+    """Check that a plan is unchanged, and was simulated with the present data."""
     answer = plan.answer
     if answer.digest != digest or answer.content_digest != digest or answer.base.candidate != candidate.hash:
         raise PlanRefused("the plan is not what was simulated: simulate again, and leave the file as it is")
@@ -206,11 +208,11 @@ def _check_whole(plan: Plan, candidate: PolicyCatalogue, digest: str) -> None:
             "it has tags or cost categories, which are changed where they are kept: simulate policies alone"
         )
     if plan.asked.get("as_of") is not None:
-        raise PlanRefused("the plan is made of what was known earlier (as_of): simulate with what is known now")
+        raise PlanRefused("the plan uses data as of an earlier instant (as_of): simulate with the present data")
 
 
 def _check_base(answer: SimulationAnswer, present: PolicyCatalogue, states: Iterable[DayState]) -> None:
-    """Check that nothing has changed of what a plan was made of."""
+    """Check that the data of a plan has not changed."""
     base = answer.base
     if base.software != __version__:
         raise PlanStale(f"it was simulated by version {base.software}, and this is {__version__}: simulate again")
@@ -228,14 +230,14 @@ def _check_base(answer: SimulationAnswer, present: PolicyCatalogue, states: Iter
 
 
 def _check_days(answer: SimulationAnswer, again: Sequence[date]) -> None:
-    """Check that every day that is calculated again was tried."""
+    """Check that every day that is calculated again was simulated."""
     tried = {each.date for each in answer.base.days}
     missing = sorted(set(again) - tried)
     if missing:
         left_out = {each.date: each.reason for each in answer.left_out}
         why = f": {left_out[missing[0]]}" if missing[0] in left_out else ""
         raise PlanRefused(
-            f"{_days(missing)} would be calculated again, and not tried{why}: simulate all days from "
+            f"{_days(missing)} would be calculated again, but were not simulated{why}: simulate all days from "
             f"{again[0]} to {again[-1]}, or let the policies begin later"
         )
 
@@ -248,7 +250,7 @@ def _check_books(
     again: Sequence[date],
     order: PlanOrder,
 ) -> None:
-    """Check that no closed month is reached, unless that is meant; a sealed one never."""
+    """Check that no closed month is changed, unless the order allows it, and never a sealed one."""
     books = read_books(connection)
     begins = versions[0].effective_from
     if books.first_open is None or begins >= books.first_open.start:

@@ -1,4 +1,4 @@
-"""Policies as anyone can read them: those in force, and those by which earlier days were split."""
+"""Policies in words: those in force, and those by which earlier days were split."""
 
 from __future__ import annotations
 
@@ -39,13 +39,12 @@ class PolicyItem(ResponseModel):
     hash: str = Field(description="The same for equal policies.")
     source: Literal["shipped", "configured", "recorded", "unknown"] = Field(
         description="`shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: "
-        "was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is "
-        "charged to no one."
+        "used, but no longer in force; `unknown`: no policy is known for the product type, so its cost is unallocated."
     )
     portions: list[PolicyPortion]
     effective_from: date | None = Field(
-        description="The UTC day from which a version of the tenant's own policies has it; null for one without a date "
-        "and for those of other days."
+        description="The UTC day from which it is in a version of the tenant's own policies; null for one without a "
+        "date, and for those of other days."
     )
     first_used_at: Instant | None = Field(description="When a day was first calculated by it; null if none was.")
 
@@ -64,25 +63,26 @@ class PolicyVersionItem(ResponseModel):
     effective_from: date = Field(description="Its first UTC day.")
     last_day: date | None = Field(description="Its last UTC day; null while no other version of its source follows.")
     source: Literal["shipped", "configured"] = Field(
-        description="`configured`: the tenant's own, which go before; `shipped`: those of its ecosystem, which an "
-        "upgrade has changed: what it ships now is in force from the first day that was calculated after it."
+        description="`configured`: the tenant's own, which take precedence; `shipped`: those of its ecosystem, which "
+        "an upgrade has changed: the new ones are in force from the first day that was calculated after it."
     )
     reason: str
-    hash: str = Field(description="The same for the same policies, whenever they begin.")
+    hash: str = Field(description="The same for equal policies, regardless of their first day.")
     calculated_days: int | None = Field(
-        description="How many days it has calculated: from then on it is not changed any more. Null within a scope."
+        description="The number of days that were calculated by it; if there are any, it cannot change any more. Null "
+        "within a scope."
     )
-    applied_by: str | None = Field(description="Who applied it; null for one of the configuration.")
+    applied_by: str | None = Field(description="The actor who applied it; null for one of the configuration.")
     applied_at: Instant | None
-    policies: list[VersionPolicy] = Field(description="Of `shipped`: those that differ from the version before.")
+    policies: list[VersionPolicy] = Field(description="For `shipped`, those that differ from the previous version.")
 
 
 def list_versions(
     rules: AllocationRules, calculated: Mapping[date, str | None] | None, applied: Iterable[AppliedVersion] = ()
 ) -> list[PolicyVersionItem]:
     """Return the versions of the tenant's own policies and those that an upgrade began, the first one first.
-    ``calculated`` has the version by which each day was calculated that is not to be hidden; ``applied`` are those that
-    were applied from a plan."""
+    ``calculated`` has the version by which each visible day was calculated; ``applied`` are those that were applied
+    from a plan."""
     by_day = {each.effective_from: each for each in applied}
 
     def item(version: PolicyVersion, last_day: date | None, days: int | None, source: str) -> PolicyVersionItem:

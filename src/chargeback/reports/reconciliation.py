@@ -1,4 +1,4 @@
-"""The bill compared with what was charged for it: of each day, and in sums over days."""
+"""Reconciliation: the bill compared with the charges, by day and in sums over days."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ECOSYSTEM: Final = "ecosystem"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _AMOUNT: Final = "DECIMAL(38, 12)"
-#: What is summed: the dataset, its columns for a product type and a resource, and the sums, by their names here.
+#: The summed datasets: their columns for a product type and a resource, and the sums, by their names here.
 _KEYS: Final = (PRODUCT_TYPE, RESOURCE_ID)
 _TABLES: Final[tuple[tuple[Dataset, tuple[str, ...], Mapping[str, str]], ...]] = (
     (BILLING_LINES, _KEYS, {"billed": "total", "lines": ROW_COUNT}),
@@ -66,14 +66,14 @@ _DAYS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class CoveredDay:
-    """What is known of a UTC day in addition to its amounts.
+    """The state of a UTC day, in addition to its amounts.
 
     Attributes:
         is_gathered: its bill was gathered.
         is_calculated: it was calculated from its present bill.
         is_superseded: whether it was calculated under other policies than the present ones; None if that is not known.
         revision: the number of its revision; None if it has none.
-        calculated_at: since when it has that revision.
+        calculated_at: the instant from which it has that revision.
     """
 
     day: date
@@ -92,9 +92,9 @@ class ReconciledSums:
         billed: the sum of ``lines`` billing lines.
         charged: the sum of ``rows`` chargeback rows.
         unallocated: the part of it that is charged to no identity.
-        pending: what is billed on days that are not calculated yet, or not from their present bill.
-        by_topic: what is attributed to topics.
-        differs: on some calculated day, another amount was charged than was billed.
+        pending: the bill of days that are not calculated yet, or not from their present bill.
+        by_topic: the amount attributed to topics.
+        differs: on some calculated day, the charged amount differs from the bill.
         waits: a day with a bill is not calculated.
         is_calculated: a day is calculated.
         is_superseded: whether any day was calculated under other policies than the present ones; None if that is not
@@ -145,7 +145,7 @@ class CollectedSums:
         """Return the sums by product type, resource or ecosystem, or (``by`` is None) of each of ``days``, with or
         without a bill; ascending.
 
-        Whether charges differ from the bill is decided by what is summed of each single day.
+        Charges differ from the bill if they do so in the sums of any single day.
 
         Raises:
             SumTooLarge: a sum has too many digits.
@@ -208,10 +208,10 @@ def _instant(since_epoch: int | None) -> datetime | None:
     return None if since_epoch is None else _EPOCH + timedelta(microseconds=since_epoch)
 
 
-#: How the bill of a UTC day and what was charged for it compare.
+#: The state of the reconciliation of a UTC day.
 ReconciledState = Annotated[
     Literal["equal", "differs", "pending", "none"],
-    Field(description="Charged what was billed; not what was billed; not calculated yet; without a bill."),
+    Field(description="The charges equal the bill; differ from it; are not calculated yet; there is no bill."),
 ]
 EQUAL: Final = "equal"
 DIFFERS: Final = "differs"
@@ -219,7 +219,7 @@ PENDING: Final = "pending"
 NONE: Final = "none"
 _WORST_FIRST: Final = (DIFFERS, PENDING, EQUAL, NONE)
 
-#: By what a reconciliation is grouped.
+#: The groupings of a reconciliation.
 ReconciledBy = Literal["day", "month", "product_type", "resource_id", "ecosystem"]
 DAY: Final = "day"
 MONTH: Final = "month"
@@ -229,8 +229,8 @@ _ZERO: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class ReconciledDay:
-    """One UTC day of a tenant: its bill, what was charged, and how far it is. ``fingerprint`` is that of the bill that
-    it was calculated from."""
+    """One UTC day of a tenant: its bill, its charges, and its state. ``fingerprint`` is that of the bill from which it
+    was calculated."""
 
     day: date
     state: str
@@ -243,27 +243,27 @@ class ReconciledDay:
 
     @property
     def difference(self) -> Decimal:
-        """What was charged beyond the bill."""
+        """Return the charges minus the bill."""
         return difference(self.charged, self.billed)
 
     def converted(self, conversion: Conversion) -> ReconciledDay:
-        """Return the same in another currency."""
+        """Return the day in another currency."""
         billed, charged = (conversion.convert(self.day, amount) for amount in (self.billed, self.charged))
         return replace(self, billed=billed, charged=charged)
 
 
 class ReconciledAmounts(ResponseModel):
-    """What was billed, and what was charged for it."""
+    """The bill, and the charges for it."""
 
     state: ReconciledState
     billed: Exact
     charged: Exact
     difference: Exact = Field(description="`charged` minus `billed`, exactly.")
-    unallocated: Exact = Field(description="The part of `charged` that no one could be charged for.")
+    unallocated: Exact = Field(description="The part of `charged` without an identity.")
     pending: Exact = Field(
-        description="The part of `billed` whose days are not calculated yet, or not from their present bill."
+        description="The part of `billed` on days that are not calculated yet, or not from their present bill."
     )
-    by_topic: Exact | None = Field(description="What is attributed to topics; null where topics are not attributed.")
+    by_topic: Exact | None = Field(description="The amount attributed to topics; null if topics are not attributed.")
     lines: int = Field(description="Billing lines.")
     rows: int = Field(description="Chargeback rows.")
     revision: int | None = Field(
@@ -271,10 +271,12 @@ class ReconciledAmounts(ResponseModel):
         examples=[1],
     )
     policies: Literal["current", "superseded"] | None = Field(
-        description="`superseded` if a day was calculated under other policies than those now configured for what is "
-        "on its bill; else `current`. Null if no day is calculated, or an earlier version did it."
+        description="`superseded` if a day was calculated under other policies than those now configured for its "
+        "product types; else `current`. Null if no day is calculated, or only by an earlier version of the service."
     )
-    calculated_at: Instant | None = Field(description="Since when the day has that revision; the latest of several.")
+    calculated_at: Instant | None = Field(
+        description="The instant from which the day has that revision; the latest of several."
+    )
 
     @classmethod
     def of(cls, sums: ReconciledSums, *, has_topics: bool, **own: Any) -> Self:
@@ -300,7 +302,7 @@ class _OfDay(ResponseModel):
     date: date
     topics: bool = Field(description="Whether its topics are attributed.")
     error: str | None
-    fingerprint: str | None = Field(description="That of the bill from which the day was calculated.")
+    fingerprint: str | None = Field(description="The fingerprint of the bill from which the day was calculated.")
     gathered_at: Instant | None = Field(description="When its bill was last gathered.")
 
 
@@ -319,15 +321,15 @@ class ReconciledBucket(ReconciledAmounts, _OfValue):
 
 
 class ReconciliationAnswer(ResponseModel):
-    """The bill of some days, and what was charged for it. All entries sum to `total`."""
+    """The bill of some days, and the charges for it. All entries sum to `total`."""
 
     start_date: date
     end_date: date
     currency: str = Field(examples=["USD"])
     group_by: ReconciledBy
     total: ReconciledAmounts
-    days: list[ReconciledDayItem] = Field(description="Grouped by day: every day of the period. Else empty.")
-    buckets: list[ReconciledBucket] = Field(description="Grouped by anything else: every value. Else empty.")
+    days: list[ReconciledDayItem] = Field(description="Every day of the period if grouped by day, else empty.")
+    buckets: list[ReconciledBucket] = Field(description="Every value if grouped by anything else, else empty.")
 
 
 @dataclass(frozen=True)
@@ -348,8 +350,8 @@ def reconciliation(
     currency: str,
     has_topics: bool,
 ) -> ReconciliationAnswer:
-    """Return what was billed and charged on ``days``, as :func:`grouped_reconciliation` has it, with what is known of
-    each day or resource."""
+    """Return the reconciliation of ``days``, see :func:`grouped_reconciliation`, with the state of each day or the name
+    of each resource."""
     states = states_seen(reader, connection)
     found = grouped_reconciliation(reader, connection, states, catalogue, days, by)
     of_days, of_values = [], []
@@ -392,8 +394,8 @@ def grouped_reconciliation(
     days: DayRange,
     by: str = DAY,
 ) -> Reconciliation:
-    """Return what was billed and charged on ``days`` (see :data:`ReconciledBy`). ``states`` are those of the days that
-    were ever handled, ``catalogue`` has the present policies.
+    """Return the bill and the charges of ``days``, grouped by :data:`ReconciledBy`. ``states`` are those of all known
+    days, ``catalogue`` has the present policies.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -412,7 +414,7 @@ def grouped_reconciliation(
 
 
 def state_of(sums: ReconciledSums) -> str:
-    """Return the state of a sum over days, which is that of its worst day: differs, pending, equal, none."""
+    """Return the state of a sum over days, that of its worst day: differs, pending, equal, none."""
     if sums.differs:
         return DIFFERS
     if sums.waits:
@@ -421,7 +423,7 @@ def state_of(sums: ReconciledSums) -> str:
 
 
 def summed(items: Iterable[ReconciledSums], value: str = "") -> ReconciledSums:
-    """Return the sum of some items, which differs, waits or is superseded if one of them is."""
+    """Return the sum of some items, which differs, is pending or superseded if one of them is."""
     parts = list(items)
     known = [part.is_superseded for part in parts if part.is_superseded is not None]
     return ReconciledSums(
@@ -449,7 +451,7 @@ def _covered_days(
     days: DayRange,
     types: Mapping[date, frozenset[str]],
 ) -> list[CoveredDay]:
-    """Return what is known of each day of a range; ``types`` are the product types on the bill of each day."""
+    """Return the state of each day of a range; ``types`` are the product types on the bill of each day."""
     recorded = {
         (revision.tracking_date, revision.revision): revision
         for revision in read_day_revisions(connection, DayDataset.CHARGEBACKS, days)
@@ -473,7 +475,7 @@ def _covered_days(
 
 
 class _PresentPolicies:
-    """What the days would be calculated by now."""
+    """The policies by which days would be calculated now."""
 
     def __init__(self, catalogue: PolicyCatalogue) -> None:
         self._catalogue = catalogue
@@ -496,7 +498,7 @@ def _is_superseded(state: DayState, revision: Revision | None, present: str) -> 
 
 
 def reconcile(reader: TenantReader, states: Mapping[date, DayState], days: DayRange) -> list[ReconciledDay]:
-    """Return every day of a range, ascending; ``states`` are those of the days that were ever handled.
+    """Return every day of a range, ascending; ``states`` are those of all known days.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -531,8 +533,7 @@ def worst_state(reader: TenantReader, connection: Connection, totals: DayTotals,
 def states_seen(
     reader: TenantReader, connection: Connection, within: DayRange | None = None
 ) -> Mapping[date, DayState]:
-    """Return the states of the days that were ever handled, or of those of a range, as of the instant that the reader
-    sees."""
+    """Return the states of all known days, or of those of a range, as of the instant that the reader sees."""
     if reader.past_states is None:
         return {state.tracking_date: state for state in read_days(connection, within)}
     if within is None:

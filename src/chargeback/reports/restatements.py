@@ -1,4 +1,4 @@
-"""What changed of days that had been calculated: between two moments, and since their first content."""
+"""Restatements: changes of calculated days, between two instants and since their first content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HalfAmount = Annotated[Decimal, RENDERED, places(25)]
 
 
 class RestatedItem(ResponseModel):
-    """What one combination of values was charged before and after."""
+    """The charges of one combination of values before and after."""
 
     dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc"}])
     before: Sum
@@ -38,7 +38,7 @@ class RestatedItem(ResponseModel):
 
 
 class RestatedRest(ResponseModel):
-    """The changes that are not listed, together."""
+    """The sum of the changes that are not listed."""
 
     count: int
     before: Sum
@@ -47,7 +47,7 @@ class RestatedRest(ResponseModel):
 
 
 class Difference(ResponseModel):
-    """What changed between two moments, by the size of the change."""
+    """The changes between two instants, the largest first."""
 
     currency: str = Field(examples=["USD"])
     total_before: Sum
@@ -55,7 +55,7 @@ class Difference(ResponseModel):
     delta: Sum
     moved: HalfAmount = Field(description="Half of the sum of all changes, each without its sign.")
     items: list[RestatedItem]
-    other: RestatedRest | None = Field(description="The changes beyond `limit`, together.")
+    other: RestatedRest | None = Field(description="The sum of the changes beyond `limit`.")
 
 
 class RestatedDay(ResponseModel):
@@ -141,12 +141,12 @@ def restatement(
     currency: str,
     limit: int,
 ) -> Difference:
-    """Return what changed of the selected rows between two moments, by columns or tags: at most ``limit`` changes, the
-    rest of them together. ``causes`` has those of the revisions of each day between the moments, see
-    :func:`causes_between`: all other days are the same, and only counted.
+    """Return the changes of the selected rows between two instants, by columns or tags: at most ``limit`` changes, and
+    the sum of the rest. ``causes`` has those of the revisions of each day between the instants, see
+    :func:`causes_between`; all other days have not changed, and are only counted.
 
     Raises:
-        HistoryGone: what was served then is no longer kept.
+        HistoryGone: the earlier rows are no longer kept.
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """

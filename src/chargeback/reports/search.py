@@ -1,5 +1,5 @@
-"""Find anything of a tenant by a part of its name: identities, resources, topics, and values of tags and of cost
-categories, with what they cost in a period."""
+"""Search by a part of a name: identities, resources, topics, and values of tags and of cost categories, with their
+costs in a period."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ K = TypeVar("K", bound=Hashable)
 @dataclass(frozen=True)
 class EntityCosts:
     """Sums of a period by the id of an identity, of a resource, of a topic in the inventory, by the key and value of a
-    tag, and by the key of a cost category and its values, with what these hand on."""
+    tag, and by the key of a cost category and its values, before reallocation."""
 
     identities: Mapping[str, Decimal] = field(default_factory=dict)
     resources: Mapping[str, Decimal] = field(default_factory=dict)
@@ -52,25 +52,25 @@ class EntityCosts:
 
 
 class FoundItem(ResponseModel):
-    """Something that was found."""
+    """A search result."""
 
     kind: Kind
     id: str = Field(
-        description="Its id; of a topic, its name; of a tag or a cost category, its value.", examples=["sa-123abc"]
+        description="The id, the name of a topic, or the value of a tag or a cost category.", examples=["sa-123abc"]
     )
     name: str | None = Field(examples=["orders-service"])
     type: str | None = Field(
-        description="Its type in the inventory; of a tag or a cost category, its key.", examples=["service_account"]
+        description="The type in the inventory, or the key of a tag or a cost category.", examples=["service_account"]
     )
     parent_id: str | None = Field(
         description="Of a resource, what it lies in; of a topic, its cluster; of a value of a cost category, what it "
         "belongs to."
     )
-    amount: Sum | None = Field(description="What it cost in the period; null where nothing.")
+    amount: Sum | None = Field(description="The cost in the period; null if there is none.")
 
 
 class FoundList(ResponseModel):
-    """What was found."""
+    """Search results."""
 
     items: list[FoundItem]
     currency: str = Field(examples=["USD"])
@@ -79,7 +79,7 @@ class FoundList(ResponseModel):
 
 
 def entity_costs(reader: TenantReader, window: InstantRange) -> EntityCosts:
-    """Return what everything cost in a window, as a reader sees it.
+    """Return the costs of everything in a window that a reader sees.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -128,11 +128,11 @@ def search(
     visible: VisibleEntities | None = None,
     registers: Mapping[str, Mapping[str, CategoryValue]] | None = None,
 ) -> list[FoundItem]:
-    """Return up to ``limit`` things that contain ``text`` in their id or name, in any case: first what begins with
-    it, and of these what cost most; of all identities and resources, or of the ``visible`` ones. ``registers`` are
-    those of the cost categories by key, for callers who may see them; without, values are found that cost something.
+    """Return up to ``limit`` entities whose id or name contains ``text``, case-insensitive: first those that begin with
+    it, ordered by cost. ``visible`` restricts identities and resources. ``registers`` are those of the cost categories
+    by key, for callers who may see them; without them, only values with costs are found.
 
-    All that matches is ranked, but no more of it than that is kept.
+    All matches are ranked, but only the best ``limit`` are kept in memory.
 
     Raises:
         StorageError: the control database cannot be read.
@@ -150,7 +150,7 @@ def search(
 
 def _rank(found: FoundItem, text: str) -> tuple[bool, bool, Decimal, str, str, str]:
     begins = any(name is not None and name.casefold().startswith(text) for name in (found.id, found.name))
-    # Decimal's own minus would round what has more than 28 digits.
+    # The minus operator of Decimal would round numbers of more than 28 digits.
     dearest = (found.amount or _ZERO).copy_negate()
     within = (found.type if found.kind in ("tag", "category") else found.parent_id) or ""
     return not begins, found.amount is None, dearest, found.kind, found.id, within

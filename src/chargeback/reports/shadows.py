@@ -1,4 +1,4 @@
-"""What shadows would have charged: policies that are calculated in addition to those in force, and charge no one."""
+"""The charges of shadows: policies that are calculated in addition to those in force, without effect."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ class ShadowDayItem(ResponseModel):
 
     date: date
     billed: Sum
-    moved: Sum = Field(description="What would be charged to others.")
-    moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
+    moved: Sum = Field(description="The amount that would be charged to other identities.")
+    moved_share: Exact = Field(description="`moved` in percent of the bill, to two places.")
 
 
 class ShadowItem(ResponseModel):
-    """A shadow, and how far it is."""
+    """A shadow, and its state."""
 
     name: str = Field(examples=["next"])
     start_date: date
     end_date: date = Field(description="Inclusive.")
-    visible: bool = Field(description="Whether those see its rows, too, who see a part of the bill.")
+    visible: bool = Field(description="Whether callers with a scope may also see its rows.")
     state: Literal["coming", "running", "ended"]
-    days: int = Field(description="How many days are calculated.")
-    missing: int = Field(description="How many calculated days of the range are not, or not again since they changed.")
+    days: int = Field(description="The number of days that are calculated by it.")
+    missing: int = Field(description="The number of calculated days of the range that are not, or have changed since.")
     billed: Sum
-    moved: Sum = Field(description="What would be charged to others: the sum of all days.")
-    moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
+    moved: Sum = Field(description="The amount that would be charged to other identities, on all days.")
+    moved_share: Exact = Field(description="`moved` in percent of the bill, to two places.")
     ready: bool = Field(description=f"Whether {ENOUGH_DAYS} days are calculated, and none is missing.")
     verdict: str = Field(examples=["ready: 30 complete days, moved 3.10 % ± 0.40"])
 
@@ -66,7 +66,7 @@ class ShadowAnswer(ShadowItem):
 
 @dataclass(frozen=True)
 class _State:
-    """What is known of a shadow: its days, and how many of the tenant's calculated days it lacks."""
+    """The state of a shadow: its days, and the number of the tenant's calculated days that it lacks."""
 
     days: Sequence[ShadowDay]
     missing: int
@@ -157,7 +157,7 @@ def _standing(days: DayRange, today: date) -> Literal["coming", "running", "ende
 
 
 def _verdict(state: _State, share: Decimal, *, ready: bool) -> str:
-    """Return in words how far a shadow is; the spread is that of the shares of the days, an estimate."""
+    """Return the state of a shadow in words; the spread is that of the shares of the days, an estimate."""
     shares = [percent_of(each.moved, each.billed) or _ZERO for each in state.days]
     spread = f" ± {pstdev(map(float, shares)):.2f}" if len(shares) > 1 else ""
     count = f"{len(state.days)} complete day{'' if len(state.days) == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""What other policies would have made of some days: who would pay more, who less, and what of it is certain.
+"""The result of a simulation: how other policies would have changed the charges of some days.
 
-The totals are those of the days that were calculated. A day whose evidence is lost, and a measure that was never
-gathered, are named: nothing is guessed.
+The totals are those of the days that were calculated. Days whose evidence is lost, and measures that were never
+gathered, are listed: nothing is estimated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from chargeback.store.queries.sums import KeyValues, sums_by
 Cause = Literal["portion", "method", "measure"]
 _TYPE: Final = "product_type"
 _IDENTITY: Final = "identity_id"
-#: So many of those who share a line are listed in an example.
+#: The number of identities that an example lists for a line.
 _LISTED: Final = Page(0, 5)
 _ZERO: Final = Decimal(0)
 _HUNDREDTH: Final = Decimal("0.01")
@@ -77,7 +77,7 @@ class BeforeAndAfter(ResponseModel):
 
 
 class SimulatedSum(ResponseModel):
-    """What one group would cost instead."""
+    """The present and the simulated cost of one group."""
 
     dimensions: dict[str, str | None] = Field(examples=[{"identity_id": "sa-1"}])
     before: Sum
@@ -87,39 +87,40 @@ class SimulatedSum(ResponseModel):
 
 
 class ChangedPolicy(ResponseModel):
-    """A product type that would be split otherwise on some of the days."""
+    """A product type that would be split by another policy on some of the days."""
 
     product_type: str
     days: int
-    cost: Sum = Field(description="What is billed for it on all simulated days.")
-    moved: Sum = Field(description="What of it would be charged to others.")
+    cost: Sum = Field(description="The bill for it on all simulated days.")
+    moved: Sum = Field(description="The part of it that would be charged to other identities.")
     cause: Cause = Field(
-        description="What differs: how its cost is divided into portions, by which methods these are split, or what is "
-        "measured for that."
+        description="The difference: how its cost is divided into portions, the methods by which these are split, or "
+        "the measures of these methods."
     )
     before: list[PolicyPortion]
     after: list[PolicyPortion]
 
 
 class MovedByCause(ResponseModel):
-    """What would be charged to others within each product type, by what differs. What others get for one type and give
-    for another is in both, so that the sum may be more than what moves overall."""
+    """The amounts that would be charged to others within each product type, by cause. Amounts that offset each other
+    between product types are included in both, so the sum may be larger than the total moved amount."""
 
     portion: Sum
     method: Sum
     measure: Sum
     proportional: Sum = Field(
-        description="Of product types whose policy stays, and whose cost is split in proportion to that of others."
+        description="For product types whose policy stays, and whose cost is split in proportion to that of others."
     )
     tag: Sum = Field(description="Between the groups, because tags differ.")
     category: Sum = Field(description="Between the groups, because cost categories differ.")
     earlier: Sum = Field(
-        description="Of others whose policy stays: the days were calculated by an earlier one that has no date."
+        description="For other product types whose policy stays: the days were calculated by an earlier policy "
+        "without a date."
     )
 
 
 class SimulationExample(ResponseModel):
-    """One line of one day as it is explained now, and as it would be: that which changes most for one identity."""
+    """The explanations, present and simulated, of the line of a day that changes most for one identity."""
 
     identity_id: str
     date: date
@@ -129,54 +130,56 @@ class SimulationExample(ResponseModel):
 
 
 class SimulationBase(ResponseModel):
-    """What a simulation was made of."""
+    """The data of a simulation."""
 
     days: list[DayRevision]
     policies: str = Field(description="One hash for the policies in force.")
-    candidate: str = Field(description="One hash for those that were tried.")
+    candidate: str = Field(description="One hash for the simulated policies.")
     software: str
 
 
 class SimulationAnswer(ResponseModel):
-    """What other policies would have made of some days."""
+    """The result of a simulation."""
 
     start_date: date
     end_date: date = Field(description="Inclusive.")
     currency: str
     group_by: list[str]
     base: SimulationBase
-    digest: str = Field(description="One text for all of this: the same where nothing has moved.")
+    digest: str = Field(description="A digest of the whole result: equal results have equal digests.")
     verdict: Literal["complete", "incomplete"]
     left_out: list[LeftOutDay] = Field(description="Billed days that could not be simulated, and why.")
-    never_measured: list[str] = Field(description="Measures that the policies need, and that were not gathered.")
+    never_measured: list[str] = Field(description="Measures that the policies need but that were not gathered.")
     never_applied: list[str] = Field(description="Product types of the policies that are not on the bill of the days.")
     billed: Sum
-    moved: Sum = Field(description="What would be charged to others: half the sum of all changes.")
-    moved_share: Exact = Field(description="The same in percent of what is billed, to two places.")
+    moved: Sum = Field(description="The amount that would be charged to others: half the sum of all changes.")
+    moved_share: Exact = Field(description="`moved` in percent of the bill, to two places.")
     by_cause: MovedByCause
     unallocated: BeforeAndAfter
     policies: list[ChangedPolicy]
     names: dict[str, dict[str, str]] = Field(
-        description="The display names of the ids in `items`, by column and id; without those that have none."
+        description="The display names of the ids in `items`, by column and id. Ids without a name are left out."
     )
     items: list[SimulatedSum] = Field(description="All groups whose cost changes, the largest change first.")
     examples: list[SimulationExample] = Field(
-        description="For the identity whose cost rises most and the one whose cost falls most: a line, explained twice."
+        description="For the identity whose cost rises most and the one whose cost falls most: a line with its present "
+        "and its simulated explanation."
     )
     corrections: list[MovedAmount] = Field(
-        description="What would be posted as corrections of closed months, if the days were calculated again so."
+        description="The corrections of closed months that would be posted if the days were calculated by these "
+        "policies."
     )
 
     @property
     def content_digest(self) -> str:
-        """What ``digest`` is: that of everything else but display names, which examples have as well."""
+        """Return ``digest``: a digest of everything else, except display names, also those in examples."""
         content = self.model_copy(update={"digest": "", "names": {}, "examples": []})
         return hashlib.sha256(content.model_dump_json().encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """Readers of the simulated days as they are, and as they would be."""
+    """Readers of the present and of the simulated rows of the days."""
 
     before: TenantReader
     after: TenantReader
@@ -190,13 +193,13 @@ class _Sides:
 def simulation_answer(
     tenant: TenantView, reader: TenantReader, books: Books, trial: Trial, found: Simulated, by: Sequence[str]
 ) -> SimulationAnswer:
-    """Return what a trial made of its days; ``reader`` sees what is charged instead.
+    """Return the result of a trial; ``reader`` sees the present charges.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read, or days were calculated again meanwhile.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     simulated = {each.day for each in found.days}
     stored = [each for each in reader.snapshot(CHARGEBACKS_TABLE).within(trial.days) if each.day in simulated]
@@ -259,7 +262,7 @@ def simulation_answer(
 
 
 def _knowing(tenant: TenantView, reader: TenantReader, trial: Trial) -> TenantReader:
-    """Return the same reader with a category of every key that is tried: a new one assigns nothing yet."""
+    """Return the same reader with a category of every simulated key: new categories do not assign anything yet."""
     index = reader.categories.index
     new = [key for key in trial.categories if key not in index.by_key]
     if not new:
@@ -270,7 +273,7 @@ def _knowing(tenant: TenantView, reader: TenantReader, trial: Trial) -> TenantRe
 
 
 def _regrouped(tenant: TenantView, reader: TenantReader, trial: Trial) -> tuple[TenantReader, TenantReader]:
-    """Return the same reader with the tags that are tried, and with the cost categories as well."""
+    """Return the same reader with the simulated tags, and the same with the simulated cost categories as well."""
     if not trial.tags and not trial.categories:
         return reader, reader
     tags, index = reader.tags.with_values(trial.tags), reader.categories.index
@@ -283,7 +286,7 @@ def _regrouped(tenant: TenantView, reader: TenantReader, trial: Trial) -> tuple[
 def _examples(
     tenant: TenantView, trial: Trial, found: Simulated, stored: Sequence[DayFile], changed: Sequence[SimulatedSum]
 ) -> list[SimulationExample]:
-    """Explain one line to whom pays most more, and one to whom pays most less, now and then."""
+    """Return the examples for the identities whose cost rises most and falls most."""
     more = next((each for each in changed if each.delta > 0), None)
     less = next((each for each in changed if each.delta < 0), None)
     identities = [each.dimensions[_IDENTITY] or "" for each in (more, less) if each is not None]
@@ -294,7 +297,7 @@ def _examples(
 def _example(
     tenant: TenantView, trial: Trial, found: Simulated, stored: Sequence[DayFile], identity: str
 ) -> SimulationExample | None:
-    """Explain the line that changes most for an identity, on the last day that changes anything."""
+    """Return the explanations of the line that changes most for an identity, on its last day with a change."""
     for day in reversed(found.days):
         before = _rows_of([each for each in stored if each.day == day.day])
         after = _rows_of([] if day.file is None else [day.file])
@@ -328,7 +331,7 @@ def _by_line(rows: pa.Table) -> dict[str, Decimal]:
 
 
 def _portion(rows: pa.Table, line: str) -> int | None:
-    """Return the portion with the largest part of a line's cost; the first one if nothing is."""
+    """Return the portion with the largest part of a line's cost; the first one if there is none."""
     of_line = where(rows, line_id=line)
     amounts = list(zip(of_line["amount"].to_pylist(), of_line["portion"].to_pylist(), strict=True))
     return max(amounts, key=lambda each: (each[0].copy_abs(), -each[1]))[1] if amounts else 1
@@ -342,7 +345,7 @@ def _explained(tenant: TenantView, key: ExplainKey, tried: TriedDay | None) -> E
 
 
 def _never_applied(trial: Trial, found: Simulated) -> list[str]:
-    """Return the names of the tenant's own policies that no line of the days has."""
+    """Return the names of the tenant's own policies that apply to no line of the days."""
     applied: set[str | None] = set()
     for each in found.days:
         applied.update(map(trial.candidate.on(each.day).match, each.after))
@@ -372,7 +375,7 @@ def changed_sums(
 
 
 def percent_of(part: Decimal, whole: Decimal) -> Decimal | None:
-    """Return a part in percent of the absolute value of a whole; None where that is zero."""
+    """Return a part in percent of the absolute value of a whole; None if that is zero."""
     if not whole:
         return None
     share = _WIDE.divide(_WIDE.multiply(Decimal(100), part), whole.copy_abs())
@@ -380,7 +383,7 @@ def percent_of(part: Decimal, whole: Decimal) -> Decimal | None:
 
 
 def _moved_within(old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Decimal]) -> dict[str | None, Decimal]:
-    """Return what moves within each product type, the first of the keys."""
+    """Return the moved amount within each product type, the first of the keys."""
     deltas: dict[str | None, list[Decimal]] = {}
     for key in old.keys() | new.keys():
         deltas.setdefault(key[0], []).append(difference(new.get(key, _ZERO), old.get(key, _ZERO)))
@@ -390,7 +393,7 @@ def _moved_within(old: Mapping[KeyValues, Decimal], new: Mapping[KeyValues, Deci
 def _by_cause(
     within: Mapping[str | None, Decimal], policies: Sequence[ChangedPolicy], found: Simulated
 ) -> MovedByCause:
-    """Return what moves within product types by why it does."""
+    """Return the moved amounts within product types by cause."""
     causes: dict[str | None, str] = {
         name: "proportional" for each in found.days for name, policy in each.after.items() if _follows(policy)
     }
@@ -407,14 +410,14 @@ def _follows(policy: Policy) -> bool:
 
 
 def _cause(before: Policy, after: Policy) -> Cause:
-    """Return what differs first between two policies."""
+    """Return the first difference between two policies."""
     if [each.share for each in before.portions] != [each.share for each in after.portions]:
         return "portion"
     return "method" if _methods(before) != _methods(after) else "measure"
 
 
 def _methods(policy: Policy) -> list[list[tuple[MethodKind, tuple[str, ...]]]]:
-    """Return the methods of each portion, without what is measured for them."""
+    """Return the methods of each portion, without their measures."""
     return [
         [(each.kind, () if each.kind is MethodKind.USAGE else each.arguments) for each in portion.methods]
         for portion in policy.portions
@@ -424,7 +427,7 @@ def _methods(policy: Policy) -> list[list[tuple[MethodKind, tuple[str, ...]]]]:
 def _changed(
     found: Simulated, cost: Mapping[KeyValues, Decimal], within: Mapping[str | None, Decimal]
 ) -> list[ChangedPolicy]:
-    """Return the product types that are split otherwise, as they are on the last of the days on which they are."""
+    """Return the product types whose policies differ, with the policies of the last day on which they do."""
     days: Counter[str] = Counter()
     latest: dict[str, tuple[Policy, Policy]] = {}
     for each in found.days:

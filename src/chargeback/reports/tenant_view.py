@@ -51,13 +51,13 @@ class PipelinePort(Protocol):
 
 @dataclass(frozen=True)
 class SimulationOrder:
-    """What to try on some days, and by what to compare; with what was known ``as_of`` an instant, or is known now.
+    """The parameters of a simulation of some days; it uses the data ``as_of`` an instant, or the present data.
 
     Attributes:
-        policies: as ``allocation_policies`` would have them; None for those in force.
-        isolate: the product types of which these are tried alone; all where it is empty.
+        policies: the ``allocation_policies`` to simulate; None for those in force.
+        isolate: the only product types whose policies are simulated; empty for all.
         categories: the documents of cost categories by their keys.
-        tags: (entity type, entity id, key, value or None for no tag) as they would be on all days.
+        tags: (entity type, entity id, key, value or None for no tag) on all days.
     """
 
     policies: Mapping[str, Any] | list[Any] | None
@@ -73,31 +73,30 @@ class SimulatorPort(Protocol):
     """Something that simulates the days of one tenant."""
 
     def check(self, order: SimulationOrder) -> PolicyCatalogue:
-        """Check the policies of an order; return them whole.
+        """Check the policies of an order; return the complete catalogue.
 
         Raises:
             ConfigurationError: they are not valid.
         """
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
-        """Start the simulation that is kept under a number; return at once. ``begin`` is called immediately before the
-        start; if it raises, nothing is started.
+        """Start the simulation that is kept under a number; return immediately. ``begin`` is called immediately before
+        the start; if it raises, nothing is started.
 
         Raises:
-            EngineBusy: as many as may are waiting.
+            EngineBusy: the maximum number of simulations is waiting.
         """
 
 
 @dataclass(frozen=True)
 class TenantView:
     """One tenant as seen by the front ends. ``pipeline`` is None if this process runs none (mode ``api``),
-    ``simulator`` if it simulates nothing; ``exposition`` is what Prometheus can scrape of it, if anything; ``rules``
-    are those by which its days are calculated, and ``in_force`` has them as they are now, where they may change;
-    ``focus`` says how its bill is written in FOCUS, ``journal`` how its journals are made, ``closing`` how its months
-    are closed, ``issuer`` who issues its statements, and ``statement_format`` how these are written; ``shadows`` are
-    calculated in addition to its policies; ``sinks`` get its notifications; ``contracts`` are those with the provider;
-    ``criteria`` are those by which something stands out; ``currencies`` are the rates by which amounts can be shown in
-    others than ``currency``."""
+    ``simulator`` if it runs no simulations; ``exposition`` has the metrics for Prometheus, if any; ``rules`` are those
+    by which its days are calculated, and ``in_force`` has the present ones, if they may change. ``focus``, ``journal``
+    and ``closing`` configure the bill in FOCUS, journals and closings; ``issuer`` issues its statements, in the format
+    ``statement_format``. ``shadows`` are calculated in addition to its policies; ``sinks`` get its notifications;
+    ``contracts`` are those with the provider; ``criteria`` are those of anomalies; ``currencies`` are the rates of
+    currencies other than ``currency``."""
 
     tenant_name: str
     tenant_id: str
@@ -174,8 +173,8 @@ class TenantView:
         return self.store
 
     def fenced(self) -> TenantView:
-        """Return the view that routes get: of its ``store`` they can use the control database only. Facts are read by
-        readers, which know what the caller may see."""
+        """Return the view for routes, which can use only the control database of its ``store``. Facts are read by
+        readers, which have the caller's scope."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return _FencedView(**values | {"store": replace(self.store, facts=_FENCE)}, behind=self.store)
 
@@ -190,7 +189,7 @@ class _FencedView(TenantView):
 
 
 class _Fence:
-    """Stands in for fact tables."""
+    """Replaces the fact tables, and raises at every access."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"facts are read through a reader, which knows the caller's scope, not by {name}")
@@ -203,7 +202,7 @@ _FENCE: Final = cast(FactTables, cast(Any, _Fence()))
 def open_tenant(
     tenant: Tenant, as_of: datetime | None = None
 ) -> Iterator[tuple[TenantView, TenantReader, PostedReader]]:
-    """Open the storage of a tenant: its view, a reader, and one of what was posted, as of an instant (None: now).
+    """Open the storage of a tenant: its view, a reader, and a reader of posted costs, as of an instant (None: now).
 
     Raises:
         NothingGathered: there is none yet.

@@ -1,4 +1,4 @@
-"""What topics cost in a period, compared with another one, and what went through them."""
+"""The costs of topics in a period, compared with another one, and their traffic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
 from chargeback.store.queries.sql_format import sum_exact
 
-#: The measures of what went through a topic.
+#: The measures of the traffic of a topic.
 BYTES_IN: Final = "topic_bytes_in"
 BYTES_OUT: Final = "topic_bytes_out"
 
@@ -45,15 +45,15 @@ class TopicCostItem(ResponseModel):
 
 
 class TopicSummaryItem(TopicCostItem):
-    """One topic, and what went through it."""
+    """One topic, and its traffic."""
 
-    bytes_in: Exact | None = Field(description="Bytes written to it; null where that was not measured.")
-    bytes_out: Exact | None = Field(description="Bytes read from it; null where that was not measured.")
-    zombie: bool = Field(description="It cost something although no traffic was measured.")
+    bytes_in: Exact | None = Field(description="Bytes written to it; null if this was not measured.")
+    bytes_out: Exact | None = Field(description="Bytes read from it; null if this was not measured.")
+    zombie: bool = Field(description="Whether it has costs although no traffic was measured.")
 
 
 class OtherTopics(ResponseModel):
-    """All topics that are not named, together."""
+    """The sum of all topics that are not named."""
 
     count: int
     amount: Amount
@@ -61,17 +61,17 @@ class OtherTopics(ResponseModel):
 
 
 class CostTopics(ResponseModel):
-    """The topics with the largest cost. Topics know no identities: filters by these, and by tags, are ignored."""
+    """The topics with the largest cost. Topics have no identities: filters by these, and by tags, are ignored."""
 
     total: Amount
-    # An item may know more; only these fields of it are written.
+    # Items may be of a subclass; only these fields are written.
     items: list[TopicCostItem]
     other: OtherTopics | None
     ignored_filters: list[str] = Field(examples=[["identity_id"]])
 
 
 class TopicsSummary(ResponseModel):
-    """The topics with the largest cost, and the others together."""
+    """The topics with the largest cost, and the sum of the others."""
 
     start_date: date
     end_date: date
@@ -81,13 +81,13 @@ class TopicsSummary(ResponseModel):
     items: list[TopicSummaryItem]
     other: OtherTopics | None
     ignored_filters: list[str] = Field(
-        description="Filters that topics know nothing of, as identities and tags.", examples=[["identity_id"]]
+        description="Filters that do not apply to topics, such as identities and tags.", examples=[["identity_id"]]
     )
 
 
 @dataclass(frozen=True)
 class TopicCosts:
-    """The topics with the largest cost, without the names of their clusters, and the others together."""
+    """The topics with the largest cost, without the names of their clusters, and the sum of the others."""
 
     total: Decimal
     items: tuple[TopicSummaryItem, ...]
@@ -95,7 +95,7 @@ class TopicCosts:
 
 
 def of_topics(selection: Selection) -> tuple[Selection, list[str]]:
-    """Return a selection of chargebacks as one of topics, and the names of the filters that topics know nothing of."""
+    """Return a selection of chargebacks as one of topics, and the names of the filters that do not apply to topics."""
     kept: list[ColumnFilter] = []
     ignored: list[str] = []
     for each in selection.columns:
@@ -117,16 +117,16 @@ def topic_costs(
     traffic: bool,
     rates: Rates | None = None,
 ) -> TopicCosts:
-    """Return the costs of topics, of which ``top`` are named, or all; with ``traffic`` also what went through these;
+    """Return the costs of topics, of which ``top`` are named (None: all); with ``traffic`` also the traffic of these;
     with ``rates`` in another currency.
 
-    A topic without traffic has no series in the metrics, so its bytes are zero wherever those of its cluster were
-    measured at all; they are None where nothing of the cluster was.
+    A topic without traffic has no series in the metrics, so its bytes are zero if any traffic of its cluster was
+    measured, and None otherwise.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: topics cannot be filtered so.
+        ValueError: topics cannot be filtered by these columns.
     """
     by = keys_of(TOPIC_ATTRIBUTIONS, ("cluster_resource_id", "topic_name"))
     periods = periods_of(selection, previous)
@@ -172,17 +172,17 @@ def named_topics(topics: TopicCosts, clusters: Mapping[str, Named]) -> list[Topi
 
 
 def topics_summary(
-    tenant: TenantView, reader: TenantReader, asked: Comparison, top: int | None, conversion: Conversion | None
+    tenant: TenantView, reader: TenantReader, comparison: Comparison, top: int | None, conversion: Conversion | None
 ) -> TopicsSummary:
-    """Return the costs of topics, and what went through them, see :func:`topic_costs`."""
-    selection, ignored = of_topics(asked.selection)
+    """Return the costs of topics and their traffic, see :func:`topic_costs`."""
+    selection, ignored = of_topics(comparison.selection)
     rates = None if conversion is None else conversion.rates
-    found = topic_costs(reader, selection, asked.previous, top, traffic=True, rates=rates)
+    found = topic_costs(reader, selection, comparison.previous, top, traffic=True, rates=rates)
     with tenant.store.control.read() as connection:
         clusters = names_of(connection, RESOURCES, {item.cluster_resource_id for item in found.items})
     return TopicsSummary(
-        start_date=asked.period.start,
-        end_date=asked.period.end,
+        start_date=comparison.period.start,
+        end_date=comparison.period.end,
         **currency_of(tenant.currency, conversion),
         total=found.total,
         items=named_topics(found, clusters),

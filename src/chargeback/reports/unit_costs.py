@@ -1,4 +1,4 @@
-"""What one unit of measured usage cost: amounts divided by the usage that is kept of the same days."""
+"""Unit costs: amounts divided by the stored usage of the same days."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from chargeback.store.queries.sql_format import FINE, named
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit, and ``size``, how many of what is measured make one: a GiB is 2³⁰ bytes."""
+    """A unit, and its ``size`` in units of the measurement: a GiB is 2³⁰ bytes."""
 
     name: str
     size: int
@@ -50,9 +50,9 @@ _COST_PLACES: Final = PLACES
 
 
 def unit_cost(amount: Decimal, usage: Decimal | None, unit: Unit) -> tuple[Decimal | None, Decimal | None]:
-    """Return a usage (as measured) in units, and an amount divided by it; None for each that there is not.
+    """Return a usage (as measured) in units, and an amount divided by it; None for a value that does not exist.
 
-    The usage is rounded to six places, half-even; the quotient is made of the exact usage and rounded to twelve.
+    The usage is rounded to six places, half-even; the quotient of the exact usage is rounded to twelve.
 
     Raises:
         SumTooLarge: the quotient has more than 26 digits before the point.
@@ -76,13 +76,13 @@ Per = Literal["gib_in", "gib_out", "gib_stored", "topic"]
 
 @dataclass(frozen=True)
 class UnitMeasure:
-    """What costs are divided by.
+    """The divisor of costs.
 
     Attributes:
-        unit: what one of it is, and how many of what is measured make one.
-        dataset: the costs, which are charged to what was measured.
+        unit: the unit of the result.
+        dataset: the costs, which are charged to the measured subjects.
         table: the table of measurements.
-        measures: the measures that are added up; without any, each measured subject of a day counts as one.
+        measures: the measures that are summed; if empty, each measured subject of a day counts as one.
         who: the column of the dataset with the subject of a measurement.
         place: the column with its resource.
     """
@@ -103,7 +103,7 @@ _OF_TOPICS: Final = partial(
 )
 _GIB: Final = Unit("GiB", _BYTES_PER_GIB)
 
-#: What can be asked for, by name.
+#: The measures by name.
 UNIT_MEASURES: Final[Mapping[str, UnitMeasure]] = {
     "gib_in": _OF_IDENTITIES(unit=_GIB, measures=("bytes_in",)),
     "gib_out": _OF_IDENTITIES(unit=_GIB, measures=("bytes_out",)),
@@ -113,7 +113,7 @@ UNIT_MEASURES: Final[Mapping[str, UnitMeasure]] = {
 
 
 class UnitCostSums(ResponseModel):
-    """An amount, the usage of the same days, and what a unit cost."""
+    """An amount, the usage of the same days, and the cost of a unit."""
 
     amount: Amount = Field(description="The costs on the days that count.")
     excluded_amount: Amount = Field(description="The costs on days without the measurements; not part of `amount`.")
@@ -123,8 +123,8 @@ class UnitCostSums(ResponseModel):
     unit_cost: Exact | None = Field(
         description="`amount` divided by the exact usage, rounded to twelve places; null without usage."
     )
-    days: int = Field(description="UTC days on which the amount lies.")
-    days_with_usage: int = Field(description="UTC days of them on which there is usage above zero.")
+    days: int = Field(description="The number of UTC days of the amount.")
+    days_with_usage: int = Field(description="The number of these days with usage above zero.")
 
 
 class UnitCostItem(UnitCostSums, Grouped):
@@ -132,35 +132,35 @@ class UnitCostItem(UnitCostSums, Grouped):
 
 
 class UnitCostsAnswer(ResponseModel):
-    """What a unit of usage cost, by group and in total."""
+    """The cost of a unit of usage, by group and in total."""
 
     start_date: date
     end_date: date
     currency: str = Field(examples=["USD"])
     conversion: ConversionItem | None = CONVERSION
     per: Per
-    unit: str = Field(description="What the usage is counted in.", examples=["GiB"])
+    unit: str = Field(description="The unit of the usage.", examples=["GiB"])
     covers: str = Field(description="What the amount covers, in words.")
     measures: list[str] = Field(
-        description="The measures that the usage is made of; empty if measured topics are counted.",
+        description="The measures that are summed; empty if measured topics are counted.",
         examples=[["bytes_in"]],
     )
     total: UnitCostSums
     items: list[UnitCostItem] = Field(description="The groups with the largest amounts, the largest first.")
-    groups: int = Field(description="How many groups there are.")
-    missing_days: list[date] = Field(description="UTC days of which costs were left out, as nothing was measured.")
+    groups: int = Field(description="The number of all groups.")
+    missing_days: list[date] = Field(description="UTC days whose costs were left out because nothing was measured.")
     names: dict[str, dict[str, str]] = Field(
         description="The display names of ids, by column.", examples=[{"identity_id": {"sa-123abc": "orders-service"}}]
     )
     ignored_filters: list[str] = Field(
-        description="Filters that topics know nothing of, as identities and tags.", examples=[["identity_id"]]
+        description="Filters that do not apply to topics, such as identities and tags.", examples=[["identity_id"]]
     )
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """The groups with the largest amounts (``groups`` tells how many there are), everything together, and the days of
-    which costs were left out."""
+    """The groups with the largest amounts (``groups`` is the number of all), the total, and the days whose costs were
+    left out."""
 
     items: tuple[UnitCostItem, ...]
     groups: int
@@ -176,17 +176,16 @@ def unit_costs(
     top: int,
     rates: Rates | None = None,
 ) -> UnitCosts:
-    """Return what a unit cost in the selected rows, by columns of chargebacks or of the measure's dataset.
+    """Return the cost of a unit in the selected rows, by columns of chargebacks or of the measure's dataset.
 
-    The usage is that of the subjects and resources that have selected costs, on the days of these. On a day that lacks
-    measurements of a resource that is otherwise measured in the window, the costs of the resource are left out; costs
-    of resources that are never measured count on the days that have measurements at all. Usage counts once in each
-    group and once in the total.
+    The usage is that of the subjects and resources with selected costs, on the days of these costs. If a resource is
+    measured in the window but not on a day, its costs on that day are left out; costs of resources that are never
+    measured count on days with any measurements. Usage counts once in each group and once in the total.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: the costs cannot be filtered or grouped so.
+        ValueError: the costs cannot be filtered or grouped by these columns.
     """
     named_keys = (("who", ByColumn(measure.who)), ("place", ByColumn(measure.place)))
     columns = [measure.dataset.aliases.get(name, name) for name in by]
@@ -216,7 +215,7 @@ def unit_costs_answer(
     top: int,
     conversion: Conversion | None,
 ) -> UnitCostsAnswer:
-    """Return what a unit cost in the selected chargebacks or in those of their topics, see :func:`unit_costs`."""
+    """Return the cost of a unit in the selected chargebacks or in those of their topics, see :func:`unit_costs`."""
     measure, of_whom, ignored = UNIT_MEASURES[per], "identities", list[str]()
     if measure.dataset is TOPIC_ATTRIBUTIONS:
         of_whom, (selection, ignored) = "topics", of_topics(selection)
@@ -242,7 +241,7 @@ def unit_costs_answer(
 
 
 def _usage(reader: TenantReader, measure: UnitMeasure, selection: Selection) -> str:
-    """Make the table of what was measured by UTC day, subject and resource; return its name."""
+    """Make the table of the measurements by UTC day, subject and resource; return its name."""
     files = reader.snapshot(measure.table).within(selection.window.days())
     amount = "sum(value)" if measure.measures else "1::DECIMAL(38, 6)"
     wanted = "measure IN (SELECT unnest($measures::VARCHAR[]))" if measure.measures else "TRUE"

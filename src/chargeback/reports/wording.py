@@ -1,4 +1,4 @@
-"""Amounts, days and measurements as sentences have them: rounded, with their units."""
+"""Amounts, days and measurements for sentences: rounded, with their units."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DisplayNames:
 
 
 def measured(method: AllocationMethod, value: Decimal, whole: Decimal, verb: str) -> str:
-    """Return what was measured, such as «wrote 12.3 of 45.6 GB»."""
+    """Return a measurement in words, such as «wrote 12.3 of 45.6 GB»."""
     if not all("bytes" in measure for measure in method.arguments):
         return f"used {short(value)} of {short(whole)} {method.measured}"
     unit, power = next(((name, power) for name, power in _BYTES if whole >= Decimal(10) ** power), ("bytes", 0))
@@ -90,7 +90,7 @@ def name(names: Mapping[str, str], id_: str) -> str:
 
 
 def start(text: str) -> str:
-    """Return a text as it begins a sentence."""
+    """Return a text with the first letter in upper case."""
     return f"T{text[1:]}" if text.startswith("the ") else text
 
 

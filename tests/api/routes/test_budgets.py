@@ -247,12 +247,12 @@ def test_a_file_comes_back_as_it_was(own_client: httpx.Client) -> None:
     ("csv", "said"),
     [
         ("name,2026-13\na,1\n", ["line 1: '2026-13' is not a column", "line 1: the column id is missing"]),
-        ("id,name,id\na,b,c\n", ["line 1: the column id is there twice"]),
+        ("id,name,id\na,b,c\n", ["line 1: the column id occurs twice"]),
         (f"{_FILE}a,A\n", ["line 2: has 2 fields, and the head has 8"]),
         (f'{_FILE}a,"A\n', ["line 2: is not CSV"]),
         (f"{_FILE}a,A,,{{,,,,\n", ["line 2: scope: should be JSON"]),
         (f"{_FILE}a,A,,,sometimes 80,,0,\n", ["line 2: monthly:", "line 2: thresholds.0.on:"]),
-        (f"{_FILE}a,A,,,,,1,\na,B,,,,,1,\n", ["line 3: id: a is there twice"]),
+        (f"{_FILE}a,A,,,,,1,\na,B,,,,,1,\n", ["line 3: id: a occurs twice"]),
         (
             f"{_FILE}A b,A,,,actual x,,abc,-1\n",
             [

@@ -110,7 +110,7 @@ def test_of_two_editors_the_second_is_told(own_client: httpx.Client) -> None:
         assert detail(put(own_client, **headers), 412) == faster
     assert detail(own_client.delete(ONE, headers={"If-Match": tag}), 412) == faster
     needed = (
-        "Version 2 of the cost category cost_center is there: send the ETag that GET returns as If-Match, so that "
+        "Version 2 of the cost category cost_center exists: send the ETag that GET returns as If-Match, so that "
         "no change is lost."
     )
     assert detail(put(own_client), 428) == needed

@@ -67,7 +67,7 @@ def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None
         said = {row["number"]: (row["verdict"], row["last_reply"]) for row in rows if row["last_reply"]}
         assert said == {before["number"]: (None, done | {"is_current": False})}
         late = replying(client, number=before["number"], digest=before["digest"])
-        assert (late.status_code, "says something else by now" in late.json()["detail"]) == (409, True)
+        assert (late.status_code, "has changed; read it again" in late.json()["detail"]) == (409, True)
         assert replying(client, "dispute", digest=after["digest"]).json()["is_current"] is True
 
 

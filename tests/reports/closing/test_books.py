@@ -242,7 +242,7 @@ def test_a_stale_preview_tells_invoices_and_adjustments_apart(tenant: Months) ->
     invoice = Invoice(AUGUST, "INV-1", {"kind": "invoice", "status": "issued", "total": "20"}, "ann", tenant.now)
     with tenant.store.control.write() as connection:
         save_invoice(connection, invoice)
-    with pytest.raises(PreviewStale, match="its invoices or adjustments have changed") as stale:
+    with pytest.raises(PreviewStale, match="its invoices, adjustments or statements have changed") as stale:
         tenant.close(AUGUST, expected_digest=seen.digest, looked_at=seen.as_of)
     assert stale.value.moved == ()
     new = NewAdjustment(AUGUST, AUGUST, "identity_id", "sa-1", None, Decimal(5), "fee", None, "Care", None)

@@ -160,7 +160,7 @@ GB = 10**9
             evidence("lkc-1 BASE 6"),
             "UNALLOCATED",
             None,
-            "Nobody could be found to charge for orders-prod on 4 November 2026: no identity was active on "
+            "No identity could be charged for orders-prod on 4 November 2026: no identity was active on "
             "orders-prod on this day; no identity was active on any resource on this day. "
             "The BASE line of 6.00 USD stays unallocated: 6.00 USD for UNALLOCATED.",
         ),
@@ -168,7 +168,7 @@ GB = 10**9
             evidence("lkc-1 NEWS 6"),
             "UNALLOCATED",
             None,
-            "Nobody could be found to charge for orders-prod on 4 November 2026: no policy is known for NEWS. "
+            "No identity could be charged for orders-prod on 4 November 2026: no policy is known for NEWS. "
             "The NEWS line of 6.00 USD stays unallocated: 6.00 USD for UNALLOCATED.",
         ),
         (

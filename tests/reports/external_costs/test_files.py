@@ -169,5 +169,5 @@ def test_the_period() -> None:
 @pytest.mark.parametrize("form", ["%m/%Y", "", "%Q", "%d.%m", "%H:%M"])
 def test_forms_of_days_that_are_refused(form: str) -> None:
     """A form that does not tell the day."""
-    with pytest.raises(ValidationError, match="should tell day, month and year"):
+    with pytest.raises(ValidationError, match="should have day, month and year"):
         CostMapping.model_validate({"columns": COLUMNS, "date_format": form})

@@ -129,8 +129,8 @@ export interface paths {
         };
         /**
          * Tenant Status
-         * @description Return the state of each UTC day of a range. A caller with a scope is told what incomplete days
-         *     lack, but not why.
+         * @description Return the state of each UTC day of a range. For callers with a scope, the missing evidence of incomplete days is
+         *     returned without the reasons.
          *
          *     Needs the right `read`.
          */
@@ -154,7 +154,7 @@ export interface paths {
          * List Billing
          * @description List billing lines as billed by the provider, ordered by time and ids.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_billing_api_v1_tenants__tenant_name__billing_get"];
         put?: never;
@@ -198,7 +198,7 @@ export interface paths {
          * List Runs
          * @description Return the last runs, newest first, including the current one. Runs are kept for 90 days.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_runs_api_v1_tenants__tenant_name__runs_get"];
         put?: never;
@@ -218,10 +218,10 @@ export interface paths {
         };
         /**
          * Show Health
-         * @description Return what is wrong with a tenant's data, the worst first: days that wait or lack something, the last run, a
-         *     suspension; each with its causes, what to do about it, and what ends it. Parameters are ignored.
+         * @description Return the problems of a tenant's data, the worst first: days that are pending or incomplete, the last run, a
+         *     suspension; each with its causes, a remedy, and what resolves it. Parameters are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_health_api_v1_tenants__tenant_name__health_get"];
         put?: never;
@@ -241,11 +241,11 @@ export interface paths {
         };
         /**
          * Show Reconciliation
-         * @description Compare the bill with what was charged for it, exactly: by UTC day, month, product type or resource.
+         * @description Compare the bill exactly with the charges, by UTC day, month, product type or resource.
          *
-         *     An entry has the state of its worst day, and so has the total. `timezone` is ignored.
+         *     Each entry, and the total, has the state of its worst day. `timezone` is ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_reconciliation_api_v1_tenants__tenant_name__reconciliation_get"];
         put?: never;
@@ -267,13 +267,13 @@ export interface paths {
         put?: never;
         /**
          * Reconcile With File
-         * @description Compare an invoice, or the provider's own cost allocation, with the bill or the chargebacks: theirs, ours, and
-         *     the difference, by entity and product type.
+         * @description Compare an invoice, or the provider's own cost allocation, with the bill or the chargebacks: their amount, ours,
+         *     and the difference, by entity and product type.
          *
-         *     The file is sent as text in JSON, and its columns are named by a mapping; nothing is stored. A file above 8 MiB can
-         *     be compared by `chargeback reconcile`.
+         *     The file is sent as a text in JSON, and a mapping describes its columns; nothing is stored. Use `chargeback
+         *     reconcile` for files above 8 MiB.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         post: operations["reconcile_with_file_api_v1_tenants__tenant_name__reconciliation_external_post"];
         delete?: never;
@@ -297,7 +297,7 @@ export interface paths {
          *     the same for both: missing days are not savings. A file has the breakdowns: a line for
          *     each value, and for the others together.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["show_costs_api_v1_tenants__tenant_name__costs_get"];
         put?: never;
@@ -319,9 +319,9 @@ export interface paths {
          * Show Series
          * @description Return costs over time as flat rows with JSON numbers, for display only.
          *
-         *     Dashboards such as Grafana draw them as they are. The numbers have all digits, but most programs read them as binary
-         *     floating point, which rounds them: to calculate, use the decimal strings of `…/costs` or `…/chargebacks/aggregate`.
-         *     Units of time without costs have a row, too. Page parameters are ignored.
+         *     Dashboards such as Grafana can draw them directly. The numbers have all digits, but most programs read them as
+         *     binary floating point, which rounds them: to calculate, use the decimal strings of `…/costs` or
+         *     `…/chargebacks/aggregate`. Units of time without costs also have a row. Page parameters are ignored.
          *
          *     Needs the right `read`.
          */
@@ -365,11 +365,11 @@ export interface paths {
         };
         /**
          * Show Graph
-         * @description Return the organisation as a tree of costs: environments, what is in them, and who pays or which topics they
-         *     have.
+         * @description Return the organisation as a tree of costs: environments, their resources, and the identities or topics of these.
          *
-         *     Every cost is the sum of the rows that the `filters` of the node select, and of its children, `other` ones and what
-         *     is its `own`. Children that are not named are counted and summed in `other`. `…/search` finds nodes by name.
+         *     The cost of a node is the sum of the rows that its `filters` select. It is also the sum of its children, of `other`
+         *     children, and of its `own` cost. Children that are not named are counted and summed in `other`. `…/search` finds
+         *     nodes by name.
          *
          *     Needs the right `read`.
          */
@@ -391,7 +391,7 @@ export interface paths {
         };
         /**
          * Compare Graphs
-         * @description Return the same tree with the costs of two periods: before, after, and what is new or gone.
+         * @description Return the same tree with the costs of two periods: before, after, and which nodes are new or gone.
          *
          *     Needs the right `read`.
          */
@@ -435,9 +435,9 @@ export interface paths {
         };
         /**
          * List Revisions
-         * @description List everything that a day has contained: from when on, why, and how much moved; the oldest first.
+         * @description List the revisions of a day, each with its time, its cause and the moved amount; the oldest first.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_revisions_api_v1_tenants__tenant_name__days__date__revisions_get"];
         put?: never;
@@ -461,7 +461,7 @@ export interface paths {
          *     first, what it has now, when and why. Rows that were only stored again, and days without rows since the end of their
          *     retention, are left out. With `as_of`, what was known at that instant.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_restatements_api_v1_tenants__tenant_name__restatements_get"];
         put?: never;
@@ -481,8 +481,8 @@ export interface paths {
         };
         /**
          * Compare Moments
-         * @description Compare what was served at `from_as_of` with what was served at `as_of`, by default now; the largest changes
-         *     first, each with its causes. Page parameters are ignored.
+         * @description Compare the costs as of `from_as_of` with those as of `as_of`, by default now; the largest changes first, each
+         *     with its causes. Page parameters are ignored.
          *
          *     Needs the right `read`.
          */
@@ -529,8 +529,9 @@ export interface paths {
         };
         /**
          * Show Policy Versions
-         * @description List the versions of the tenant's own policies, and those that an upgrade has changed: from when on each is in
-         *     force, why, and how many days it has calculated. Policies without dates have no versions.
+         * @description List the versions of the tenant's own policies, and those that an upgrade has changed: the first day on which
+         *     each is in force, the reason, and the number of days that were calculated by it. Policies without dates have no
+         *     versions.
          *
          *     Needs the right `read`.
          */
@@ -554,14 +555,13 @@ export interface paths {
         put?: never;
         /**
          * Apply Policies
-         * @description Put policies in force that were simulated: exactly those, and only while nothing has changed of what they were
-         *     tried on.
+         * @description Put simulated policies in force, as long as the data of the simulation has not changed.
          *
-         *     Days that are calculated already are calculated again by the next run if they are not before `effective_from`; every
-         *     one of them must have been simulated. What was applied is in force in addition to the policies of the
-         *     configuration, and listed by `GET …/policies/history`.
+         *     Calculated days from `effective_from` on are calculated again by the next run; each of them must have been
+         *     simulated. Applied policies are in force in addition to those of the configuration, and `GET …/policies/history`
+         *     lists them.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         post: operations["apply_policies_api_v1_tenants__tenant_name__policies_apply_post"];
         delete?: never;
@@ -584,7 +584,7 @@ export interface paths {
          * Withdraw Policies
          * @description Withdraw a version that was applied and has calculated no day yet.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         delete: operations["withdraw_policies_api_v1_tenants__tenant_name__policies_applied__effective_from__delete"];
         options?: never;
@@ -603,18 +603,18 @@ export interface paths {
          * Show Simulations
          * @description List the simulations of the last seven days, the newest first.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_simulations_api_v1_tenants__tenant_name__simulations_get"];
         put?: never;
         /**
          * Start Simulation
-         * @description Try other policies on some days, from the evidence that is kept. No fact is written, and no run disturbed.
+         * @description Try other policies on past days, from stored evidence. Facts do not change, and runs are not affected.
          *
-         *     It is calculated in a process of its own, when it is its turn; the answer is kept for seven days. The same question
-         *     gets the same `id`, and is not calculated twice, unless what it is made of has changed.
+         *     The simulation runs in a separate process when it is its turn; the result is kept for seven days. Equal requests get
+         *     the same `id` and are calculated once, unless the data that they use has changed.
          *
-         *     Needs the right `run`, without a scope: the answer is about the whole bill.
+         *     Needs the right `run`, without a scope: the response is about the whole bill.
          */
         post: operations["start_simulation_api_v1_tenants__tenant_name__simulations_post"];
         delete?: never;
@@ -632,9 +632,9 @@ export interface paths {
         };
         /**
          * Show Simulation
-         * @description Return how far a simulation is, and what it found.
+         * @description Return the progress of a simulation, and its result.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_simulation_api_v1_tenants__tenant_name__simulations__simulation_id__get"];
         put?: never;
@@ -656,7 +656,7 @@ export interface paths {
          * Show Simulated Items
          * @description Return the groups whose cost would change as CSV, the largest change first.
          *
-         *     Needs the right `export`, without a scope: the answer is about the whole bill.
+         *     Needs the right `export`, without a scope: the response is about the whole bill.
          */
         get: operations["show_simulated_items_api_v1_tenants__tenant_name__simulations__simulation_id__items_csv_get"];
         put?: never;
@@ -676,9 +676,9 @@ export interface paths {
         };
         /**
          * Show Shadows
-         * @description List the tenant's shadows with what each would move.
+         * @description List the tenant's shadows, each with the amount that it would move.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_shadows_api_v1_tenants__tenant_name__shadows_get"];
         put?: never;
@@ -701,7 +701,7 @@ export interface paths {
          * @description Return what a shadow would have charged instead: by day, and the identities whose cost changes most. Lists and
          *     aggregates of chargebacks show its rows with `scenario`; within a scope if it is `visible`.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_one_shadow_api_v1_tenants__tenant_name__shadows__shadow_name__get"];
         put?: never;
@@ -722,18 +722,19 @@ export interface paths {
         /**
          * Show Budgets
          * @description List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
-         *     visible, without reasons, parents and sinks, which may name others. The file has what they are, without a status:
-         *     `POST …/budgets` takes it.
+         *     visible, without reasons, parents and sinks, which may name others. The file has the budgets without their status;
+         *     `POST …/budgets` accepts it.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["show_budgets_api_v1_tenants__tenant_name__budgets_get"];
         put?: never;
         /**
          * Import Budgets
-         * @description Create and replace budgets from a CSV file: all of its lines, or none. Budgets that it does not name stay.
+         * @description Create and replace budgets from a CSV file: all of its lines, or none. Budgets that are not in the file do not
+         *     change.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         post: operations["import_budgets_api_v1_tenants__tenant_name__budgets_post"];
         delete?: never;
@@ -751,25 +752,25 @@ export interface paths {
         };
         /**
          * Get Budget
-         * @description Return a budget. Its ETag is what `If-Match` of a change names.
+         * @description Return a budget. Send its ETag as `If-Match` to change it.
          *
          *     Needs the right `read`.
          */
         get: operations["get_budget_api_v1_tenants__tenant_name__budgets__budget_id__get"];
         /**
          * Put Budget
-         * @description Create a budget, or replace the version that `If-Match` names. The versions before it are kept in the audit log.
-         *     From its next run on, the worker tells its thresholds as `budget.crossed`, `budget.cleared` and `budget.late`.
+         * @description Create a budget, or replace the version that `If-Match` names. The audit log keeps earlier versions. From the
+         *     next run on, its thresholds are reported as events `budget.crossed`, `budget.cleared` and `budget.late`.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         put: operations["put_budget_api_v1_tenants__tenant_name__budgets__budget_id__put"];
         post?: never;
         /**
          * Remove Budget
-         * @description Remove the version of a budget that `If-Match` names. The audit log keeps what it was.
+         * @description Remove the version of a budget that `If-Match` names. The audit log keeps it.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         delete: operations["remove_budget_api_v1_tenants__tenant_name__budgets__budget_id__delete"];
         options?: never;
@@ -786,8 +787,8 @@ export interface paths {
         };
         /**
          * Show Budget Status
-         * @description Return how far a budget is in a month: exactly what is charged on the days that count, and the part of the
-         *     budget that is for the same days, what the month is expected to cost, and the thresholds that are reached.
+         * @description Return the status of a budget in a month: the exact costs charged on the days that count, the part of the budget
+         *     for the same days, the expected costs of the month, and the thresholds that are reached.
          *
          *     Needs the right `read`.
          */
@@ -809,9 +810,9 @@ export interface paths {
         };
         /**
          * List Contracts
-         * @description List the contracts of the configuration, each with what is drawn from its commitments. Dates have no effect.
+         * @description List the contracts of the configuration, each with the costs drawn from its commitments. Dates have no effect.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_contracts_api_v1_tenants__tenant_name__contracts_get"];
         put?: never;
@@ -831,11 +832,11 @@ export interface paths {
         };
         /**
          * Show Contract
-         * @description Return what is drawn from the commitments of a contract, by interval: exactly, of the days that are calculated
-         *     from their present bill. What is applied to its commitments, to those of other contracts and to none adds up to what
-         *     was billed on its days. Dates have no effect; with `as_of`, it is what was known at an earlier instant.
+         * @description Return the exact costs drawn from the commitments of a contract, by interval, for days that are calculated from
+         *     their present bill. The costs applied to its commitments, to those of other contracts and to none sum to the bill of
+         *     its days. Dates have no effect; `as_of` returns what was known at an earlier instant.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_contract_api_v1_tenants__tenant_name__contracts__contract_id__get"];
         put?: never;
@@ -855,9 +856,9 @@ export interface paths {
         };
         /**
          * Show Forecast
-         * @description Return what the days after the last known one are expected to cost, and how near such a forecast would have been
-         *     before. It is a mean of methods, of which those count more that would have been nearer; what is billed on a few days
-         *     of each month is expected on the same days again. The numbers are estimates.
+         * @description Return the expected costs of the days after the last known one, and the past errors of such forecasts. The
+         *     forecast is a weighted mean of several methods: those with smaller past errors have larger weights. Costs that are
+         *     billed on a few days of each month are expected on the same days again. The numbers are estimates.
          *
          *     Needs the right `read`.
          */
@@ -879,10 +880,10 @@ export interface paths {
         };
         /**
          * List Sinks
-         * @description List who is told what has happened, with the messages that are on their way, have arrived or were given up; an
-         *     Alertmanager is told what holds, and nothing of that is kept. Dates and `timezone` are ignored.
+         * @description List the sinks of notifications, with the numbers of pending, delivered and given-up messages. An Alertmanager
+         *     gets the conditions that hold, whose deliveries are not counted. Dates and `timezone` are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_sinks_api_v1_tenants__tenant_name__notifications_get"];
         put?: never;
@@ -904,9 +905,9 @@ export interface paths {
         put?: never;
         /**
          * Try Sink
-         * @description Send a message that says that it is one to try, once and at once.
+         * @description Send a test message, immediately and without retries.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         post: operations["try_sink_api_v1_tenants__tenant_name__notifications__sink_name__test_post"];
         delete?: never;
@@ -926,9 +927,9 @@ export interface paths {
         put?: never;
         /**
          * Retry Messages
-         * @description Send the messages again that were given up, with the ids that they had.
+         * @description Send the messages that were given up again, with the same ids.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         post: operations["retry_messages_api_v1_tenants__tenant_name__notifications__sink_name__retry_post"];
         delete?: never;
@@ -946,10 +947,11 @@ export interface paths {
         };
         /**
          * Show Anomalies
-         * @description List the days of a period on which the costs of an identity for a product group stand out, the largest impact
-         *     first; and those of the values of a cost category, for a product group and in all. What has a quantity is compared
-         *     at its latest price, and what belongs to a value is what did last, so that prices and rules stand out of nothing;
-         *     credits and what is billed on three days of a month or less are left out. The numbers are estimates.
+         * @description List anomalies: days of a period on which the costs of an identity for a product group differ from the expected
+         *     ones, the largest impact first; and those of the values of a cost category, for a product group and in total.
+         *     Quantities are compared at their latest price, and by the latest assignment to values, so that changed prices and
+         *     rules are no anomalies. Credits, and what is billed on three days of a month or less, are left out. The numbers are
+         *     estimates.
          *
          *     Needs the right `read`.
          */
@@ -971,8 +973,7 @@ export interface paths {
         };
         /**
          * List Marks
-         * @description List what people know of days that stand out, or will, the newest first; within a scope, of visible identities.
-         *     Dates have no effect.
+         * @description List the marks of days, the newest first; within a scope, those of visible identities. Dates have no effect.
          *
          *     Needs the right `read`.
          */
@@ -980,9 +981,9 @@ export interface paths {
         put?: never;
         /**
          * Mark Days
-         * @description Say what is known of the days of somebody's costs, also of days to come. Days that are `planned`, `expected` or
-         *     `dismissed` are put aside: from the next run on, nobody is told what stands out on them, and no later day is
-         *     compared with them. What was said of the same days before stays, and the newest counts.
+         * @description Mark days of the costs of an identity or a value, which may be in the future. Days that are `planned`, `expected`
+         *     or `dismissed` are excluded: from the next run on, their anomalies are not reported, and no later day is compared
+         *     with them. Earlier marks of the same days are kept, and the newest counts.
          *
          *     Needs the right `tag`.
          */
@@ -1005,7 +1006,7 @@ export interface paths {
         post?: never;
         /**
          * Unmark Days
-         * @description Take back what was said of days; the audit log keeps it.
+         * @description Remove a mark; the audit log keeps it.
          *
          *     Needs the right `tag`.
          */
@@ -1088,9 +1089,9 @@ export interface paths {
         };
         /**
          * List Usage
-         * @description List what was measured of whom, as it is kept to explain the shares of costs; ordered by UTC day or by value.
+         * @description List the stored measurements that explain the shares of costs, ordered by UTC day or by value.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_usage_api_v1_tenants__tenant_name__usage_get"];
         put?: never;
@@ -1142,9 +1143,9 @@ export interface paths {
          *     because a file without the oldest ones would look complete; with `names`, each id is followed by its display name.
          *
          *     With `basis=posted`, each group also has `posted_period`, `charge_class` (`regular` or `correction`) and
-         *     `charge_period`, the month that it was charged in.
+         *     `charge_period`, the month in which it was charged.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["aggregate_chargebacks_api_v1_tenants__tenant_name__chargebacks_aggregate_get"];
         put?: never;
@@ -1167,10 +1168,9 @@ export interface paths {
          * @description Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
          *
          *     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
-         *     `evidence` is null, and `evidence_missing` says why. Within a scope, the answer has the visible rows of the line;
-         *     all others are one contender without an id, and numbers that count or rank them are null. Of a row that a cost
-         *     category of the scope splits, `row` and `revisions` have the visible part, and `visible` what it is and what others
-         *     have.
+         *     `evidence` is null, and `evidence_missing` says why. Within a scope, the response has the visible rows of the line;
+         *     all others are one contender without an id, and numbers that count or rank them are null. If a cost category of the
+         *     scope splits the row, `row` and `revisions` have the visible part, and `visible` has this part and that of others.
          *
          *     Needs the right `read`.
          */
@@ -1221,7 +1221,7 @@ export interface paths {
          *
          *     `explain` in the metadata of a row is the link to its explanation, relative to the address of the list.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_chargebacks_api_v1_tenants__tenant_name__chargebacks_get"];
         put?: never;
@@ -1265,7 +1265,7 @@ export interface paths {
          * List Issues
          * @description List costs that could not be allocated as intended by their policy, with the reason, summed over the range.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_issues_api_v1_tenants__tenant_name__chargebacks_allocation_issues_get"];
         put?: never;
@@ -1309,7 +1309,7 @@ export interface paths {
          * List Resources
          * @description List resources. Deleted ones are included unless you filter by time or status.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_resources_api_v1_tenants__tenant_name__resources_get"];
         put?: never;
@@ -1331,7 +1331,7 @@ export interface paths {
          * List Identities
          * @description List identities. Deleted ones are included unless you filter by time.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_identities_api_v1_tenants__tenant_name__identities_get"];
         put?: never;
@@ -1445,7 +1445,7 @@ export interface paths {
          * List Tags
          * @description List all tags by entity, key and date.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_tags_api_v1_tenants__tenant_name__tags_get"];
         put?: never;
@@ -1602,8 +1602,8 @@ export interface paths {
         put?: never;
         /**
          * Cancel Run
-         * @description Cancel the run in progress, on whatever host it is. It notices within some seconds and ends at its next safe
-         *     point, or is killed: what it has written is complete, and the next run continues.
+         * @description Cancel the run in progress, on any host. It ends within some seconds at its next safe point, or is killed. The
+         *     days that it has written are complete, and the next run continues.
          *
          *     Needs the right `run`.
          */
@@ -1623,10 +1623,10 @@ export interface paths {
         };
         /**
          * Read Run Log
-         * @description Return what a run has logged so far, in order: its stages, and what went wrong. Logs are kept as long as runs; a
-         *     run that is not known has none.
+         * @description Return the log of a run so far, in order: its stages, and its errors. Logs are kept as long as runs; the log of
+         *     an unknown run is empty.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["read_run_log_api_v1_tenants__tenant_name__pipeline_log_get"];
         put?: never;
@@ -1646,8 +1646,8 @@ export interface paths {
         };
         /**
          * Pipeline Status
-         * @description Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
-         *     caller with a scope is told only when it ended, and of a suspended tenant not why.
+         * @description Return whether a run is in progress, and the result of the last finished run. The result is about the whole bill:
+         *     callers with a scope get only the time of its end, and no reason of a suspension.
          *
          *     Needs the right `read`.
          */
@@ -1684,11 +1684,10 @@ export interface paths {
          *     remove one apostrophe at the beginning and after each `;`, tab and line break. In `metadata`, which is JSON, `;` is
          *     written `\u003b` instead. The other formats have texts as they are.
          *
-         *     With `basis=posted`, each row has `posted_period`, `charge_class` and `charge_period` at the end, corrections come
-         *     behind the rows of their month, and dates must be whole months of UTC.
+         *     With `basis=posted`, each row has `posted_period`, `charge_class` and `charge_period` at the end, corrections follow
+         *     the rows of their month, and dates must be whole UTC months.
          *
-         *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
-         *     whole.
+         *     If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
          *
          *     Needs the right `export`.
          */
@@ -1712,17 +1711,16 @@ export interface paths {
          * Export Focus
          * @description Stream the bill in FOCUS: one row for each share of a billing line, for the calculated days of a range.
          *
-         *     The rows stand in place of the provider's own: never load both. Their `BilledCost` sums to the bill exactly, and so
-         *     do list costs and quantities to those of their lines.
+         *     The rows replace those of the provider: never load both. Their `BilledCost` sums exactly to the bill, and list costs
+         *     and quantities sum exactly to those of their lines.
          *
-         *     With `basis=posted`, dates must be whole months of UTC. The rows of a month are then those that were known when it
-         *     was closed, and what was learned of earlier months since is behind them: reversed and replaced rows with
-         *     `ChargeClass` `Correction`, the billing period of the month and the charge period of their day.
+         *     With `basis=posted`, dates must be whole UTC months. The rows of a month are then those as of its closing, followed
+         *     by the corrections of earlier months: reversed and replaced rows with `ChargeClass` `Correction`, the billing period
+         *     of the month and the charge period of their day.
          *
-         *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
-         *     whole.
+         *     If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
          *
-         *     Needs the right `export`, without a scope: the answer is about the whole bill.
+         *     Needs the right `export`, without a scope: the response is about the whole bill.
          */
         post: operations["export_focus_api_v1_tenants__tenant_name__export_focus_post"];
         delete?: never;
@@ -1744,7 +1742,7 @@ export interface paths {
          *
          *     `page` and `timezone` are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_focus_metadata_api_v1_tenants__tenant_name__export_focus_metadata_get"];
         put?: never;
@@ -1764,10 +1762,10 @@ export interface paths {
         };
         /**
          * List Focus Billing Periods
-         * @description List the months of the books, and the first open one, as the dataset *Billing Period* of FOCUS 1.4. Without a
-         *     closed month there is none. Dates, `timezone` and page parameters are ignored.
+         * @description List the months of the books and the first open month, as the dataset *Billing Period* of FOCUS 1.4. The list is
+         *     empty if no month is closed. Dates, `timezone` and page parameters are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`, without a scope: the response is about the whole bill. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_focus_billing_periods_api_v1_tenants__tenant_name__export_focus_billing_periods_get"];
         put?: never;
@@ -1790,7 +1788,7 @@ export interface paths {
          * @description List the commitments of the contracts as the dataset *Contract Commitment* of FOCUS 1.4. Dates, `timezone` and
          *     page parameters are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`, without a scope: the response is about the whole bill. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_focus_contract_commitments_api_v1_tenants__tenant_name__export_focus_contract_commitments_get"];
         put?: never;
@@ -1810,11 +1808,11 @@ export interface paths {
         };
         /**
          * List Focus Invoice Details
-         * @description List the lines of our own statements as the dataset *Invoice Detail* of FOCUS 1.4: those of closed months as they
-         *     were kept, those of months that were opened again as voided, and those of the first open month as they are now.
-         *     Dates, `timezone` and page parameters are ignored.
+         * @description List the lines of the statements as the dataset *Invoice Detail* of FOCUS 1.4: those of closed months as stored,
+         *     those of reopened months as voided, and the present ones of the first open month. Dates, `timezone` and page
+         *     parameters are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`, without a scope: the response is about the whole bill. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_focus_invoice_details_api_v1_tenants__tenant_name__export_focus_invoice_details_get"];
         put?: never;
@@ -1838,7 +1836,7 @@ export interface paths {
          *
          *     `explain` in the metadata of a row is the link to its explanation, relative to the address of the list.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_get"];
         put?: never;
@@ -1864,7 +1862,7 @@ export interface paths {
          *     At most 10,000 buckets are returned. If there are more, the oldest units of time are omitted and the header
          *     `X-Buckets-Truncated` is set. The totals include all buckets. In a file, more than 10,000 buckets are an error.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["aggregate_topic_attributions_api_v1_tenants__tenant_name__topic_attributions_aggregate_get"];
         put?: never;
@@ -1920,8 +1918,7 @@ export interface paths {
          *     remove one apostrophe at the beginning and after each `;`, tab and line break. The other formats have texts as they
          *     are.
          *
-         *     A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
-         *     whole.
+         *     If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
          *
          *     Needs the right `export`.
          */
@@ -1944,10 +1941,10 @@ export interface paths {
          * @description Return the most expensive topics of a period, compared with another period.
          *
          *     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
-         *     and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics,
-         *     whatever `top`.
+         *     and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics, and
+         *     `top` is ignored.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["summarise_topics_api_v1_tenants__tenant_name__topics_get"];
         put?: never;
@@ -1967,13 +1964,14 @@ export interface paths {
         };
         /**
          * Show Unit Costs
-         * @description Return what a unit of measured usage cost: all selected costs, divided by the usage of those who bear them.
+         * @description Return the cost of a unit of measured usage: all selected costs, divided by the usage of the same identities or
+         *     topics.
          *
-         *     The default period is the 30 days up to the last calculated day. A day on which the usage of a resource was not
-         *     measured does not count for the resource: its costs are in `excluded_amount`, and the day is in `missing_days`.
+         *     The default period is the 30 days up to the last calculated day. If the usage of a resource was not measured on a
+         *     day, the day does not count for the resource: its costs are in `excluded_amount`, and the day is in `missing_days`.
          *     A file has the groups.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["show_unit_costs_api_v1_tenants__tenant_name__unit_costs_get"];
         put?: never;
@@ -1993,12 +1991,12 @@ export interface paths {
         };
         /**
          * List Findings
-         * @description List what costs something and was not used, the most expensive first.
+         * @description List resources and identities that have costs but were not used, the most expensive first.
          *
-         *     A finding is about days that were measured; what was not measured is not taken for unused. `avoidable` tells how
-         *     much of the cost goes with the subject.
+         *     Only measured days count: what was not measured is not considered unused. `avoidable` is the part of the cost that
+         *     would be saved without the subject.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_findings_api_v1_tenants__tenant_name__findings_get"];
         put?: never;
@@ -2019,7 +2017,7 @@ export interface paths {
         get?: never;
         /**
          * Snooze Finding
-         * @description Put a finding off, with a reason, until a day or for good; an earlier snooze of it is replaced.
+         * @description Snooze a finding, with a reason, until a day or permanently; an earlier snooze of it is replaced.
          *
          *     Needs the right `tag`.
          */
@@ -2027,7 +2025,7 @@ export interface paths {
         post?: never;
         /**
          * Wake Finding
-         * @description Put a finding off no longer.
+         * @description Remove the snooze of a finding.
          *
          *     Needs the right `tag`.
          */
@@ -2048,7 +2046,7 @@ export interface paths {
          * Find Anything
          * @description Search identities, resources, topics, and values of tags and cost categories by a part of the id, name or value.
          *
-         *     Matches at the beginning come first, then what cost most in the period.
+         *     Matches at the beginning of a name come first, then those with the largest costs in the period.
          *
          *     Needs the right `read`.
          */
@@ -2070,7 +2068,7 @@ export interface paths {
         };
         /**
          * List Views
-         * @description Return all saved views by name; a caller with a scope gets those of his own.
+         * @description Return all saved views by name; callers with a scope get their own.
          *
          *     Needs the right `read`.
          */
@@ -2128,11 +2126,11 @@ export interface paths {
          * List Statements
          * @description List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
          *
-         *     Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
-         *     own. While no day of the month is calculated, there are no statements. Dates, `timezone` and page parameters are
-         *     ignored.
+         *     Nothing is left out: costs that no rule or tag assigns have a statement, and costs without an identity have a
+         *     separate one. Until a day of the month is calculated, there are no statements. Dates, `timezone` and page parameters
+         *     are ignored.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["list_statements_api_v1_tenants__tenant_name__statements_get"];
         put?: never;
@@ -2155,7 +2153,7 @@ export interface paths {
          * @description Return the statement of one value for a UTC month: its lines, the month before, its largest parts, and how it was
          *     split. Dates, `timezone` and page parameters are ignored.
          *
-         *     Needs the right `read`. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["show_statement_api_v1_tenants__tenant_name__statement_get"];
         put?: never;
@@ -2219,10 +2217,10 @@ export interface paths {
         };
         /**
          * Print Statements
-         * @description Download all statements of a month as PDF files in one ZIP file, which is sent while it is made. The same
-         *     statements give the same bytes. Needs the extra `pdf` of the package.
+         * @description Download all statements of a month as PDF files in one ZIP file, which is sent while it is created. Equal
+         *     statements result in equal bytes. Needs the extra `pdf` of the package.
          *
-         *     A connection that ends early, without the end of the transfer, means that it failed: such a file is not whole.
+         *     If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
          *
          *     Needs the right `export`.
          */
@@ -2295,7 +2293,7 @@ export interface paths {
          *     adjustments have lines of their own. The journal of a closed month never changes; until then it is `PROVISIONAL`.
          *     Dates, `timezone` and page parameters are ignored.
          *
-         *     Needs the right `export`, without a scope: the answer is about the whole bill.
+         *     Needs the right `export`, without a scope: the response is about the whole bill.
          */
         get: operations["export_journal_api_v1_tenants__tenant_name__periods__period__journal_get"];
         put?: never;
@@ -2318,7 +2316,7 @@ export interface paths {
          * @description List the months with their states and sums, the newest first. Dates, `timezone` and page parameters are
          *     ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill. With `.csv` behind the path, or with `Accept: text/csv`, the answer is a CSV file of everything that matches, whatever the page; that needs the right `export`.
+         *     Needs the right `read`, without a scope: the response is about the whole bill. With `.csv` appended to the path, or with `Accept: text/csv`, the response is a CSV file of everything that matches, without paging; this needs the right `export`.
          */
         get: operations["show_periods_api_v1_tenants__tenant_name__periods_get"];
         put?: never;
@@ -2340,7 +2338,7 @@ export interface paths {
          * Show Period
          * @description Return a month with its state and sums.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_period_api_v1_tenants__tenant_name__periods__period__get"];
         put?: never;
@@ -2360,10 +2358,10 @@ export interface paths {
         };
         /**
          * Preview Closing
-         * @description Return what closing a month would book: its sums, what each value gets, corrections of earlier months,
-         *     adjustments, invoices, and what is in the way. Nothing is written.
+         * @description Return what closing a month would book: its sums, the amount of each value, corrections of earlier months,
+         *     adjustments, invoices, and blockers. Nothing is written.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["preview_closing_api_v1_tenants__tenant_name__periods__period__closing_preview_get"];
         put?: never;
@@ -2385,10 +2383,10 @@ export interface paths {
         put?: never;
         /**
          * Close Period
-         * @description Close a month: what is booked of it never changes, and what is learned of it later is posted to the first open
-         *     month. Months are closed in order; the first closing chooses the first month of the books.
+         * @description Close a month: its booked amounts never change, and later changes of its costs are posted to the first open
+         *     month. Months are closed in order; the first closing determines the first month of the books.
          *
-         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         *     Needs the right `close`, without a scope: the response is about the whole bill.
          */
         post: operations["close_period_api_v1_tenants__tenant_name__periods__period__close_post"];
         delete?: never;
@@ -2410,7 +2408,7 @@ export interface paths {
          * Reopen Period
          * @description Open the latest closed month again. Its receipt and its documents stay; the next closing supersedes them.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         post: operations["reopen_period_api_v1_tenants__tenant_name__periods__period__reopen_post"];
         delete?: never;
@@ -2430,9 +2428,9 @@ export interface paths {
         put?: never;
         /**
          * Seal Period
-         * @description Seal a closed month: it cannot be reopened, and what is learned of it later is not posted any more.
+         * @description Seal a closed month: it cannot be reopened, and later changes of its costs are not posted any more.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         post: operations["seal_period_api_v1_tenants__tenant_name__periods__period__seal_post"];
         delete?: never;
@@ -2453,7 +2451,7 @@ export interface paths {
          * @description Return the receipts of all closings, reopenings and seals, each in a line of canonical JSON that can be checked
          *     with `sha256sum`.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["show_receipts_api_v1_tenants__tenant_name__closings_jsonl_get"];
         put?: never;
@@ -2476,7 +2474,7 @@ export interface paths {
          * @description List the signatures of receipts. Each is that of a line of `closings.jsonl`, without its end, by the private key
          *     of the tenant (`closing.signing_key`); receipts that were written without one have none.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_signatures_api_v1_tenants__tenant_name__closings_signatures_get"];
         put?: never;
@@ -2498,16 +2496,16 @@ export interface paths {
          * List Adjustments
          * @description List adjustments, the first one first; without a month, removed ones as well.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_adjustments_api_v1_tenants__tenant_name__adjustments_get"];
         put?: never;
         /**
          * Add Adjustment
-         * @description Add an amount to a value by hand, or move it from one to another. It is a line of its own in statements and
+         * @description Manually add an amount to a value, or move it from one value to another. It is a separate line in statements and
          *     journals, and never changes costs.
          *
-         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         *     Needs the right `close`, without a scope: the response is about the whole bill.
          */
         post: operations["add_adjustment_api_v1_tenants__tenant_name__adjustments_post"];
         delete?: never;
@@ -2528,9 +2526,9 @@ export interface paths {
         post?: never;
         /**
          * Remove Adjustment
-         * @description Remove an adjustment of an open month. One that recurs is removed from the open months only.
+         * @description Remove an adjustment of an open month. A recurring one is removed from the open months only.
          *
-         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         *     Needs the right `close`, without a scope: the response is about the whole bill.
          */
         delete: operations["remove_adjustment_api_v1_tenants__tenant_name__adjustments__number__delete"];
         options?: never;
@@ -2549,9 +2547,9 @@ export interface paths {
         put?: never;
         /**
          * Reverse Adjustment
-         * @description Take an adjustment back in an open month.
+         * @description Reverse an adjustment in an open month.
          *
-         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         *     Needs the right `close`, without a scope: the response is about the whole bill.
          */
         post: operations["reverse_adjustment_api_v1_tenants__tenant_name__adjustments__number__reverse_post"];
         delete?: never;
@@ -2571,7 +2569,7 @@ export interface paths {
          * List Invoices
          * @description List the invoices of a month by number.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_invoices_api_v1_tenants__tenant_name__periods__period__invoices_get"];
         put?: never;
@@ -2592,18 +2590,19 @@ export interface paths {
         get?: never;
         /**
          * Put Invoice
-         * @description Enter an invoice of the provider, or replace it. Those that are not voided are compared with the bill; what a
-         *     closed month had then stays in its receipt.
+         * @description Enter an invoice of the provider, or replace it. Invoices that are not voided are compared with the bill. The
+         *     receipt of a closed month keeps the invoices of that time.
          *
-         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         *     Needs the right `close`, without a scope: the response is about the whole bill.
          */
         put: operations["put_invoice_api_v1_tenants__tenant_name__periods__period__invoices__invoice_id__put"];
         post?: never;
         /**
          * Delete Invoice
-         * @description Remove an invoice that was entered by mistake; one that the issuer has voided keeps its number.
+         * @description Remove an invoice that was entered by mistake. Set the status of an invoice that its issuer has voided
+         *     instead.
          *
-         *     Needs the right `close`, without a scope: the answer is about the whole bill.
+         *     Needs the right `close`, without a scope: the response is about the whole bill.
          */
         delete: operations["delete_invoice_api_v1_tenants__tenant_name__periods__period__invoices__invoice_id__delete"];
         options?: never;
@@ -2620,9 +2619,10 @@ export interface paths {
         };
         /**
          * Get Coverage
-         * @description Return how much of the costs of a period a cost category assigns, which rules do, and who is left.
+         * @description Return how much of the costs of a period a cost category assigns, by which rules, and which identities are not
+         *     assigned.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["get_coverage_api_v1_tenants__tenant_name__cost_categories__category_key__coverage_get"];
         put?: never;
@@ -2645,7 +2645,7 @@ export interface paths {
          * @description Return what a cost category assigns to an identity, a resource or a topic on a day, by which rule, and which
          *     later rules would have applied.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["resolve_subject_api_v1_tenants__tenant_name__cost_categories__category_key__resolve_get"];
         put?: never;
@@ -2665,8 +2665,8 @@ export interface paths {
         };
         /**
          * List Cost Categories
-         * @description List the cost categories by key, without their documents. Within a scope, reasons of changes are left out: they
-         *     may name others.
+         * @description List the cost categories by key, without their documents. Within a scope, reasons of changes are left out,
+         *     because they may name others.
          *
          *     Needs the right `read`.
          */
@@ -2688,21 +2688,21 @@ export interface paths {
         };
         /**
          * Get Cost Category
-         * @description Return a cost category, or an earlier version of it. The ETag of the present version is what `If-Match` of a
-         *     change names.
+         * @description Return a cost category, or an earlier version of it. Send the ETag of the present version as `If-Match` to change
+         *     it.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["get_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__get"];
         /**
          * Put Cost Category
-         * @description Create a cost category, or replace the version that `If-Match` names. The next answers use it; the versions
-         *     before it are kept. A document that says the same as the present version makes no new one.
+         * @description Create a cost category, or replace the version that `If-Match` names. It is used immediately, and earlier
+         *     versions are kept. A document equal to the present version creates no new version.
          *
-         *     With `dry_run`, nothing is written and `If-Match` is not needed: the answer tells what would change in the costs of
-         *     `period`, and which rules do nothing.
+         *     With `dry_run`, nothing is written and `If-Match` is not needed: the response has the changes in the costs of
+         *     `period`, and the rules without effect.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         put: operations["put_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__put"];
         post?: never;
@@ -2710,7 +2710,7 @@ export interface paths {
          * Remove Cost Category
          * @description Remove the version of a cost category that `If-Match` names. Its history stays.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         delete: operations["remove_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__delete"];
         options?: never;
@@ -2729,7 +2729,7 @@ export interface paths {
          * Get Cost Category History
          * @description List every version of a cost category, the newest first; `version` of the category itself returns one.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["get_cost_category_history_api_v1_tenants__tenant_name__cost_categories__category_key__history_get"];
         put?: never;
@@ -2752,19 +2752,19 @@ export interface paths {
          * @description Return the rules that assign values to single identities, resources or topics by their ids, as CSV: a line for
          *     each of them, or one for each part of a split. The file has the ETag of the category.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["get_rules_as_csv_api_v1_tenants__tenant_name__cost_categories__category_key__rules_csv_get"];
         /**
          * Put Rules As Csv
          * @description Replace the rules that assign values to single identities, resources or topics by those of a CSV file: in the
-         *     order of the file, in front of all other rules, which stay.
+         *     order of the file, before all other rules, which stay.
          *
-         *     The file is sent as text in JSON, or as it is with `Content-Type: text/csv`. Commas, semicolons and tabs may
-         *     separate its columns. Lines of one entity and the same days with a `percent` split its cost and sum to 100.
+         *     The file is sent as a text in JSON, or unchanged with `Content-Type: text/csv`. Commas, semicolons and tabs may
+         *     separate its columns. Lines of one entity and the same days with a `percent` split its cost, and sum to 100.
          *     `valid_to` is the first day without the rule.
          *
-         *     Needs the right `admin`, without a scope: the answer is about the whole bill.
+         *     Needs the right `admin`, without a scope: the response is about the whole bill.
          */
         put: operations["put_rules_as_csv_api_v1_tenants__tenant_name__cost_categories__category_key__rules_csv_put"];
         post?: never;
@@ -2783,12 +2783,12 @@ export interface paths {
         };
         /**
          * List Audit Entries
-         * @description List who changed tags, views, notes and cost categories, closed months, requested runs, or was refused, the
-         *     newest first.
+         * @description List changes of tags, views, notes and cost categories, closings of months, requests of runs, and refusals,
+         *     with their callers, the newest first.
          *
-         *     Without dates, everything that is kept is listed: the last 400 days.
+         *     Without dates, all entries are listed; they are kept for 400 days.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_audit_entries_api_v1_tenants__tenant_name__audit_get"];
         put?: never;
@@ -2808,10 +2808,10 @@ export interface paths {
         };
         /**
          * List Events
-         * @description List what has happened, in order. Each event was recorded together with what it tells: who goes on behind `last`
-         *     misses nothing, and gets nothing twice. Events are kept for 400 days. Dates, `timezone` and `page` are ignored.
+         * @description List events in order. Each was recorded in the transaction that it reports: a client that continues after `last`
+         *     misses no event, and gets none twice. Events are kept for 400 days. Dates, `timezone` and `page` are ignored.
          *
-         *     Needs the right `read`, without a scope: the answer is about the whole bill.
+         *     Needs the right `read`, without a scope: the response is about the whole bill.
          */
         get: operations["list_events_api_v1_tenants__tenant_name__events_get"];
         put?: never;
@@ -3322,7 +3322,7 @@ export interface components {
             period_id: string;
             /**
              * Until
-             * @description The last one; null without an end.
+             * @description The last month that has it; null without an end.
              * @example 2026-11
              */
             until: string | null;
@@ -3356,7 +3356,7 @@ export interface components {
             reference: string | null;
             /**
              * Reverses
-             * @description The adjustment that it takes back.
+             * @description The adjustment that it reverses.
              */
             reverses: number | null;
             /** Created By */
@@ -3380,7 +3380,7 @@ export interface components {
         };
         /**
          * AggregateAnswer
-         * @description Sums by group and time. The totals cover everything, also buckets left out for being too many.
+         * @description Sums by group and time. The totals include buckets that were left out because there were too many.
          */
         AggregateAnswer: {
             /** Buckets */
@@ -3409,17 +3409,17 @@ export interface components {
             shared_amount: string;
             /**
              * Direct Amount
-             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             * @description Only when grouped by a cost category: the cost that its rules assign to the value.
              */
             direct_amount?: string | null;
             /**
              * Shared In
-             * @description Only when grouped by a cost category: what other values handed on to it.
+             * @description Only when grouped by a cost category: the cost reallocated to it by other values.
              */
             shared_in?: string | null;
             /**
              * Shared Out
-             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             * @description Only when grouped by a cost category: the cost that it reallocated. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
              */
             shared_out?: string | null;
             /** Total Rows */
@@ -3476,17 +3476,17 @@ export interface components {
             shared_amount: string;
             /**
              * Direct Amount
-             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             * @description Only when grouped by a cost category: the cost that its rules assign to the value.
              */
             direct_amount?: string | null;
             /**
              * Shared In
-             * @description Only when grouped by a cost category: what other values handed on to it.
+             * @description Only when grouped by a cost category: the cost reallocated to it by other values.
              */
             shared_in?: string | null;
             /**
              * Shared Out
-             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             * @description Only when grouped by a cost category: the cost that it reallocated. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
              */
             shared_out?: string | null;
             /** Row Count */
@@ -3494,7 +3494,7 @@ export interface components {
         };
         /**
          * AllocationIssue
-         * @description What could not be allocated as its policy intends, summed over the range.
+         * @description Costs that could not be allocated as their policy intends, summed over the range.
          */
         AllocationIssue: {
             /**
@@ -3543,8 +3543,8 @@ export interface components {
         };
         /**
          * AnomaliesAnswer
-         * @description What stands out in a period. A day is judged when it is calculated from its present bill with all measurements,
-         *     and a series when 21 days of it are known; a day that is missing is never a day without cost.
+         * @description The anomalies of a period. A day is examined if it is calculated from its present bill with all measurements, and
+         *     a series if 21 of its days are known. A missing day never counts as a day without cost.
          */
         AnomaliesAnswer: {
             /**
@@ -3561,7 +3561,7 @@ export interface components {
             currency: string;
             /**
              * Judged Through
-             * @description The last day of the period that is judged.
+             * @description The last examined day of the period.
              */
             judged_through: string | null;
             /** Not Judged */
@@ -3578,29 +3578,29 @@ export interface components {
             items: components["schemas"]["AnomalyItem"][];
             /**
              * More
-             * @description How many more there are beyond `limit`.
+             * @description The number of anomalies beyond `limit`.
              */
             more: number;
             /**
              * Drifts
-             * @description What has moved slowly by the last judged day, the 20 largest first; nobody is told of it.
+             * @description The 20 largest slow changes up to the last examined day, the largest first; not reported.
              */
             drifts: components["schemas"]["DriftItem"][];
             /**
              * Fees
-             * @description Fees that have changed by what has to be exceeded, the 20 largest changes first; nobody is told of them.
+             * @description The 20 largest changes of fees above the thresholds, the largest first; not reported.
              */
             fees: components["schemas"]["FeeItem"][];
             /**
              * Marked
-             * @description How many of all of them have which mark.
+             * @description The number of anomalies with each mark.
              */
             marked: {
                 [key: string]: number;
             };
             /**
              * Days To Detection
-             * @description How many days after their first one those that were told were told, by the median.
+             * @description The median number of days from the first day of an anomaly to its report.
              */
             days_to_detection: number | null;
             /**
@@ -3676,9 +3676,8 @@ export interface components {
         };
         /**
          * AnomalyContributor
-         * @description What a story comes from: what an identity is charged for a product type of a resource. The numbers are estimates,
-         *     at constant prices, and need not add up to those of the story: the usual of a sum is not the sum of what is
-         *     usual.
+         * @description A part of an anomaly: the costs of an identity for a product type of a resource. The numbers are estimates, at
+         *     constant prices, and need not sum to those of the anomaly, because the median of a sum is not the sum of medians.
          */
         AnomalyContributor: {
             /** Identity Id */
@@ -3695,14 +3694,14 @@ export interface components {
             impact: number;
             /**
              * Explain
-             * @description The explanation of its largest amount on its furthest day, relative to this address; null if it costs nothing there.
+             * @description The explanation of its largest amount on the day with the largest difference, relative to this address; null if it has no cost on that day.
              * @example chargebacks/explain?date=2026-11-14&line_id=0a1b2c&identity_id=sa-123abc
              */
             explain: string | null;
         };
         /**
          * AnomalyDay
-         * @description A day that stands out. The numbers are estimates, at constant prices.
+         * @description A day of an anomaly. The numbers are estimates, at constant prices.
          */
         AnomalyDay: {
             /**
@@ -3712,7 +3711,7 @@ export interface components {
             date: string;
             /**
              * Actual
-             * @description What was charged, at the latest price.
+             * @description The charged cost, at the latest price.
              */
             actual: number;
             /**
@@ -3722,7 +3721,7 @@ export interface components {
             expected: number;
             /**
              * Scales
-             * @description How far that is away, in units of how far days of the series usually are.
+             * @description The difference, in units of the usual difference of days of the series.
              */
             scales: number;
         };
@@ -3763,22 +3762,22 @@ export interface components {
         };
         /**
          * AnomalyItem
-         * @description Days in a row on which the costs of an identity or a value stand out in one direction.
+         * @description An anomaly: consecutive days on which the costs of an identity or a value are unusual in the same direction.
          */
         AnomalyItem: {
             /**
              * Identity Id
-             * @description Null for those of a value of a cost category.
+             * @description Null for costs of a value of a cost category.
              */
             identity_id: string | null;
             /**
              * Category
-             * @description The cost category; null for those of an identity.
+             * @description The cost category; null for costs of an identity.
              */
             category: string | null;
             /**
              * Value
-             * @description Its value; null for those of an identity.
+             * @description The value of the cost category; null for costs of an identity.
              */
             value: string | null;
             /**
@@ -3788,7 +3787,7 @@ export interface components {
             product_category: string | null;
             /**
              * Id
-             * @description The same as long as its first day is, as in the subject of its events.
+             * @description The id, as in the subject of its events. It changes only with the first day.
              */
             id: string;
             /**
@@ -3798,7 +3797,7 @@ export interface components {
             direction: "up" | "down";
             /**
              * State
-             * @description `open`: the last judged day stands out as well; `level_shift`: after three days in a row that is the new level, and later days are compared with it.
+             * @description `open`: the last examined day is unusual as well; `level_shift`: after three consecutive days, the costs are considered the new level, with which later days are compared.
              * @enum {string}
              */
             state: "open" | "resolved" | "level_shift";
@@ -3814,7 +3813,7 @@ export interface components {
             last_date: string;
             /**
              * Impact
-             * @description What was charged more than expected on these days; negative if it was less.
+             * @description Charged minus expected costs of these days; negative if less was charged.
              */
             impact: number;
             /** Sentence */
@@ -3823,7 +3822,7 @@ export interface components {
             days: components["schemas"]["AnomalyDay"][];
             /**
              * Belongs To
-             * @description The value that all of it belongs to, by the cost category that is looked at; empty without one, or if it belongs to several.
+             * @description The value of the examined cost category that all of it belongs to; empty without a cost category, or if it belongs to several values.
              * @example {
              *       "team": "payments"
              *     }
@@ -3831,7 +3830,7 @@ export interface components {
             belongs_to: {
                 [key: string]: string;
             };
-            /** @description What people know of its first day. */
+            /** @description The newest mark of its first day. */
             mark: components["schemas"]["MarkItem"] | null;
             /**
              * Told At
@@ -3840,22 +3839,22 @@ export interface components {
             told_at: string | null;
             /**
              * Goes With
-             * @description The story that is told for this one as well: a larger one of the same that begins on the same day in the same direction or, of a value of a cost category, the one below it that is most of it; null if there is none.
+             * @description The anomaly that is reported instead of this one: a larger one of the same identity or value that begins on the same day in the same direction or, for a value, the one below it that is most of it; null if there is none.
              */
             goes_with: string | null;
             /**
              * By Policy
-             * @description With `include=contributors`: it mostly comes from what another policy splits since it began, so that nobody's usage is another one. It is not told.
+             * @description With `include=contributors`: it is mostly caused by another policy since it began, and not by changed usage. It is not reported.
              */
             by_policy: boolean;
             /**
              * Growth Of
-             * @description Of more, with `include=contributors`: the measure that drives these costs, where it has grown as much, within five points. It is not told; null otherwise.
+             * @description For higher costs, with `include=contributors`: the measure that drives these costs, if it has grown as much, within five points. The anomaly is then not reported. Null otherwise.
              */
             growth_of: string | null;
             /**
              * Others Used More
-             * @description Of less, with `include=contributors`: what it mostly comes from cost as much as before in all, so that not the cost fell, but the share of it. It is not told.
+             * @description For lower costs, with `include=contributors`: the total cost of its largest contributors has not changed, only the share of it. It is not reported.
              */
             others_used_more: boolean;
             /**
@@ -3996,7 +3995,7 @@ export interface components {
         };
         /**
          * AppliedPlan
-         * @description What was put in force.
+         * @description The versions of policies that were put in force.
          */
         AppliedPlan: {
             /** Versions */
@@ -4014,13 +4013,13 @@ export interface components {
         AppliedRule: {
             /**
              * Index
-             * @description Its place in the document, from 0.
+             * @description The position in the document, from 0.
              * @example 0
              */
             index: number;
             /**
              * Id
-             * @description `rules[3]` where it has none.
+             * @description The id, or such as `rules[3]` if it has none.
              * @example reorg-42
              */
             id: string;
@@ -4048,12 +4047,12 @@ export interface components {
             units_floor: string;
             /**
              * Spare Units
-             * @description How many units remain when all shares are rounded down. They go, one each, to the largest remainders, equal ones by id. Null within a scope.
+             * @description The number of units that remain when all shares are rounded down. The shares with the largest remainders get one each, equal ones by id. Null within a scope.
              */
             spare_units: number | null;
             /**
              * Remainder Rank
-             * @description The place of the identity's remainder, from 1; null within a scope.
+             * @description The rank of the identity's remainder, from 1; null within a scope.
              */
             remainder_rank: number | null;
             /**
@@ -4069,7 +4068,7 @@ export interface components {
         };
         /**
          * AssignedAnswer
-         * @description What a category assigns to one subject on one day.
+         * @description The assignment of one subject by a category on one day.
          */
         AssignedAnswer: {
             /**
@@ -4094,13 +4093,13 @@ export interface components {
             version: number;
             /**
              * Value
-             * @description Null where the cost is split; `parts` has the values.
+             * @description The value; null if the cost is split among those in `parts`.
              * @example payments
              */
             value: string | null;
             /**
              * Path
-             * @description The value, what it belongs to, and so on up; empty where the cost is split.
+             * @description The value and its ancestors, upwards; empty if the cost is split.
              * @example [
              *       "payments",
              *       "retail"
@@ -4109,23 +4108,23 @@ export interface components {
             path: string[];
             /** Parts */
             parts: components["schemas"]["AssignedPart"][];
-            /** @description The rule that decided; null: none, it is the default. */
+            /** @description The applied rule; null for the default. */
             rule: components["schemas"]["AppliedRule"] | null;
             /**
              * Reason
-             * @description That of the rule.
+             * @description The reason of the rule.
              * @example CHG-42
              */
             reason: string | null;
             /**
              * Lost
-             * @description Rules after it that would have applied, in order.
+             * @description Later rules that would have applied, in order.
              */
             lost: components["schemas"]["AppliedRule"][];
         };
         /**
          * AssignedPart
-         * @description One value that is assigned, and its share.
+         * @description One assigned value, and its share.
          */
         AssignedPart: {
             /**
@@ -4135,13 +4134,13 @@ export interface components {
             value: string;
             /**
              * Category Share
-             * @description 1 where nothing is split.
+             * @description The share of the cost; 1 if it is not split.
              * @example 0.6
              */
             category_share: string;
             /**
              * Path
-             * @description The value, what it belongs to, and so on up.
+             * @description The value and its ancestors, upwards.
              * @example [
              *       "payments",
              *       "retail"
@@ -4178,20 +4177,20 @@ export interface components {
             what: "tag.created" | "tag.changed" | "tag.removed" | "view.created" | "view.changed" | "view.removed" | "note.created" | "note.changed" | "note.removed" | "category.created" | "category.changed" | "category.removed" | "budget.created" | "budget.changed" | "budget.removed" | "finding.snoozed" | "finding.woken" | "anomaly.marked" | "anomaly.unmarked" | "statement.acknowledged" | "statement.disputed" | "token.created" | "token.revoked" | "notifications.retried" | "policies.applied" | "policies.withdrawn" | "run.requested" | "run.cancelled" | "request.refused" | "period.closed" | "period.reopened" | "period.sealed" | "period.requested" | "period.restated" | "adjustment.added" | "adjustment.removed" | "invoice.saved" | "invoice.removed";
             /**
              * Target
-             * @description What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `note/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
+             * @description The changed object: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `note/<id>`, `category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, `adjustment/<id>`, `invoice/<month>/<number>`, or method and path.
              * @example identity/sa-123abc/team
              */
             target: string;
             /**
              * Before
-             * @description The values before; null for something new.
+             * @description The values before the change; null if it was created.
              */
             before: {
                 [key: string]: unknown;
             } | null;
             /**
              * After
-             * @description The values after; null for something removed.
+             * @description The values after the change; null if it was removed.
              */
             after: {
                 [key: string]: unknown;
@@ -4281,12 +4280,12 @@ export interface components {
         };
         /**
          * Blocker
-         * @description Why a month cannot be closed, and what to do.
+         * @description A reason for which a month cannot be closed, and a remedy.
          */
         Blocker: {
             /**
              * Id
-             * @description What `accept` of the request names.
+             * @description The id for `accept` of the request.
              * @example day-pending:2026-10-31
              */
             id: string;
@@ -4303,7 +4302,7 @@ export interface components {
             remedy: string;
             /**
              * Can Be Accepted
-             * @description Whether the month can be closed all the same.
+             * @description Whether the month can be closed in spite of it.
              */
             can_be_accepted: boolean;
         };
@@ -4429,7 +4428,7 @@ export interface components {
         };
         /**
          * BudgetItem
-         * @description A budget, and who wrote its present version, when and why.
+         * @description A budget, with the author, time and reason of its present version.
          */
         BudgetItem: {
             /**
@@ -4450,26 +4449,26 @@ export interface components {
             parent: string | null;
             /**
              * Amounts
-             * @description What single months may cost.
+             * @description The amounts of single months.
              */
             amounts: {
                 [key: string]: string;
             };
             /**
              * Monthly
-             * @description What every other month may cost.
+             * @description The amount of all other months.
              */
             monthly: string | null;
             /** Thresholds */
             thresholds: components["schemas"]["BudgetThreshold"][];
             /**
              * Notify
-             * @description The sinks that its events are sent to; empty for all that take events of budgets.
+             * @description The sinks that get its events; empty for all that accept events of budgets.
              */
             notify: string[];
             /**
              * Expected
-             * @description What people expect single months to cost.
+             * @description The expected costs of single months, as entered by people.
              */
             expected: {
                 [key: string]: string;
@@ -4527,7 +4526,7 @@ export interface components {
         };
         /**
          * BudgetListItem
-         * @description A budget, and how far it is in the month that was asked for.
+         * @description A budget, and its status in the requested month.
          */
         BudgetListItem: {
             /**
@@ -4548,26 +4547,26 @@ export interface components {
             parent: string | null;
             /**
              * Amounts
-             * @description What single months may cost.
+             * @description The amounts of single months.
              */
             amounts: {
                 [key: string]: string;
             };
             /**
              * Monthly
-             * @description What every other month may cost.
+             * @description The amount of all other months.
              */
             monthly: string | null;
             /** Thresholds */
             thresholds: components["schemas"]["BudgetThreshold"][];
             /**
              * Notify
-             * @description The sinks that its events are sent to; empty for all that take events of budgets.
+             * @description The sinks that get its events; empty for all that accept events of budgets.
              */
             notify: string[];
             /**
              * Expected
-             * @description What people expect single months to cost.
+             * @description The expected costs of single months, as entered by people.
              */
             expected: {
                 [key: string]: string;
@@ -4591,8 +4590,8 @@ export interface components {
         };
         /**
          * BudgetStatus
-         * @description How far a budget is in a month. What counts are the days that are calculated from their present bill; the budget
-         *     is compared with the same days.
+         * @description The status of a budget in a month. The days that are calculated from their present bill count; their costs are
+         *     compared with the part of the budget for the same days.
          */
         BudgetStatus: {
             /** Id */
@@ -4611,23 +4610,23 @@ export interface components {
             currency: string;
             /**
              * Budget
-             * @description What the month may cost; null if nothing is said about it.
+             * @description The budget of the month; null if it has none.
              */
             budget: string | null;
             /**
              * To Date
-             * @description What is charged on the days that count.
+             * @description The costs charged on the days that count.
              * @example 1234.56
              */
             to_date: string;
             /**
              * Budget To Date
-             * @description The part of the budget that is for these days.
+             * @description The part of the budget for these days.
              */
             budget_to_date: string | null;
             /**
              * Days
-             * @description How many days count.
+             * @description The number of days that count.
              */
             days: number;
             /**
@@ -4637,22 +4636,22 @@ export interface components {
             data_through: string | null;
             /**
              * Missing Days
-             * @description Days that should be calculated by now, and do not count.
+             * @description Days that should be calculated by now but do not count.
              */
             missing_days: string[];
             /**
              * Forecast
-             * @description What the month is expected to cost: the expectation kept in the budget, else what is calculated.
+             * @description The expected cost of the month: as entered in the budget, else the calculated forecast.
              */
             forecast: string | null;
             /**
              * Calculated Forecast
-             * @description The calculated forecast; an estimate, and null for other months than that of the last calculated day, or where there are too few days to tell.
+             * @description The calculated forecast, an estimate; null for other months than that of the last calculated day, or if there are too few days.
              */
             calculated_forecast: string | null;
             /**
              * Projected Over
-             * @description By how much the forecast is above the budget.
+             * @description The amount by which the forecast exceeds the budget.
              */
             projected_over: string | null;
             /**
@@ -4662,7 +4661,7 @@ export interface components {
             crossed: components["schemas"]["BudgetThreshold"][];
             /**
              * State
-             * @description `exceeded`: more is charged than the month may cost; `warning`: a threshold is reached; `stale`: for more than 3 days no day has come that should have; `insufficient_history`: there is a threshold for the forecast, and none can be made.
+             * @description `exceeded`: the charged costs exceed the budget; `warning`: a threshold is reached; `stale`: no day was calculated for more than 3 days; `insufficient_history`: there is a threshold for the forecast, but no forecast.
              * @enum {string}
              */
             state: "ok" | "warning" | "exceeded" | "insufficient_history" | "stale" | "no_budget";
@@ -4685,7 +4684,8 @@ export interface components {
         };
         /**
          * BulkRemovalResult
-         * @description What a bulk removal did, or, with `dry_run`, would do. A tag that is named twice counts once.
+         * @description The changes of a bulk removal, or, with `dry_run`, those that it would make. A tag that is named twice counts
+         *     once.
          */
         BulkRemovalResult: {
             /** Deleted Count */
@@ -4703,7 +4703,7 @@ export interface components {
         };
         /**
          * BulkResult
-         * @description What a bulk write did, entry by entry, or, with `dry_run`, would do.
+         * @description The changes of a bulk write, or, with `dry_run`, those that it would make.
          */
         BulkResult: {
             /** Created Count */
@@ -4863,7 +4863,7 @@ export interface components {
             value: string;
             /**
              * Category Share
-             * @description Of the amount; 1 where the row is not split.
+             * @description The share of the amount; 1 if the row is not split.
              * @example 0.6
              */
             category_share: string;
@@ -4875,7 +4875,7 @@ export interface components {
         };
         /**
          * CategoryWarning
-         * @description What is allowed but probably not meant.
+         * @description Something that is allowed but probably not intended.
          */
         CategoryWarning: {
             /**
@@ -4892,10 +4892,10 @@ export interface components {
         };
         /**
          * ChangeEffects
-         * @description Why an amount changed; the effects sum to the difference exactly.
+         * @description Why an amount changed; the effects sum exactly to the difference.
          *
-         *     An amount is a quantity × a price × a share. Each effect is what one more of these, as it is in the later range,
-         *     adds to the amount of the earlier range; in this order.
+         *     An amount is a quantity × a price × a share. In this order, each effect replaces one more of these factors by that
+         *     of the later range, and is the resulting change of the amount.
          */
         ChangeEffects: {
             /**
@@ -4912,7 +4912,7 @@ export interface components {
             quantity: string;
             /**
              * Price
-             * @description The average price of a unit rose or fell; for what has no quantity, the cost per day.
+             * @description The average price of a unit rose or fell; without a quantity, the cost per day.
              * @example 1234.56
              */
             price: string;
@@ -4924,19 +4924,19 @@ export interface components {
             policy: string;
             /**
              * Share
-             * @description Another part of the measured usage.
+             * @description The share of the measured usage changed.
              * @example 1234.56
              */
             share: string;
             /**
              * Ownership
-             * @description Another part as an owner or a member: others own it, or share it evenly.
+             * @description The share as an owner or a member changed: others own it, or share it evenly.
              * @example 1234.56
              */
             ownership: string;
             /**
              * Correction
-             * @description The whole difference of a product type on a resource that has both charges and refunds, or a share that is not between 0 and 1: neither a quantity nor a price or share explains it.
+             * @description The whole difference of a product type on a resource that has both charges and refunds, or a share that is not between 0 and 1, which quantities, prices and shares do not explain.
              * @example 1234.56
              */
             correction: string;
@@ -4976,7 +4976,7 @@ export interface components {
         };
         /**
          * ChangedAmounts
-         * @description Amounts of both ranges, and why they differ.
+         * @description The amounts of both ranges, and the reasons of their difference.
          */
         ChangedAmounts: {
             /**
@@ -5005,7 +5005,7 @@ export interface components {
             effects: components["schemas"]["ChangeEffects"];
             /**
              * Sentence
-             * @description What changed and why, in words: the largest reason for each effect, and who pays most of it.
+             * @description The change in words: the largest reason of each effect, and the identity that pays most of it.
              * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
@@ -5050,7 +5050,7 @@ export interface components {
             effects: components["schemas"]["ChangeEffects"];
             /**
              * Sentence
-             * @description What changed and why, in words: the largest reason for each effect, and who pays most of it.
+             * @description The change in words: the largest reason of each effect, and the identity that pays most of it.
              * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
@@ -5080,7 +5080,7 @@ export interface components {
         };
         /**
          * ChangedPolicy
-         * @description A product type that would be split otherwise on some of the days.
+         * @description A product type that would be split by another policy on some of the days.
          */
         ChangedPolicy: {
             /** Product Type */
@@ -5089,19 +5089,19 @@ export interface components {
             days: number;
             /**
              * Cost
-             * @description What is billed for it on all simulated days.
+             * @description The bill for it on all simulated days.
              * @example 1234.56
              */
             cost: string;
             /**
              * Moved
-             * @description What of it would be charged to others.
+             * @description The part of it that would be charged to other identities.
              * @example 1234.56
              */
             moved: string;
             /**
              * Cause
-             * @description What differs: how its cost is divided into portions, by which methods these are split, or what is measured for that.
+             * @description The difference: how its cost is divided into portions, the methods by which these are split, or the measures of these methods.
              * @enum {string}
              */
             cause: "portion" | "method" | "measure";
@@ -5143,14 +5143,14 @@ export interface components {
             effects: components["schemas"]["ChangeEffects"];
             /**
              * Sentence
-             * @description What changed and why, in words: the largest reason for each effect, and who pays most of it.
+             * @description The change in words: the largest reason of each effect, and the identity that pays most of it.
              * @example +412.10 USD: +380.02 above all because larger quantities of KAFKA_NETWORK_WRITE on orders-prod were billed, for which payments pays 310.00 more (+350.02); +32.08 because the price of KAFKA_NUM_CKUS on orders-prod rose.
              */
             sentence: string;
         };
         /**
          * ChangesAnswer
-         * @description What changed between two ranges. Items and `other` sum to the totals, and these are those of the aggregates.
+         * @description The changes between two ranges. Items and `other` sum to the totals, which equal those of the aggregates.
          */
         ChangesAnswer: {
             /**
@@ -5171,7 +5171,7 @@ export interface components {
             timezone: string;
             /**
              * Days With Costs
-             * @description UTC days of the later range that have costs, whatever the filters.
+             * @description UTC days of the later range that have costs, regardless of filters.
              */
             days_with_costs: number;
             /** @description The earlier range. */
@@ -5301,17 +5301,17 @@ export interface components {
             };
             /**
              * Posted Period
-             * @description With `basis=posted` only: the month that it is posted to.
+             * @description With `basis=posted` only: the month to which it is posted.
              */
             posted_period?: string | null;
             /**
              * Charge Class
-             * @description With `basis=posted` only. A correction is the difference, of one day and dimension, to what was posted before.
+             * @description With `basis=posted` only. A correction is the difference from what was posted before, for one day and dimension.
              */
             charge_class?: ("regular" | "correction") | null;
             /**
              * Charge Period
-             * @description With `basis=posted` only: the month that it was charged in.
+             * @description With `basis=posted` only: the month in which it was charged.
              */
             charge_period?: string | null;
             /**
@@ -5329,7 +5329,7 @@ export interface components {
         };
         /**
          * ClosingPreview
-         * @description What closing a month would book.
+         * @description The amounts that closing a month would book, and its blockers.
          */
         ClosingPreview: {
             /**
@@ -5362,7 +5362,7 @@ export interface components {
             corrections: components["schemas"]["CorrectionTotal"][];
             /**
              * By
-             * @description By each grouping of `closing.by`.
+             * @description The booked amounts by each grouping of `closing.by`.
              */
             by: components["schemas"]["PostedGrouping"][];
             /** Adjustments */
@@ -5372,7 +5372,7 @@ export interface components {
             invoices: components["schemas"]["InvoiceTieOut"];
             /**
              * Opening
-             * @description Before the first closing: what is known of the months before. What is learned of them later is visible, and never posted.
+             * @description Before the first closing: the costs of the earlier months. Later changes of them are visible, but never posted.
              */
             opening: components["schemas"]["CorrectionTotal"][];
             /** Blockers */
@@ -5381,25 +5381,25 @@ export interface components {
             warnings: components["schemas"]["PeriodWarning"][];
             /**
              * Digest
-             * @description That of all amounts: `expected_digest` of the closing.
+             * @description The digest of all amounts, for `expected_digest` of the closing.
              */
             digest: string;
             /**
              * As Of
              * Format: date-time
-             * @description The last change that is in it: `looked_at` of the closing, which then says what has changed since.
+             * @description The instant of the last change that it includes, for `looked_at` of the closing: a refusal then lists the changes since.
              * @example 2026-01-31T00:00:00Z
              */
             as_of: string;
             /**
              * Requested By
-             * @description Who asked for the closing that a second person has to confirm.
+             * @description The actor who requested the closing, which a second person has to confirm.
              */
             requested_by?: string | null;
         };
         /**
          * ClosingReceipt
-         * @description What was done to a month.
+         * @description An entry of the books: a month was closed, reopened or sealed.
          */
         ClosingReceipt: {
             /**
@@ -5440,12 +5440,12 @@ export interface components {
             by: string;
             /**
              * Digest
-             * @description Of the amounts that were booked, or would be.
+             * @description The digest of the amounts that were booked, or would be.
              */
             digest: string | null;
             /**
              * Receipt Digest
-             * @description The SHA-256 of the receipt; null while a request waits.
+             * @description The SHA-256 of the receipt; null for a request that is not confirmed.
              */
             receipt_digest: string | null;
         };
@@ -5497,7 +5497,7 @@ export interface components {
         };
         /**
          * CommitmentInterval
-         * @description What was drawn in an interval: money of the currency, or a quantity in the unit of the commitment.
+         * @description An interval of a commitment, in the currency or, for a quantity, in the unit of the commitment.
          */
         CommitmentInterval: {
             /**
@@ -5512,7 +5512,7 @@ export interface components {
             end_date: string;
             /**
              * Committed
-             * @description With what was left of the interval before, if that is added.
+             * @description The committed amount, including the rest of the previous interval if it is carried over.
              * @example 1234.56
              */
             committed: string;
@@ -5528,26 +5528,26 @@ export interface components {
             remaining: string;
             /**
              * Applied
-             * @description The money that went to it.
+             * @description The costs that were applied to it.
              * @example 1234.56
              */
             applied: string;
             /**
              * Overage
-             * @description The money of what it applies to, and that no commitment had room for.
+             * @description The costs to which it applies but that exceed all commitments.
              * @example 1234.56
              */
             overage: string;
             /**
              * Pace
-             * @description What is drawn, divided by the part of the commitment that is for the days that count: 1 is on track. Null without a day that counts.
+             * @description The drawn amount, divided by the part of the commitment for the days that count: 1 is on track. Null if no day counts.
              */
             pace: number | null;
-            /** @description Null if it is over, or too few days are known to tell. */
+            /** @description Null if the interval is over, or if too few days are known. */
             exhausted_on: components["schemas"]["ExhaustedOn"] | null;
             /**
              * Shortfall
-             * @description What is not drawn at its end: exactly when it is over, before that an estimate in cents, null if too few days are known to tell.
+             * @description The amount that is not drawn at its end: exact when it is over, before that an estimate in cents; null if too few days are known.
              */
             shortfall: string | null;
             /** Is Over */
@@ -5559,7 +5559,7 @@ export interface components {
             counted_days: number;
             /**
              * Pending Days
-             * @description Days of it until now that do not count yet.
+             * @description Past days of the interval that do not count yet.
              */
             pending_days: number;
         };
@@ -5577,7 +5577,7 @@ export interface components {
             kind: "spend" | "usage";
             /**
              * Unit
-             * @description Of usage: the unit of the bill.
+             * @description The unit of a commitment of usage, as on the bill.
              */
             unit: string | null;
             /**
@@ -5625,7 +5625,7 @@ export interface components {
         };
         /**
          * ComparedItem
-         * @description What both sides say of one entity and product type.
+         * @description The amounts of both sides for one entity and product type.
          */
         ComparedItem: {
             /**
@@ -5648,12 +5648,12 @@ export interface components {
             product_type: string | null;
             /**
              * Theirs
-             * @description Null if the file has nothing of it.
+             * @description The amount in the file; null if it has none.
              */
             theirs: string | null;
             /**
              * Ours
-             * @description Null if nothing of it is stored here.
+             * @description The stored amount; null if there is none.
              */
             ours: string | null;
             /**
@@ -5665,7 +5665,7 @@ export interface components {
         };
         /**
          * ComparedRest
-         * @description The entries that are not listed, together.
+         * @description The sum of the entries that are not listed.
          */
         ComparedRest: {
             /** Count */
@@ -5704,25 +5704,25 @@ export interface components {
             end_date: string;
             /**
              * Days With Costs
-             * @description UTC days of it that have costs.
+             * @description The number of its UTC days that have costs.
              */
             days_with_costs: number;
         };
         /**
          * Contender
-         * @description An identity that shares the portion; or all those together that the caller may not see.
+         * @description An identity that shares the portion; or the sum of those that the caller may not see.
          */
         Contender: {
             /**
              * Identity Id
-             * @description Null for others together.
+             * @description The identity; null for the sum of others.
              */
             identity_id: string | null;
             /** Name */
             name: string | null;
             /**
              * Value
-             * @description What was measured or charged; null if all parts are equal.
+             * @description The measured or charged value; null if all parts are equal.
              */
             value: string | null;
             /**
@@ -5734,17 +5734,17 @@ export interface components {
         };
         /**
          * ContendingTopic
-         * @description A topic that shares the line; or all those together that the caller may not see.
+         * @description A topic that shares the line; or the sum of those that the caller may not see.
          */
         ContendingTopic: {
             /**
              * Topic Name
-             * @description Null for others together.
+             * @description The topic; null for the sum of others.
              */
             topic_name: string | null;
             /**
              * Value
-             * @description What was measured; null if all parts are equal.
+             * @description The measured value; null if all parts are equal.
              */
             value: string | null;
             /**
@@ -5851,8 +5851,8 @@ export interface components {
         };
         /**
          * ContractItem
-         * @description A contract. What is billed on its days that count is applied to its commitments, to those of other contracts, or
-         *     to none.
+         * @description A contract. The bill of its days that count is applied to its commitments, to those of other contracts, or to
+         *     none.
          */
         ContractItem: {
             /**
@@ -5939,7 +5939,7 @@ export interface components {
         };
         /**
          * ConversionItem
-         * @description How the amounts of an answer were converted.
+         * @description How the amounts of a response were converted.
          */
         ConversionItem: {
             /**
@@ -5950,7 +5950,7 @@ export interface components {
             billed_currency: string;
             /**
              * Rates
-             * @description By UTC month, what one unit of the bill's currency is in that of the answer; at most 8 decimal places. A converted amount has at most 20, and 32 where values of cost categories hand on cost.
+             * @description By UTC month, the amount of one unit of the bill's currency in that of the response; at most 8 decimal places. A converted amount has at most 20, and 32 where values of cost categories reallocate cost.
              * @example {
              *       "2026-10": "0.9131"
              *     }
@@ -6035,7 +6035,7 @@ export interface components {
         };
         /**
          * CorrectionTotal
-         * @description What was learned of an earlier month.
+         * @description The changes of an earlier month.
          */
         CorrectionTotal: {
             /**
@@ -6073,7 +6073,7 @@ export interface components {
         };
         /**
          * CostDay
-         * @description One UTC day of the whole tenant, whatever the filters.
+         * @description One UTC day of the whole tenant, regardless of filters.
          */
         CostDay: {
             /**
@@ -6083,7 +6083,7 @@ export interface components {
             date: string;
             /**
              * State
-             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @description The charges equal the bill; differ from it; are not calculated yet; there is no bill.
              * @enum {string}
              */
             state: "equal" | "differs" | "pending" | "none";
@@ -6112,7 +6112,7 @@ export interface components {
         };
         /**
          * CostForecast
-         * @description What the month of the last calculated day will have cost, of what matches the filters.
+         * @description The forecast of the month of the last calculated day, for the rows that match the filters.
          */
         CostForecast: {
             /**
@@ -6153,7 +6153,7 @@ export interface components {
         };
         /**
          * CostIssue
-         * @description What was not allocated as its policy intends, for one reason.
+         * @description Costs that were not allocated as their policy intends, for one reason.
          */
         CostIssue: {
             /**
@@ -6175,7 +6175,7 @@ export interface components {
             rows: number;
             /**
              * Resources
-             * @description How many resources it is about.
+             * @description The number of affected resources.
              */
             resources: number;
         };
@@ -6192,7 +6192,7 @@ export interface components {
             value: string | null;
             /**
              * Name
-             * @description Its display name, where the value is an id, or one that its cost category has a name for.
+             * @description The display name, if the value is an id, or if its cost category has a name for it.
              * @example orders-service
              */
             name: string | null;
@@ -6220,7 +6220,7 @@ export interface components {
             rows: number;
             /**
              * Amounts
-             * @description By time, in the breakdown of the series; else empty.
+             * @description The amounts by time in the breakdown of the series; else empty.
              */
             amounts: string[];
         };
@@ -6246,7 +6246,7 @@ export interface components {
         };
         /**
          * CostTopics
-         * @description The topics with the largest cost. Topics know no identities: filters by these, and by tags, are ignored.
+         * @description The topics with the largest cost. Topics have no identities: filters by these, and by tags, are ignored.
          */
         CostTopics: {
             /**
@@ -6289,13 +6289,13 @@ export interface components {
             rows: number;
             /**
              * Unallocated
-             * @description What no one could be charged for.
+             * @description The costs without an identity to charge.
              * @example 1234.56
              */
             unallocated: string;
             /**
              * Previous
-             * @description The other period's sum; null without one.
+             * @description The other period's sum; null without another period.
              */
             previous: string | null;
             /** Previous Unallocated */
@@ -6324,7 +6324,7 @@ export interface components {
             compared_with: components["schemas"]["ComparedWith"] | null;
             /**
              * Days With Costs
-             * @description UTC days of the period that have costs, whatever the filters.
+             * @description UTC days of the period that have costs, regardless of filters.
              */
             days_with_costs: number;
             /**
@@ -6339,7 +6339,7 @@ export interface components {
             amounts: string[];
             /**
              * Previous Amounts
-             * @description The other period's amounts, its first day beside the first day; null where it has no costs at all. Empty without another period.
+             * @description The other period's amounts, aligned by the first days of both; null where it has no costs. Empty without another period.
              */
             previous_amounts: (string | null)[];
             total: components["schemas"]["CostTotal"];
@@ -6347,14 +6347,14 @@ export interface components {
             breakdowns: components["schemas"]["CostBreakdown"][];
             /**
              * Issues
-             * @description Null unless included, as the following.
+             * @description Null unless included, as are the following fields.
              */
             issues: components["schemas"]["CostIssue"][] | null;
             /** Days */
             days: components["schemas"]["CostDay"][] | null;
-            /** @description Null also where there are too few days to tell. */
+            /** @description Also null if there are too few days. */
             forecast: components["schemas"]["CostForecast"] | null;
-            /** @description Null also where topics are not attributed. */
+            /** @description Also null if topics are not attributed. */
             topics: components["schemas"]["CostTopics"] | null;
             /**
              * Currency
@@ -6365,13 +6365,13 @@ export interface components {
             conversion?: components["schemas"]["ConversionItem"] | null;
             /**
              * Revision
-             * @description The version of the data: the same revision, the same figures. Within a scope, that of these figures.
+             * @description The version of the data: equal revisions have equal figures. Within a scope, the version of these figures.
              */
             revision: string;
         };
         /**
          * Counts
-         * @description How many there are of one type.
+         * @description The number of entities of one type.
          */
         Counts: {
             /** Total */
@@ -6398,13 +6398,13 @@ export interface components {
             assigned: string;
             /**
              * Unassigned
-             * @description What has the category's default.
+             * @description The costs with the category's default.
              * @example 1234.56
              */
             unassigned: string;
             /**
              * Percent
-             * @description `assigned`, of both; null where there are no costs.
+             * @description `assigned` in percent of all costs; null without costs.
              * @example 92.31
              */
             percent: string | null;
@@ -6421,7 +6421,7 @@ export interface components {
         };
         /**
          * CoverageOf
-         * @description How much of the costs of a period a category assigns, before values hand on what they have.
+         * @description How much of the costs of a period a category assigns, before values reallocate them.
          */
         CoverageOf: {
             /**
@@ -6431,13 +6431,13 @@ export interface components {
             assigned: string;
             /**
              * Unassigned
-             * @description What has the category's default.
+             * @description The costs with the category's default.
              * @example 1234.56
              */
             unassigned: string;
             /**
              * Percent
-             * @description `assigned`, of both; null where there are no costs.
+             * @description `assigned` in percent of all costs; null without costs.
              * @example 92.31
              */
             percent: string | null;
@@ -6454,7 +6454,7 @@ export interface components {
         };
         /**
          * DailyForecast
-         * @description What days to come are expected to cost, and how near such a forecast would have been before.
+         * @description The forecast of future days, and the past errors of such forecasts.
          */
         DailyForecast: {
             /**
@@ -6466,27 +6466,27 @@ export interface components {
             points: components["schemas"]["ForecastPoint"][];
             /**
              * Wape
-             * @description How far it would have been off, day by day, as a part of what was charged; null if nothing was.
+             * @description The mean absolute past error of a day, as a part of the charged costs; null if nothing was charged.
              */
             wape: number | null;
             /**
              * Bias
-             * @description By how much it would have been too high, the same way.
+             * @description The mean past error, in the same unit; positive if forecasts were too high.
              */
             bias: number | null;
             /**
              * Coverage
-             * @description On which part of the days what came lay between `p10` and `p90`.
+             * @description The part of past days whose cost was between `p10` and `p90`.
              */
             coverage: number;
             /**
              * Origins
-             * @description How many earlier stretches of as many days that is known from.
+             * @description The number of earlier windows of the same length from which the errors are known.
              */
             origins: number;
             /**
              * History Days
-             * @description How many days it is made of.
+             * @description The number of known days that were used.
              */
             history_days: number;
         };
@@ -6503,7 +6503,7 @@ export interface components {
         };
         /**
          * DayFlags
-         * @description How far one UTC day is.
+         * @description The state of one UTC day.
          */
         DayFlags: {
             /**
@@ -6550,7 +6550,7 @@ export interface components {
         };
         /**
          * Difference
-         * @description What changed between two moments, by the size of the change.
+         * @description The changes between two instants, the largest first.
          */
         Difference: {
             /**
@@ -6581,7 +6581,7 @@ export interface components {
             moved: string;
             /** Items */
             items: components["schemas"]["RestatedItem"][];
-            /** @description The changes beyond `limit`, together. */
+            /** @description The sum of the changes beyond `limit`. */
             other: components["schemas"]["RestatedRest"] | null;
         };
         /**
@@ -6675,7 +6675,7 @@ export interface components {
         };
         /**
          * Dimension
-         * @description What a chargeback row is about, without its time and its amount.
+         * @description The fields of a chargeback row, without its time and its amount.
          */
         Dimension: {
             /**
@@ -6733,7 +6733,7 @@ export interface components {
         };
         /**
          * DriftItem
-         * @description Costs of an identity for a product group that have moved without any day that stands out, at constant prices.
+         * @description Costs of an identity for a product group that have changed slowly, without an anomaly, at constant prices.
          */
         DriftItem: {
             /** Identity Id */
@@ -6742,18 +6742,18 @@ export interface components {
             product_category: string;
             /**
              * Before
-             * @description What a day of the four weeks before cost, by the median.
+             * @description The median cost of a day in the four weeks before.
              */
             before: number;
             /**
              * Now
-             * @description What a day of the last week costs, by the median.
+             * @description The median cost of a day in the last week.
              */
             now: number;
         };
         /**
          * DryRunAnswer
-         * @description What an edit would change in the costs of a period. Nothing was written.
+         * @description The changes that an edit would make in the costs of a period. Nothing was written.
          */
         DryRunAnswer: {
             /**
@@ -6766,17 +6766,17 @@ export interface components {
             coverage_after: components["schemas"]["CoverageOf"];
             /**
              * Values
-             * @description The totals, with what values hand on.
+             * @description The totals of the values, including reallocated costs.
              */
             values: components["schemas"]["ValueChange"][];
             /**
              * Moved
-             * @description What rules would assign to another value, by amount.
+             * @description The costs that rules would assign to another value, by amount.
              */
             moved: components["schemas"]["chargeback__reports__categories__answers__MovedAmount"][];
             /**
              * Items
-             * @description The same by identity, at most 50.
+             * @description The same costs by identity, at most 50.
              */
             items: components["schemas"]["MovedItem"][];
             /** Never Matching */
@@ -6790,7 +6790,7 @@ export interface components {
         };
         /**
          * EntityCounts
-         * @description What would become of the entries about one entity.
+         * @description The results that the entries about one entity would have.
          */
         EntityCounts: {
             /**
@@ -6812,7 +6812,7 @@ export interface components {
         };
         /**
          * EntityRemovals
-         * @description What would become of the entries about one entity.
+         * @description The results that the entries about one entity would have.
          */
         EntityRemovals: {
             /**
@@ -6840,7 +6840,7 @@ export interface components {
         EventItem: {
             /**
              * Id
-             * @description A later one has a larger number.
+             * @description Later events have larger ids.
              */
             id: number;
             /**
@@ -6856,13 +6856,13 @@ export interface components {
             kind: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
             /**
              * Subject
-             * @description What it has happened to.
+             * @description The object of the event.
              * @example period/2026-10
              */
             subject: string;
             /**
              * Body
-             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed one what was `posted`; of a correction the month that it was posted to, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, what was charged `to_date` and what is `expected`; of what stands out its `sentence` and `impact`, an estimate; of a sink that cannot be reached the `error`, and the `kind` and `subject` of what it was not told.
+             * @description Of a closed, reopened or sealed month its `period_id`, the number (`n`) and the digest of the receipt, of a closed month also what was `posted`; of a correction the month to which it was posted, `charge_period` and `amount`, as decimal texts in `currency`; of a budget the threshold (`on`, `percent`), its `amount`, the costs `to_date` and the `expected` costs; of an anomaly its `sentence` and `impact`, an estimate; of a sink that cannot be reached the `error`, and the `kind` and `subject` of the event that was not delivered.
              */
             body: {
                 [key: string]: unknown;
@@ -6877,14 +6877,14 @@ export interface components {
             items: components["schemas"]["EventItem"][];
             /**
              * Last
-             * @description `after` of the next request: the `id` of the last item, or what was sent.
+             * @description `after` of the next request: the `id` of the last item, or the sent `after`.
              */
             last: number;
         };
         /**
          * ExhaustedOn
-         * @description The day on which an interval is used up, by how much was drawn in the weeks before: an estimate. Null: not before
-         *     its end.
+         * @description The estimated day on which a commitment is used up, from the amounts drawn in the weeks before. Null: not before
+         *     the end of the interval.
          */
         ExhaustedOn: {
             /**
@@ -6902,7 +6902,7 @@ export interface components {
         };
         /**
          * ExplainAnswer
-         * @description Why an identity has an amount of a billing line: the line is calculated again from the kept evidence.
+         * @description Why an identity has an amount of a billing line: the line is calculated again from the stored evidence.
          */
         ExplainAnswer: {
             /**
@@ -6948,7 +6948,7 @@ export interface components {
              * @description Why the evidence is missing; null if it is there.
              */
             evidence_missing: string | null;
-            /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
+            /** @description The part of the row that the caller's scope shows; null if all of it is visible, or there is no row. If there is a part, `row` and `revisions` have it, and the calculation has the whole amount. */
             visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
             /**
@@ -6960,14 +6960,14 @@ export interface components {
             revisions: components["schemas"]["RevisionAmount"][];
             /**
              * Recomputed
-             * @description Whether the calculation gives what is stored; null if the evidence is missing.
+             * @description Whether the calculation agrees with the stored row; null if the evidence is missing.
              */
             recomputed: ("same" | "different") | null;
             links: components["schemas"]["ExplainLinks"];
         };
         /**
          * ExplainLinks
-         * @description Where to look further; relative to the address of the answer.
+         * @description Links to the sources of an explanation, relative to the address of the response.
          */
         ExplainLinks: {
             /**
@@ -7000,7 +7000,7 @@ export interface components {
         };
         /**
          * ExplainedEvidence
-         * @description What decided how the portion was split.
+         * @description The evidence by which the portion was split.
          */
         ExplainedEvidence: {
             /**
@@ -7015,17 +7015,17 @@ export interface components {
             total: string | null;
             /**
              * Contenders
-             * @description A page of them, the largest first, equal ones by id; and the identity that was asked for.
+             * @description A page of the contenders, the largest first, equal ones by id; and the requested identity.
              */
             contenders: components["schemas"]["Contender"][];
             /**
              * Contenders Total
-             * @description How many there are on all pages; others together are one.
+             * @description The number of contenders on all pages; the sum of others counts as one.
              */
             contenders_total: number;
             /**
              * Members
-             * @description How many identities were active on the resource; null within a scope.
+             * @description The number of active identities on the resource; null within a scope.
              */
             members: number | null;
             /** Metrics Available */
@@ -7094,14 +7094,14 @@ export interface components {
             product_type: string;
             /**
              * Matched
-             * @description Its name or pattern; null if it is in no catalogue any more.
+             * @description Its name or pattern; null if it is no longer in a catalogue.
              */
             matched: string | null;
             /** Hash */
             hash: string;
             /**
              * Source
-             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: in force when the row was calculated, and not any more.
+             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: in force when the row was calculated, but no longer.
              * @enum {string}
              */
             source: "shipped" | "configured" | "recorded";
@@ -7110,7 +7110,7 @@ export interface components {
         };
         /**
          * ExplainedPortion
-         * @description The portion that is explained: its share of the line, and its exact cost.
+         * @description The explained portion: its share of the line, and its exact cost.
          */
         ExplainedPortion: {
             /** Number */
@@ -7247,7 +7247,7 @@ export interface components {
         };
         /**
          * ExternalReconciliation
-         * @description Costs from elsewhere compared with those stored here, the largest difference first.
+         * @description External costs compared with the stored ones, the largest difference first.
          */
         ExternalReconciliation: {
             /**
@@ -7290,7 +7290,7 @@ export interface components {
         };
         /**
          * Features
-         * @description What can be done with a tenant, as far as this service knows.
+         * @description The features of a tenant in this service.
          */
         Features: {
             /** Can Tag */
@@ -7308,8 +7308,8 @@ export interface components {
         };
         /**
          * FeeItem
-         * @description What is billed on three days of a month or less, and cost something else in its last month than in the one
-         *     before: it is no part of what is judged by days.
+         * @description A fee: costs that are billed on three days of a month or less, and differ between its last month and the month
+         *     before. Fees are not examined by day.
          */
         FeeItem: {
             /** Product Type */
@@ -7329,7 +7329,7 @@ export interface components {
         };
         /**
          * FindingEvidence
-         * @description What was measured since the subject was last used.
+         * @description The measurements since the subject was last used.
          */
         FindingEvidence: {
             /**
@@ -7360,7 +7360,7 @@ export interface components {
         };
         /**
          * FindingItem
-         * @description Something that costs and was not used, by what was measured.
+         * @description A resource or identity that has costs but was not used, according to the measurements.
          */
         FindingItem: {
             /**
@@ -7404,13 +7404,13 @@ export interface components {
             evidence: components["schemas"]["FindingEvidence"];
             /**
              * Monthly Cost
-             * @description Its cost on the last 30 days that are calculated, in the currency of the bill.
+             * @description Its cost on the last 30 calculated days, in the currency of the bill.
              * @example 1234.56
              */
             monthly_cost: string;
             /**
              * Avoidable
-             * @description How much of the monthly cost would not be charged without it: stored bytes would not, a cluster's capacity would.
+             * @description How much of the monthly cost would be saved without it: the cost of stored bytes would, that of a cluster's capacity would not.
              * @enum {string}
              */
             avoidable: "none" | "partial" | "full";
@@ -7469,13 +7469,13 @@ export interface components {
             currency: string;
             /**
              * Snoozed
-             * @description How many findings of these kinds are snoozed.
+             * @description The number of snoozed findings of these kinds.
              */
             snoozed: number;
         };
         /**
          * FindingSubject
-         * @description What a finding is about.
+         * @description The subject of a finding.
          */
         FindingSubject: {
             /**
@@ -7503,7 +7503,7 @@ export interface components {
         };
         /**
          * FlowAnswer
-         * @description Nodes and what flows between them. Each column sums to the total.
+         * @description Nodes and the costs that flow between them. Each column sums to the total.
          */
         FlowAnswer: {
             /**
@@ -7532,7 +7532,7 @@ export interface components {
         };
         /**
          * FlowLink
-         * @description What flows from one node to another; both are places in the list of nodes.
+         * @description The costs that flow from one node to another; both are positions in the list of nodes.
          */
         FlowLink: {
             /** Source */
@@ -7549,7 +7549,7 @@ export interface components {
         };
         /**
          * FlowNode
-         * @description One value of a column, or all that are not named (`other` tells how many).
+         * @description One value of a column, or all that are not named (`other` is their number).
          */
         FlowNode: {
             /** Column */
@@ -7648,7 +7648,7 @@ export interface components {
             BillingCurrency: string;
             /**
              * Contractcommitmentapplicability
-             * @description Which charges count, as JSON.
+             * @description The charges that count, as JSON.
              */
             ContractCommitmentApplicability: string;
             /**
@@ -7663,7 +7663,7 @@ export interface components {
             ContractCommitmentCategory: "Spend" | "Usage";
             /**
              * Contractcommitmentcost
-             * @description Of spend: what is committed to in each interval.
+             * @description For spend: the committed amount of each interval.
              */
             ContractCommitmentCost: string | null;
             /** Contractcommitmentcreated */
@@ -7723,7 +7723,7 @@ export interface components {
             ContractCommitmentPeriodStart: string;
             /**
              * Contractcommitmentquantity
-             * @description Of usage: the same.
+             * @description For usage: the committed quantity of each interval.
              */
             ContractCommitmentQuantity: string | null;
             /** Contractcommitmenttype */
@@ -7757,7 +7757,7 @@ export interface components {
         };
         /**
          * FocusDataGenerator
-         * @description Who made the data.
+         * @description The generator of the data.
          */
         FocusDataGenerator: {
             /** Datagenerator */
@@ -7765,12 +7765,12 @@ export interface components {
         };
         /**
          * FocusDatasetInstance
-         * @description A dataset: that of one split.
+         * @description A dataset, for one way of splitting lines.
          */
         FocusDatasetInstance: {
             /**
              * Datasetinstanceid
-             * @description The same for ever, for a tenant and a split.
+             * @description Always the same for a tenant and a way of splitting lines.
              */
             DatasetInstanceId: string;
             /** Datasetinstancename */
@@ -7788,7 +7788,7 @@ export interface components {
         FocusInvoiceDetail: {
             /**
              * Billedcost
-             * @description In the cents that are booked; those of a statement add up to it.
+             * @description The booked cents; the lines of a statement sum to it.
              * @example 1234.56
              */
             BilledCost: string;
@@ -7806,12 +7806,12 @@ export interface components {
             BillingPeriodEnd: string;
             /**
              * Billingperiodstart
-             * @description Of the month that it is booked in.
+             * @description The start of the month in which it is booked.
              */
             BillingPeriodStart: string;
             /**
              * Chargecategory
-             * @description `Adjustment`: a correction of an earlier month, or what was added by hand.
+             * @description `Adjustment`: a correction of an earlier month, or a manual adjustment.
              * @enum {string}
              */
             ChargeCategory: "Usage" | "Credit" | "Adjustment";
@@ -7821,7 +7821,7 @@ export interface components {
             InvoiceDetailDescription: string | null;
             /**
              * Invoicedetailgrain
-             * @description By which columns of Cost and Usage the row is a sum, in addition to those of the statement.
+             * @description The columns of Cost and Usage by which the row is summed, in addition to those of the statement.
              */
             InvoiceDetailGrain: string | null;
             /** Invoicedetailid */
@@ -7849,23 +7849,23 @@ export interface components {
             PaymentTerms: string;
             /**
              * Referenceinvoiceid
-             * @description The statement that it corrects, or that its own supersedes; else its own.
+             * @description The statement that it corrects, or that its statement supersedes; else its own statement.
              */
             ReferenceInvoiceId: string;
             /**
              * X By
-             * @description By what the statement is made.
+             * @description The grouping of the statement.
              */
             x_By: string;
             /**
              * X Exactcost
-             * @description With all digits.
+             * @description The cost with all digits.
              * @example 1234.56
              */
             x_ExactCost: string;
             /**
              * X Value
-             * @description Whose statement it is.
+             * @description The value of the statement.
              */
             x_Value: string;
         };
@@ -7879,7 +7879,7 @@ export interface components {
         };
         /**
          * FocusMetadata
-         * @description What FOCUS data says about itself; the names are those of the specification.
+         * @description The metadata of FOCUS data, under the names of the specification.
          */
         FocusMetadata: {
             DataGenerator: components["schemas"]["FocusDataGenerator"];
@@ -7887,7 +7887,7 @@ export interface components {
             DatasetInstance: components["schemas"]["FocusDatasetInstance"][];
             /**
              * Recency
-             * @description Empty where no day has data.
+             * @description Empty if no day has data.
              */
             Recency: components["schemas"]["FocusRecency"][];
             /** Schema */
@@ -7944,7 +7944,7 @@ export interface components {
         };
         /**
          * ForecastAnswer
-         * @description What days to come are expected to cost: estimates, rounded to cents.
+         * @description The expected costs of future days: estimates, rounded to cents.
          */
         ForecastAnswer: {
             /** Currency */
@@ -7959,13 +7959,13 @@ export interface components {
             total: components["schemas"]["ForecastItem"];
             /**
              * Items
-             * @description The values with the largest costs, those first. Each is forecast by itself: they need not add up.
+             * @description The values with the largest costs, the largest first. Each is forecast separately, so the sum may differ.
              */
             items: components["schemas"]["ForecastItem"][];
         };
         /**
          * ForecastItem
-         * @description What is expected of the rows of a value.
+         * @description The forecast of the rows of a value.
          */
         ForecastItem: {
             /**
@@ -7975,17 +7975,18 @@ export interface components {
             value: string | null;
             /**
              * Name
-             * @description The display name of an identity or a resource, where one is known.
+             * @description The display name of an identity or a resource, if one is known.
              */
             name: string | null;
-            /** @description The month of the last known day at its end; null if it is over, or if there are too few days. */
+            /** @description The cost of the month of the last known day; null if it is over, or if there are too few days. */
             month_end: components["schemas"]["CostForecast"] | null;
-            /** @description The days to come; null if there are too few days to tell. */
+            /** @description The future days; null if there are too few known days. */
             days: components["schemas"]["DailyForecast"] | null;
         };
         /**
          * ForecastPoint
-         * @description What a day is expected to cost: in five of ten cases less than ``p50``, in eight between ``p10`` and ``p90``.
+         * @description The forecast of a day: the cost is less than ``p50`` in five of ten cases, and between ``p10`` and ``p90`` in
+         *     eight.
          */
         ForecastPoint: {
             /**
@@ -8011,7 +8012,7 @@ export interface components {
         };
         /**
          * FoundItem
-         * @description Something that was found.
+         * @description A search result.
          */
         FoundItem: {
             /**
@@ -8021,7 +8022,7 @@ export interface components {
             kind: "identity" | "resource" | "topic" | "tag" | "category";
             /**
              * Id
-             * @description Its id; of a topic, its name; of a tag or a cost category, its value.
+             * @description The id, the name of a topic, or the value of a tag or a cost category.
              * @example sa-123abc
              */
             id: string;
@@ -8032,7 +8033,7 @@ export interface components {
             name: string | null;
             /**
              * Type
-             * @description Its type in the inventory; of a tag or a cost category, its key.
+             * @description The type in the inventory, or the key of a tag or a cost category.
              * @example service_account
              */
             type: string | null;
@@ -8043,13 +8044,13 @@ export interface components {
             parent_id: string | null;
             /**
              * Amount
-             * @description What it cost in the period; null where nothing.
+             * @description The cost in the period; null if there is none.
              */
             amount: string | null;
         };
         /**
          * FoundList
-         * @description What was found.
+         * @description Search results.
          */
         FoundList: {
             /** Items */
@@ -8149,7 +8150,7 @@ export interface components {
             kind: "organisation" | "environment" | "resource" | "identity" | "topic";
             /**
              * Value
-             * @description The id that rows have; null in no environment, and for the organisation.
+             * @description The id in rows; null for resources without an environment, and for the organisation.
              */
             value: string | null;
             /** Name */
@@ -8167,7 +8168,7 @@ export interface components {
             parent: string | null;
             /**
              * Children
-             * @description How many it has, named or not.
+             * @description The number of its children, named or not.
              */
             children: number;
             /**
@@ -8209,7 +8210,7 @@ export interface components {
         };
         /**
          * GraphNode
-         * @description A node with its cost: the sum of its children, named or not, and of what is its own.
+         * @description A node with its cost: the sum of its children, named or not, and of its own cost.
          */
         GraphNode: {
             /**
@@ -8225,7 +8226,7 @@ export interface components {
             kind: "organisation" | "environment" | "resource" | "identity" | "topic";
             /**
              * Value
-             * @description The id that rows have; null in no environment, and for the organisation.
+             * @description The id in rows; null for resources without an environment, and for the organisation.
              */
             value: string | null;
             /** Name */
@@ -8243,7 +8244,7 @@ export interface components {
             parent: string | null;
             /**
              * Children
-             * @description How many it has, named or not.
+             * @description The number of its children, named or not.
              */
             children: number;
             /**
@@ -8266,7 +8267,7 @@ export interface components {
             amount: string;
             /**
              * Own
-             * @description What belongs to the node and to none of its children: with `topics`, what no topic of a cluster has. It is negative while topics are still attributed from an earlier bill.
+             * @description The cost that belongs to the node and to none of its children: with `topics`, the cost of a cluster that no topic has. It is negative while topics are still attributed from an earlier bill.
              * @example 1234.56
              */
             own: string;
@@ -8287,7 +8288,7 @@ export interface components {
         };
         /**
          * GraphPart
-         * @description A node by its names.
+         * @description A node with its id and names.
          */
         GraphPart: {
             /**
@@ -8303,7 +8304,7 @@ export interface components {
             kind: "organisation" | "environment" | "resource" | "identity" | "topic";
             /**
              * Value
-             * @description The id that rows have; null in no environment, and for the organisation.
+             * @description The id in rows; null for resources without an environment, and for the organisation.
              */
             value: string | null;
             /** Name */
@@ -8368,7 +8369,7 @@ export interface components {
         HealthAnswer: {
             /**
              * State
-             * @description That of the worst problem.
+             * @description The severity of the worst problem.
              * @enum {string}
              */
             state: "ok" | "warning" | "bad";
@@ -8386,7 +8387,7 @@ export interface components {
         };
         /**
          * HealthProblem
-         * @description Something that is wrong.
+         * @description A problem of a tenant's data.
          */
         HealthProblem: {
             /**
@@ -8409,25 +8410,25 @@ export interface components {
             causes: string[];
             /**
              * Remedy
-             * @description What to do, and what ends it.
+             * @description What to do, and what resolves it.
              */
             remedy: string;
             /**
              * Ended By
-             * @description `run`: a run, which can be started now; `source`: a source that answers otherwise than before, until then no run helps; `restart`: the service, when it is started again.
+             * @description `run`: a run, which can be started now; `source`: another response of a source, without which no run helps; `restart`: a restart of the service.
              * @enum {string}
              */
             ended_by: "run" | "source" | "restart";
             /**
              * Start Date
-             * @description The first day that it is about; null if it is about none.
+             * @description The first affected day; null if it is not about days.
              */
             start_date: string | null;
             /** End Date */
             end_date: string | null;
             /**
              * Days
-             * @description On how many days; 0 for a run, some of whose days may be well.
+             * @description The number of affected days; 0 for a run, some of whose days may have no problem.
              */
             days: number;
         };
@@ -8484,7 +8485,7 @@ export interface components {
         };
         /**
          * ImportedBudgets
-         * @description What a file of budgets has changed, or would. Budgets that it does not name stay as they are.
+         * @description The changes that a file of budgets has made or would make. Budgets that are not in the file do not change.
          */
         ImportedBudgets: {
             /** Created */
@@ -8496,7 +8497,7 @@ export interface components {
         };
         /**
          * IncompleteDay
-         * @description A day that was calculated without something; it is calculated again once that can be had.
+         * @description A day that was calculated with missing evidence; it is calculated again once the evidence is available.
          */
         IncompleteDay: {
             /**
@@ -8506,9 +8507,9 @@ export interface components {
             tracking_date: string;
             /**
              * Reasons
-             * @description The missing evidence, and why it is missing; a caller with a scope is told what is missing only.
+             * @description The missing evidence, and why it is missing; for callers with a scope the reasons are left out.
              * @example [
-             *       "metrics: the source did not answer"
+             *       "metrics: the source did not respond"
              *     ]
              */
             reasons: string[];
@@ -8657,7 +8658,7 @@ export interface components {
         };
         /**
          * InvoiceTieOut
-         * @description The provider's invoices compared with what was billed; without those that were voided, and without taxes.
+         * @description The provider's invoices compared with the bill, without voided ones and without taxes.
          */
         InvoiceTieOut: {
             /**
@@ -8677,12 +8678,12 @@ export interface components {
             tax: string;
             /**
              * Difference
-             * @description `total` less what was billed; null without an invoice.
+             * @description `total` minus the bill; null without an invoice.
              */
             difference: string | null;
             /**
              * By Product Type
-             * @description The same by product type, where all invoices have lines.
+             * @description The difference by product type, if all invoices have lines.
              */
             by_product_type?: {
                 [key: string]: string;
@@ -8690,7 +8691,7 @@ export interface components {
         };
         /**
          * JournalAnswer
-         * @description The journal of a month. Debits are credits, in the cents of the statements.
+         * @description The journal of a month. Debits equal credits, in the cents of the statements.
          */
         JournalAnswer: {
             /**
@@ -8720,33 +8721,33 @@ export interface components {
             end_date: string;
             /**
              * Days
-             * @description UTC days of the month.
+             * @description The number of UTC days of the month.
              */
             days: number;
             /**
              * Calculated Days
-             * @description Those that are calculated.
+             * @description The number of calculated days.
              */
             calculated_days: number;
             /**
              * Data Through
-             * @description The last of these.
+             * @description The last calculated day.
              */
             data_through: string | null;
             /**
              * Issued At
-             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             * @description The time of the last change of the statements: the newest revision of a day, or of the cost category.
              */
             issued_at: string | null;
             /**
              * Status
-             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @description `PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change.
              * @enum {string}
              */
             status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked.
              * @enum {string}
              */
             basis: "accrual" | "posted";
@@ -8762,32 +8763,32 @@ export interface components {
             revision: number;
             /**
              * Category Version
-             * @description The version of the cost category; else null.
+             * @description The version of the cost category; null without one.
              */
             category_version: number | null;
             /**
              * Scope
-             * @description What the caller may see; null if that is everything.
+             * @description The scope of the caller; null if it is everything.
              */
             scope: {
                 [key: string]: string[];
             } | null;
             /**
              * Closed At
-             * @description Of a closed month: when it was closed.
+             * @description For a closed month: when it was closed.
              */
             closed_at?: string | null;
             /**
              * Times Closed
-             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             * @description For a closed month: how often it was closed; 1 unless it was reopened.
              */
             times_closed?: number | null;
             /**
              * Issuer
-             * @description Who issues the statements, if that is configured.
+             * @description The issuer of the statements, if one is configured.
              */
             issuer?: string | null;
-            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            /** @description The format of pages and PDF files, if one is configured; a closed month keeps its format. */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
@@ -8831,7 +8832,7 @@ export interface components {
             kind: "expense" | "correction" | "adjustment" | "clearing";
             /**
              * Account
-             * @description Of an expense, the id of the value that `journal.account_id` names, else `journal.expense_account`; of the clearing line, `journal.clearing_account`.
+             * @description For an expense, the id of the value that `journal.account_id` names, else `journal.expense_account`; for the clearing line, `journal.clearing_account`.
              * @example 54100
              */
             account: string;
@@ -8854,13 +8855,13 @@ export interface components {
             currency: string;
             /**
              * Value
-             * @description Whose costs; null on the clearing line.
+             * @description The value of the costs; null on the clearing line.
              * @example payments
              */
             value: string | null;
             /**
              * Charge Period
-             * @description Of a correction: the month that it is about.
+             * @description For a correction: the corrected month.
              * @example 2026-09
              */
             charge_period?: string | null;
@@ -8917,22 +8918,22 @@ export interface components {
         };
         /**
          * MarkItem
-         * @description What people know of days that stand out, or will.
+         * @description What people know about past or future days with unusual costs.
          */
         MarkItem: {
             /**
              * Identity Id
-             * @description Null for those of a value of a cost category.
+             * @description Null for costs of a value of a cost category.
              */
             identity_id: string | null;
             /**
              * Category
-             * @description The cost category; null for those of an identity.
+             * @description The cost category; null for costs of an identity.
              */
             category: string | null;
             /**
              * Value
-             * @description Its value; null for those of an identity.
+             * @description The value of the cost category; null for costs of an identity.
              */
             value: string | null;
             /**
@@ -8944,7 +8945,7 @@ export interface components {
             id: number;
             /**
              * Status
-             * @description `confirmed`: it was worth telling. `planned`, `expected` and `dismissed` (a false alarm) put the days aside: nobody is told, and no later day is compared with them.
+             * @description `confirmed`: it was worth reporting. `planned`, `expected` and `dismissed` (a false alarm) exclude the days: they are not reported, and no later day is compared with them.
              * @enum {string}
              */
             status: "confirmed" | "expected" | "planned" | "dismissed";
@@ -8976,13 +8977,13 @@ export interface components {
         Me: {
             /**
              * User
-             * @description The name under which the audit log has the caller's changes.
+             * @description The caller's name in the audit log.
              * @example ann@example.com
              */
             user: string;
             /**
              * Kind
-             * @description What vouches for the name: the proxy, the issuer of a JWT, a token of the service; `anonymous` where callers are not told apart.
+             * @description The source of the name: the proxy, the issuer of a JWT, or a token of the service; `anonymous` if callers are not identified.
              * @enum {string}
              */
             kind: "anonymous" | "proxy" | "jwt" | "token";
@@ -9011,7 +9012,7 @@ export interface components {
             date: string;
             /**
              * Measure
-             * @description What a policy's `usage(…)` names; of what is kept by statement, followed by `_by_statement`.
+             * @description The measure that a policy names in `usage(…)`; followed by `_by_statement` if it is stored by statement.
              * @example bytes_in
              */
             measure: string;
@@ -9028,15 +9029,15 @@ export interface components {
             subject: string;
             /**
              * Value
-             * @description In the unit of the measure, such as bytes.
+             * @description The value in the unit of the measure, such as bytes.
              * @example 1234.56
              */
             value: string;
         };
         /**
          * MovedByCause
-         * @description What would be charged to others within each product type, by what differs. What others get for one type and give
-         *     for another is in both, so that the sum may be more than what moves overall.
+         * @description The amounts that would be charged to others within each product type, by cause. Amounts that offset each other
+         *     between product types are included in both, so the sum may be larger than the total moved amount.
          */
         MovedByCause: {
             /**
@@ -9056,7 +9057,7 @@ export interface components {
             measure: string;
             /**
              * Proportional
-             * @description Of product types whose policy stays, and whose cost is split in proportion to that of others.
+             * @description For product types whose policy stays, and whose cost is split in proportion to that of others.
              * @example 1234.56
              */
             proportional: string;
@@ -9074,14 +9075,14 @@ export interface components {
             category: string;
             /**
              * Earlier
-             * @description Of others whose policy stays: the days were calculated by an earlier one that has no date.
+             * @description For other product types whose policy stays: the days were calculated by an earlier policy without a date.
              * @example 1234.56
              */
             earlier: string;
         };
         /**
          * MovedItem
-         * @description What would have another value, of one identity.
+         * @description Costs of one identity that would get another value.
          */
         MovedItem: {
             /** Identity Id */
@@ -9100,7 +9101,7 @@ export interface components {
         };
         /**
          * NeverMatchingRule
-         * @description A rule that applies to nothing, and why.
+         * @description A rule that applies to nothing, and the reason.
          */
         NeverMatchingRule: {
             rule: components["schemas"]["AppliedRule"];
@@ -9125,7 +9126,7 @@ export interface components {
         };
         /**
          * NotJudged
-         * @description A day that is not judged, and why.
+         * @description A day that is not examined, and the reason.
          */
         NotJudged: {
             /**
@@ -9198,7 +9199,7 @@ export interface components {
         };
         /**
          * OneSided
-         * @description What only one side has, listed or not.
+         * @description The entries that only one side has, listed or not.
          */
         OneSided: {
             /** Count */
@@ -9211,7 +9212,7 @@ export interface components {
         };
         /**
          * OtherParts
-         * @description All parts that are not named, together.
+         * @description The sum of all parts that are not named.
          */
         OtherParts: {
             /** Count */
@@ -9230,7 +9231,7 @@ export interface components {
         };
         /**
          * OtherTopics
-         * @description All topics that are not named, together.
+         * @description The sum of all topics that are not named.
          */
         OtherTopics: {
             /** Count */
@@ -9245,7 +9246,7 @@ export interface components {
         };
         /**
          * OtherValues
-         * @description All values that are not named, together.
+         * @description The sum of all values that are not named.
          */
         OtherValues: {
             /** Count */
@@ -9262,14 +9263,14 @@ export interface components {
         };
         /**
          * OverlappingRules
-         * @description Two rules that assign different values to the same; the first one decides.
+         * @description Two rules that assign different values to the same costs; the first one applies.
          */
         OverlappingRules: {
             winner: components["schemas"]["AppliedRule"];
             loser: components["schemas"]["AppliedRule"];
             /**
              * Subjects
-             * @description To how many combinations of identity, resource and so on.
+             * @description The number of affected combinations of identity, resource and so on.
              */
             subjects: number;
         };
@@ -9988,14 +9989,14 @@ export interface components {
             end: string;
             /**
              * State
-             * @description `accruing`: it is not over. `settling`: late bills may still come. `blocked`, `ready`: it cannot be closed, or can. `closed`: it was booked. `sealed`: nothing can change it any more.
+             * @description `accruing`: it is not over. `settling`: late bills may still arrive. `blocked`: it cannot be closed. `ready`: it can be closed. `closed`: it is booked. `sealed`: it cannot change any more.
              * @enum {string}
              */
             state: "accruing" | "settling" | "blocked" | "ready" | "closed" | "sealed";
             totals: components["schemas"]["PeriodTotals"];
             /**
              * Blockers
-             * @description How many things are in the way of closing it.
+             * @description The number of its blockers.
              */
             blockers: number;
             /** Closed At */
@@ -10011,10 +10012,10 @@ export interface components {
             times_closed: number;
             /**
              * Digest
-             * @description That of the content that was booked.
+             * @description The digest of the booked content.
              */
             digest: string | null;
-            /** @description That of the closing; null while it is open. */
+            /** @description The receipt of the closing; null while it is open. */
             receipt: components["schemas"]["PeriodReceipt"] | null;
         };
         /**
@@ -10031,7 +10032,7 @@ export interface components {
             currency: string;
             /**
              * By
-             * @description By what statements are kept.
+             * @description The groupings of the stored statements.
              * @example [
              *       "category:cost_center"
              *     ]
@@ -10039,7 +10040,7 @@ export interface components {
             by: string[];
             /**
              * Books Begin
-             * @description The first month that was closed; null while none is.
+             * @description The first month that was closed; null if none is.
              */
             books_begin: string | null;
             /**
@@ -10105,7 +10106,7 @@ export interface components {
         };
         /**
          * PeriodReceipt
-         * @description What was recorded when a month was closed.
+         * @description The receipt of a closing.
          */
         PeriodReceipt: {
             /**
@@ -10128,7 +10129,7 @@ export interface components {
             note: string | null;
             /**
              * Accepted
-             * @description What was in the way and accepted, by id.
+             * @description The ids of accepted blockers.
              * @example [
              *       "day-missing:2026-10-31"
              *     ]
@@ -10136,7 +10137,7 @@ export interface components {
             accepted: string[];
             /**
              * Reason
-             * @description Why it was.
+             * @description Why they were accepted.
              */
             reason: string | null;
         };
@@ -10217,38 +10218,38 @@ export interface components {
         PeriodTotals: {
             /**
              * Billed
-             * @description What the provider billed for its days.
+             * @description The provider's bill for its days.
              * @example 1234.56
              */
             billed: string;
             /**
              * Regular
-             * @description What was charged for its days.
+             * @description The charges for its days.
              * @example 1234.56
              */
             regular: string;
             /**
              * Corrections
-             * @description Of earlier months, posted to it.
+             * @description The corrections of earlier months that are posted to it.
              * @example 1234.56
              */
             corrections: string;
             /**
              * Adjustments
-             * @description Made by hand.
+             * @description The manual adjustments.
              * @example 1234.56
              */
             adjustments: string;
             /**
              * Posted
-             * @description All of this but `billed`: what is booked.
+             * @description The booked amount: `regular` + `corrections` + `adjustments`.
              * @example 1234.56
              */
             posted: string;
         };
         /**
          * PeriodWarning
-         * @description What should be looked at before a month is closed.
+         * @description Something to review before a month is closed.
          */
         PeriodWarning: {
             /**
@@ -10261,7 +10262,7 @@ export interface components {
         };
         /**
          * PipelineStatus
-         * @description Whether a run is in progress, and how the last one went.
+         * @description Whether a run is in progress, and the result of the last one.
          */
         PipelineStatus: {
             /**
@@ -10271,11 +10272,11 @@ export interface components {
             tenant_name: string;
             /** Is Running */
             is_running: boolean;
-            /** @description How far the run in progress is; null without one. */
+            /** @description The progress of the present run; null if there is none. */
             progress: components["schemas"]["RunProgress"] | null;
             /**
              * Permanent Failure
-             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a scope is told that it is, and not why.
+             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. For callers with a scope the reason is left out.
              */
             permanent_failure: string | null;
             /**
@@ -10303,7 +10304,7 @@ export interface components {
             hash: string;
             /**
              * Source
-             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: was used and is not in force any more; `unknown`: no policy is known for the product type, so its cost is charged to no one.
+             * @description `shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: used, but no longer in force; `unknown`: no policy is known for the product type, so its cost is unallocated.
              * @enum {string}
              */
             source: "shipped" | "configured" | "recorded" | "unknown";
@@ -10311,7 +10312,7 @@ export interface components {
             portions: components["schemas"]["PolicyPortion"][];
             /**
              * Effective From
-             * @description The UTC day from which a version of the tenant's own policies has it; null for one without a date and for those of other days.
+             * @description The UTC day from which it is in a version of the tenant's own policies; null for one without a date, and for those of other days.
              */
             effective_from: string | null;
             /**
@@ -10360,7 +10361,7 @@ export interface components {
             last_day: string | null;
             /**
              * Source
-             * @description `configured`: the tenant's own, which go before; `shipped`: those of its ecosystem, which an upgrade has changed: what it ships now is in force from the first day that was calculated after it.
+             * @description `configured`: the tenant's own, which take precedence; `shipped`: those of its ecosystem, which an upgrade has changed: the new ones are in force from the first day that was calculated after it.
              * @enum {string}
              */
             source: "shipped" | "configured";
@@ -10368,30 +10369,30 @@ export interface components {
             reason: string;
             /**
              * Hash
-             * @description The same for the same policies, whenever they begin.
+             * @description The same for equal policies, regardless of their first day.
              */
             hash: string;
             /**
              * Calculated Days
-             * @description How many days it has calculated: from then on it is not changed any more. Null within a scope.
+             * @description The number of days that were calculated by it; if there are any, it cannot change any more. Null within a scope.
              */
             calculated_days: number | null;
             /**
              * Applied By
-             * @description Who applied it; null for one of the configuration.
+             * @description The actor who applied it; null for one of the configuration.
              */
             applied_by: string | null;
             /** Applied At */
             applied_at: string | null;
             /**
              * Policies
-             * @description Of `shipped`: those that differ from the version before.
+             * @description For `shipped`, those that differ from the previous version.
              */
             policies: components["schemas"]["VersionPolicy"][];
         };
         /**
          * PostedGrouping
-         * @description What is booked, by the values of a grouping.
+         * @description The booked amounts by the values of a grouping.
          */
         PostedGrouping: {
             /**
@@ -10409,14 +10410,14 @@ export interface components {
             rounded: string;
             /**
              * Difference
-             * @description All statements less the bill, corrections and adjustments: 0.
+             * @description All statements minus the bill, corrections and adjustments: 0.
              * @example 1234.56
              */
             difference: string;
         };
         /**
          * PostedValue
-         * @description What is booked of a value.
+         * @description The booked amounts of a value.
          */
         PostedValue: {
             /**
@@ -10460,7 +10461,7 @@ export interface components {
         };
         /**
          * PreviousStatement
-         * @description The month before, and why this month's amount is another one.
+         * @description The month before, and the reasons of the difference.
          */
         PreviousStatement: {
             /**
@@ -10484,7 +10485,7 @@ export interface components {
         };
         /**
          * RankedPart
-         * @description Something that costs a part of a statement.
+         * @description An identity, resource or topic with its part of a statement.
          */
         RankedPart: {
             /** Id */
@@ -10510,7 +10511,7 @@ export interface components {
         };
         /**
          * Readiness
-         * @description What can be asked of the service now. It describes; to probe the process, ask `/health`.
+         * @description The state of the service and its tenants. To probe the process, use `/health`.
          */
         Readiness: {
             /**
@@ -10533,12 +10534,12 @@ export interface components {
         };
         /**
          * ReconciledAmounts
-         * @description What was billed, and what was charged for it.
+         * @description The bill, and the charges for it.
          */
         ReconciledAmounts: {
             /**
              * State
-             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @description The charges equal the bill; differ from it; are not calculated yet; there is no bill.
              * @enum {string}
              */
             state: "equal" | "differs" | "pending" | "none";
@@ -10560,19 +10561,19 @@ export interface components {
             difference: string;
             /**
              * Unallocated
-             * @description The part of `charged` that no one could be charged for.
+             * @description The part of `charged` without an identity.
              * @example 1234.56
              */
             unallocated: string;
             /**
              * Pending
-             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @description The part of `billed` on days that are not calculated yet, or not from their present bill.
              * @example 1234.56
              */
             pending: string;
             /**
              * By Topic
-             * @description What is attributed to topics; null where topics are not attributed.
+             * @description The amount attributed to topics; null if topics are not attributed.
              */
             by_topic: string | null;
             /**
@@ -10593,12 +10594,12 @@ export interface components {
             revision: number | null;
             /**
              * Policies
-             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             * @description `superseded` if a day was calculated under other policies than those now configured for its product types; else `current`. Null if no day is calculated, or only by an earlier version of the service.
              */
             policies: ("current" | "superseded") | null;
             /**
              * Calculated At
-             * @description Since when the day has that revision; the latest of several.
+             * @description The instant from which the day has that revision; the latest of several.
              */
             calculated_at: string | null;
         };
@@ -10622,7 +10623,7 @@ export interface components {
             name: string | null;
             /**
              * State
-             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @description The charges equal the bill; differ from it; are not calculated yet; there is no bill.
              * @enum {string}
              */
             state: "equal" | "differs" | "pending" | "none";
@@ -10644,19 +10645,19 @@ export interface components {
             difference: string;
             /**
              * Unallocated
-             * @description The part of `charged` that no one could be charged for.
+             * @description The part of `charged` without an identity.
              * @example 1234.56
              */
             unallocated: string;
             /**
              * Pending
-             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @description The part of `billed` on days that are not calculated yet, or not from their present bill.
              * @example 1234.56
              */
             pending: string;
             /**
              * By Topic
-             * @description What is attributed to topics; null where topics are not attributed.
+             * @description The amount attributed to topics; null if topics are not attributed.
              */
             by_topic: string | null;
             /**
@@ -10677,12 +10678,12 @@ export interface components {
             revision: number | null;
             /**
              * Policies
-             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             * @description `superseded` if a day was calculated under other policies than those now configured for its product types; else `current`. Null if no day is calculated, or only by an earlier version of the service.
              */
             policies: ("current" | "superseded") | null;
             /**
              * Calculated At
-             * @description Since when the day has that revision; the latest of several.
+             * @description The instant from which the day has that revision; the latest of several.
              */
             calculated_at: string | null;
         };
@@ -10705,7 +10706,7 @@ export interface components {
             error: string | null;
             /**
              * Fingerprint
-             * @description That of the bill from which the day was calculated.
+             * @description The fingerprint of the bill from which the day was calculated.
              */
             fingerprint: string | null;
             /**
@@ -10715,7 +10716,7 @@ export interface components {
             gathered_at: string | null;
             /**
              * State
-             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @description The charges equal the bill; differ from it; are not calculated yet; there is no bill.
              * @enum {string}
              */
             state: "equal" | "differs" | "pending" | "none";
@@ -10737,19 +10738,19 @@ export interface components {
             difference: string;
             /**
              * Unallocated
-             * @description The part of `charged` that no one could be charged for.
+             * @description The part of `charged` without an identity.
              * @example 1234.56
              */
             unallocated: string;
             /**
              * Pending
-             * @description The part of `billed` whose days are not calculated yet, or not from their present bill.
+             * @description The part of `billed` on days that are not calculated yet, or not from their present bill.
              * @example 1234.56
              */
             pending: string;
             /**
              * By Topic
-             * @description What is attributed to topics; null where topics are not attributed.
+             * @description The amount attributed to topics; null if topics are not attributed.
              */
             by_topic: string | null;
             /**
@@ -10770,18 +10771,18 @@ export interface components {
             revision: number | null;
             /**
              * Policies
-             * @description `superseded` if a day was calculated under other policies than those now configured for what is on its bill; else `current`. Null if no day is calculated, or an earlier version did it.
+             * @description `superseded` if a day was calculated under other policies than those now configured for its product types; else `current`. Null if no day is calculated, or only by an earlier version of the service.
              */
             policies: ("current" | "superseded") | null;
             /**
              * Calculated At
-             * @description Since when the day has that revision; the latest of several.
+             * @description The instant from which the day has that revision; the latest of several.
              */
             calculated_at: string | null;
         };
         /**
          * ReconciliationAnswer
-         * @description The bill of some days, and what was charged for it. All entries sum to `total`.
+         * @description The bill of some days, and the charges for it. All entries sum to `total`.
          */
         ReconciliationAnswer: {
             /**
@@ -10807,12 +10808,12 @@ export interface components {
             total: components["schemas"]["ReconciledAmounts"];
             /**
              * Days
-             * @description Grouped by day: every day of the period. Else empty.
+             * @description Every day of the period if grouped by day, else empty.
              */
             days: components["schemas"]["ReconciledDayItem"][];
             /**
              * Buckets
-             * @description Grouped by anything else: every value. Else empty.
+             * @description Every value if grouped by anything else, else empty.
              */
             buckets: components["schemas"]["ReconciledBucket"][];
         };
@@ -10944,7 +10945,7 @@ export interface components {
         };
         /**
          * RestatedItem
-         * @description What one combination of values was charged before and after.
+         * @description The charges of one combination of values before and after.
          */
         RestatedItem: {
             /**
@@ -10982,7 +10983,7 @@ export interface components {
         };
         /**
          * RestatedRest
-         * @description The changes that are not listed, together.
+         * @description The sum of the changes that are not listed.
          */
         RestatedRest: {
             /** Count */
@@ -11043,12 +11044,12 @@ export interface components {
         };
         /**
          * RetriedMessages
-         * @description What is tried again.
+         * @description The messages that are tried again.
          */
         RetriedMessages: {
             /**
              * Retried
-             * @description How many messages that had been given up.
+             * @description The number of messages that had been given up.
              */
             retried: number;
         };
@@ -11073,18 +11074,18 @@ export interface components {
             cause: "first" | "bill_changed" | "policy_changed" | "metrics_returned" | "members_changed" | "manual" | "repair" | "retention";
             /**
              * Line Id
-             * @description The line in that revision: one whose content changed has another id. Null if there is none, or if several may be the one.
+             * @description The line in that revision: its id changes with its content. Null if there is none, or if it cannot be identified among several.
              */
             line_id: string | null;
             /**
              * Amount
-             * @description Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may be the one.
+             * @description Zero without a line or a row; null if it is not known, because it is no longer kept, or because the line cannot be identified among several.
              */
             amount: string | null;
         };
         /**
          * RevisionItem
-         * @description One content that a day has had.
+         * @description A revision of the content of a day.
          */
         RevisionItem: {
             /**
@@ -11102,13 +11103,13 @@ export interface components {
             /**
              * Calculated At
              * Format: date-time
-             * @description From when on the day has this content.
+             * @description The instant from which the day has this content.
              * @example 2026-01-31T00:00:00Z
              */
             calculated_at: string;
             /**
              * Cause
-             * @description Why: `first`, `bill_changed`, `policy_changed`, `metrics_returned`, `members_changed`, `manual`, `repair`, `retention`.
+             * @description The cause: `first`, `bill_changed`, `policy_changed`, `metrics_returned`, `members_changed`, `manual`, `repair`, `retention`.
              * @example bill_changed
              */
             cause: string;
@@ -11127,12 +11128,12 @@ export interface components {
             total: string | null;
             /**
              * Moved
-             * @description Half of the sum of what changed for each identity (or topic) since the revision before.
+             * @description Half of the sum of the changes of all identities (or topics) since the previous revision.
              */
             moved: string | null;
             /**
              * Billing Fingerprint
-             * @description Fingerprint of the bill that it was calculated from.
+             * @description Fingerprint of the bill from which it was calculated.
              */
             billing_fingerprint: string | null;
             /**
@@ -11148,10 +11149,10 @@ export interface components {
         };
         /**
          * RuleCoverage
-         * @description What one rule assigned to one value.
+         * @description The costs that one rule assigned to one value.
          */
         RuleCoverage: {
-            /** @description Null: what no rule applied to. */
+            /** @description The rule; null for costs to which no rule applied. */
             rule: components["schemas"]["AppliedRule"] | null;
             /** Value */
             value: string;
@@ -11184,7 +11185,7 @@ export interface components {
         };
         /**
          * RunCancelled
-         * @description What became of a cancellation.
+         * @description The result of a cancellation.
          */
         RunCancelled: {
             /**
@@ -11256,7 +11257,7 @@ export interface components {
         };
         /**
          * RunInProgress
-         * @description Where the present run is.
+         * @description The progress of the present run.
          */
         RunInProgress: {
             /** Stage */
@@ -11307,7 +11308,7 @@ export interface components {
         };
         /**
          * RunProgress
-         * @description How far the run in progress is.
+         * @description The progress of the present run.
          */
         RunProgress: {
             /** Stage */
@@ -11316,23 +11317,23 @@ export interface components {
             date: string | null;
             /**
              * Done
-             * @description How many days of its stage are done.
+             * @description The number of finished days of the stage.
              */
             done: number;
             /**
              * Total
-             * @description Of how many; 0 where the stage does not count days.
+             * @description The number of all days of the stage; 0 if it does not count days.
              */
             total: number;
             /**
              * Is Cancelled
-             * @description Whether it was asked to end.
+             * @description Whether the run was cancelled.
              */
             is_cancelled: boolean;
         };
         /**
          * RunResult
-         * @description How the last run that ended went.
+         * @description The result of the last run that has ended.
          */
         RunResult: {
             /** Dates Gathered */
@@ -11384,7 +11385,7 @@ export interface components {
             total: number;
             /**
              * Rows
-             * @description By time, then as `top` orders the values.
+             * @description Ordered by time, then by the costs of the values.
              */
             rows: components["schemas"]["SeriesRow"][];
         };
@@ -11402,12 +11403,12 @@ export interface components {
             time: string;
             /**
              * Value
-             * @description Null for rows without a value, and for the others together.
+             * @description Null for rows without a value, and for the sum of the other values.
              */
             value: string | null;
             /**
              * Name
-             * @description What to write as its name: the display name, or the value; `(other)` for the others together, `(none)` for rows without a value, `total` without `group_by`.
+             * @description The name to show: the display name, or the value; `(other)` for the sum of the other values, `(none)` for rows without a value, `total` without `group_by`.
              * @example orders-service
              */
             name: string;
@@ -11440,7 +11441,7 @@ export interface components {
             end_date: string;
             /**
              * Visible
-             * @description Whether those see its rows, too, who see a part of the bill.
+             * @description Whether callers with a scope may also see its rows.
              */
             visible: boolean;
             /**
@@ -11450,12 +11451,12 @@ export interface components {
             state: "coming" | "running" | "ended";
             /**
              * Days
-             * @description How many days are calculated.
+             * @description The number of days that are calculated by it.
              */
             days: number;
             /**
              * Missing
-             * @description How many calculated days of the range are not, or not again since they changed.
+             * @description The number of calculated days of the range that are not, or have changed since.
              */
             missing: number;
             /**
@@ -11465,13 +11466,13 @@ export interface components {
             billed: string;
             /**
              * Moved
-             * @description What would be charged to others: the sum of all days.
+             * @description The amount that would be charged to other identities, on all days.
              * @example 1234.56
              */
             moved: string;
             /**
              * Moved Share
-             * @description The same in percent of what is billed, to two places.
+             * @description `moved` in percent of the bill, to two places.
              * @example 1234.56
              */
             moved_share: string;
@@ -11512,13 +11513,13 @@ export interface components {
             billed: string;
             /**
              * Moved
-             * @description What would be charged to others.
+             * @description The amount that would be charged to other identities.
              * @example 1234.56
              */
             moved: string;
             /**
              * Moved Share
-             * @description The same in percent of what is billed, to two places.
+             * @description `moved` in percent of the bill, to two places.
              * @example 1234.56
              */
             moved_share: string;
@@ -11583,7 +11584,7 @@ export interface components {
         };
         /**
          * ShadowItem
-         * @description A shadow, and how far it is.
+         * @description A shadow, and its state.
          */
         ShadowItem: {
             /**
@@ -11604,7 +11605,7 @@ export interface components {
             end_date: string;
             /**
              * Visible
-             * @description Whether those see its rows, too, who see a part of the bill.
+             * @description Whether callers with a scope may also see its rows.
              */
             visible: boolean;
             /**
@@ -11614,12 +11615,12 @@ export interface components {
             state: "coming" | "running" | "ended";
             /**
              * Days
-             * @description How many days are calculated.
+             * @description The number of days that are calculated by it.
              */
             days: number;
             /**
              * Missing
-             * @description How many calculated days of the range are not, or not again since they changed.
+             * @description The number of calculated days of the range that are not, or have changed since.
              */
             missing: number;
             /**
@@ -11629,13 +11630,13 @@ export interface components {
             billed: string;
             /**
              * Moved
-             * @description What would be charged to others: the sum of all days.
+             * @description The amount that would be charged to other identities, on all days.
              * @example 1234.56
              */
             moved: string;
             /**
              * Moved Share
-             * @description The same in percent of what is billed, to two places.
+             * @description `moved` in percent of the bill, to two places.
              * @example 1234.56
              */
             moved_share: string;
@@ -11707,7 +11708,7 @@ export interface components {
         };
         /**
          * ShadowedRule
-         * @description A rule that matches only what rules before it decide.
+         * @description A rule that matches only costs that earlier rules assign.
          */
         ShadowedRule: {
             rule: components["schemas"]["AppliedRule"];
@@ -11721,7 +11722,7 @@ export interface components {
         Siblings: {
             /**
              * Rows
-             * @description How many; null within a scope.
+             * @description The number of rows; null within a scope.
              */
             rows: number | null;
             /**
@@ -11747,12 +11748,12 @@ export interface components {
             n: number;
             /**
              * Public Key
-             * @description What it is checked with: 32 bytes, in base64.
+             * @description The key that verifies it: 32 bytes, in base64.
              */
             public_key: string;
             /**
              * Signature
-             * @description 64 bytes, in base64.
+             * @description The signature: 64 bytes, in base64.
              */
             signature: string;
         };
@@ -11766,7 +11767,7 @@ export interface components {
         };
         /**
          * SimulatedSum
-         * @description What one group would cost instead.
+         * @description The present and the simulated cost of one group.
          */
         SimulatedSum: {
             /**
@@ -11801,7 +11802,7 @@ export interface components {
         };
         /**
          * SimulationAnswer
-         * @description What other policies would have made of some days.
+         * @description The result of a simulation.
          */
         SimulationAnswer: {
             /**
@@ -11822,7 +11823,7 @@ export interface components {
             base: components["schemas"]["SimulationBase"];
             /**
              * Digest
-             * @description One text for all of this: the same where nothing has moved.
+             * @description A digest of the whole result: equal results have equal digests.
              */
             digest: string;
             /**
@@ -11837,7 +11838,7 @@ export interface components {
             left_out: components["schemas"]["LeftOutDay"][];
             /**
              * Never Measured
-             * @description Measures that the policies need, and that were not gathered.
+             * @description Measures that the policies need but that were not gathered.
              */
             never_measured: string[];
             /**
@@ -11852,13 +11853,13 @@ export interface components {
             billed: string;
             /**
              * Moved
-             * @description What would be charged to others: half the sum of all changes.
+             * @description The amount that would be charged to others: half the sum of all changes.
              * @example 1234.56
              */
             moved: string;
             /**
              * Moved Share
-             * @description The same in percent of what is billed, to two places.
+             * @description `moved` in percent of the bill, to two places.
              * @example 1234.56
              */
             moved_share: string;
@@ -11868,7 +11869,7 @@ export interface components {
             policies: components["schemas"]["ChangedPolicy"][];
             /**
              * Names
-             * @description The display names of the ids in `items`, by column and id; without those that have none.
+             * @description The display names of the ids in `items`, by column and id. Ids without a name are left out.
              */
             names: {
                 [key: string]: {
@@ -11882,18 +11883,18 @@ export interface components {
             items: components["schemas"]["SimulatedSum"][];
             /**
              * Examples
-             * @description For the identity whose cost rises most and the one whose cost falls most: a line, explained twice.
+             * @description For the identity whose cost rises most and the one whose cost falls most: a line with its present and its simulated explanation.
              */
             examples: components["schemas"]["SimulationExample"][];
             /**
              * Corrections
-             * @description What would be posted as corrections of closed months, if the days were calculated again so.
+             * @description The corrections of closed months that would be posted if the days were calculated by these policies.
              */
             corrections: components["schemas"]["chargeback__reports__closing__reach__MovedAmount"][];
         };
         /**
          * SimulationBase
-         * @description What a simulation was made of.
+         * @description The data of a simulation.
          */
         SimulationBase: {
             /** Days */
@@ -11905,7 +11906,7 @@ export interface components {
             policies: string;
             /**
              * Candidate
-             * @description One hash for those that were tried.
+             * @description One hash for the simulated policies.
              */
             candidate: string;
             /** Software */
@@ -11913,7 +11914,7 @@ export interface components {
         };
         /**
          * SimulationExample
-         * @description One line of one day as it is explained now, and as it would be: that which changes most for one identity.
+         * @description The explanations, present and simulated, of the line of a day that changes most for one identity.
          */
         SimulationExample: {
             /** Identity Id */
@@ -11930,12 +11931,12 @@ export interface components {
         };
         /**
          * SimulationItem
-         * @description A simulation that was asked for.
+         * @description A requested simulation.
          */
         SimulationItem: {
             /**
              * Id
-             * @description The same for the same question, for as long as nothing that it is made of changes.
+             * @description The same for equal requests, as long as the data that they use does not change.
              */
             id: string;
             /**
@@ -11945,22 +11946,22 @@ export interface components {
             state: "running" | "done" | "failed";
             /**
              * Days
-             * @description How many days there are; 0 before that is known.
+             * @description The number of days; 0 until it is known.
              */
             days: number;
             /**
              * Done
-             * @description How many of them are calculated.
+             * @description The number of calculated days.
              */
             done: number;
             /**
              * Error
-             * @description Why it failed.
+             * @description Why it failed; null if it has not.
              */
             error: string | null;
             /**
              * Asked
-             * @description What was asked.
+             * @description The parameters of the request.
              * @example {
              *       "start_date": "2026-01-01"
              *     }
@@ -11982,12 +11983,12 @@ export interface components {
         };
         /**
          * SimulationState
-         * @description A simulation, with what it found.
+         * @description A simulation with its result.
          */
         SimulationState: {
             /**
              * Id
-             * @description The same for the same question, for as long as nothing that it is made of changes.
+             * @description The same for equal requests, as long as the data that they use does not change.
              */
             id: string;
             /**
@@ -11997,22 +11998,22 @@ export interface components {
             state: "running" | "done" | "failed";
             /**
              * Days
-             * @description How many days there are; 0 before that is known.
+             * @description The number of days; 0 until it is known.
              */
             days: number;
             /**
              * Done
-             * @description How many of them are calculated.
+             * @description The number of calculated days.
              */
             done: number;
             /**
              * Error
-             * @description Why it failed.
+             * @description Why it failed; null if it has not.
              */
             error: string | null;
             /**
              * Asked
-             * @description What was asked.
+             * @description The parameters of the request.
              * @example {
              *       "start_date": "2026-01-01"
              *     }
@@ -12031,7 +12032,7 @@ export interface components {
              * @example 2026-01-31T00:00:00Z
              */
             asked_at: string;
-            /** @description Null while it is running, and of one that failed. */
+            /** @description The result; null while it is running, and if it failed. */
             answer: components["schemas"]["SimulationAnswer"] | null;
         };
         /**
@@ -12095,7 +12096,7 @@ export interface components {
         };
         /**
          * SinkItem
-         * @description A sink of notifications, and what became of its messages.
+         * @description A sink of notifications, and the state of its messages.
          */
         SinkItem: {
             /**
@@ -12110,38 +12111,38 @@ export interface components {
             type: "webhook" | "slack" | "smtp" | "alertmanager";
             /**
              * Kinds
-             * @description The kinds of events that it takes; null for all.
+             * @description The kinds of events that it accepts; null for all.
              */
             kinds: ("period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly")[] | null;
             /**
              * Pending
-             * @description Messages that are on their way.
+             * @description Messages that are not delivered yet.
              */
             pending: number;
             /**
              * Delivered
-             * @description Those that have arrived, of the events that are kept.
+             * @description Delivered messages about events that are still kept.
              */
             delivered: number;
             /**
              * Dead
-             * @description Those that were given up.
+             * @description Messages that were given up.
              */
             dead: number;
             /**
              * Oldest Pending
-             * @description When the oldest event happened that it has not been told.
+             * @description The time of the oldest event that is not delivered yet.
              */
             oldest_pending: string | null;
             /**
              * Last Error
-             * @description What was wrong with the last message that did not arrive at once.
+             * @description The error of the last failed attempt.
              */
             last_error: string | null;
         };
         /**
          * SnoozeItem
-         * @description How a finding was put off.
+         * @description The snooze of a finding.
          */
         SnoozeItem: {
             /**
@@ -12168,7 +12169,7 @@ export interface components {
         };
         /**
          * SourceHealth
-         * @description How far a source has answered.
+         * @description The health of a source.
          */
         SourceHealth: {
             /**
@@ -12178,17 +12179,17 @@ export interface components {
             source: "bill" | "inventory" | "metrics" | "topic_metrics";
             /**
              * Days
-             * @description For how many days it has answered.
+             * @description The number of days whose data was fetched from it.
              */
             days: number;
             /**
              * Last At
-             * @description When a bill was last fetched; null for the other sources.
+             * @description When a bill was last fetched; null for other sources.
              */
             last_at: string | null;
             /**
              * Error
-             * @description Why the last run could not fetch it at all, or why the latest day that lacks it has no answer; null if neither is so.
+             * @description Why the last run could not fetch from it at all, or why the latest incomplete day lacks its data; null otherwise.
              */
             error: string | null;
             /**
@@ -12198,13 +12199,13 @@ export interface components {
             is_refused: boolean;
             /**
              * Remedy
-             * @description What to do about the error; null without one.
+             * @description What to do about the error; null if there is none.
              */
             remedy: string | null;
         };
         /**
          * StatedAmount
-         * @description An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
+         * @description An amount, exactly and in cents. The cents of lines sum to those of their statement, and the cents of all
          *     statements to those of the month.
          */
         StatedAmount: {
@@ -12222,7 +12223,7 @@ export interface components {
         };
         /**
          * StatementAdjustment
-         * @description What was added by hand; negative where it was taken.
+         * @description A manual adjustment; negative if the amount was moved to another value.
          */
         StatementAdjustment: {
             /** Id */
@@ -12245,13 +12246,13 @@ export interface components {
             rounded: string;
             /**
              * Other
-             * @description Who gave it, or got it; null if it was added.
+             * @description The value on the other side of a reallocation, else null.
              * @example payments
              */
             other: string | null;
             /**
              * Applies To
-             * @description The month that it is about.
+             * @description The month to which it applies.
              * @example 2026-09
              */
             applies_to: string | null;
@@ -12262,7 +12263,7 @@ export interface components {
         };
         /**
          * StatementAnswer
-         * @description One statement. Its lines, with its corrections and adjustments, add up to it, exactly and in cents.
+         * @description One statement. Its lines, corrections and adjustments sum to it, exactly and in cents.
          */
         StatementAnswer: {
             /**
@@ -12292,33 +12293,33 @@ export interface components {
             end_date: string;
             /**
              * Days
-             * @description UTC days of the month.
+             * @description The number of UTC days of the month.
              */
             days: number;
             /**
              * Calculated Days
-             * @description Those that are calculated.
+             * @description The number of calculated days.
              */
             calculated_days: number;
             /**
              * Data Through
-             * @description The last of these.
+             * @description The last calculated day.
              */
             data_through: string | null;
             /**
              * Issued At
-             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             * @description The time of the last change of the statements: the newest revision of a day, or of the cost category.
              */
             issued_at: string | null;
             /**
              * Status
-             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @description `PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change.
              * @enum {string}
              */
             status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked.
              * @enum {string}
              */
             basis: "accrual" | "posted";
@@ -12334,32 +12335,32 @@ export interface components {
             revision: number;
             /**
              * Category Version
-             * @description The version of the cost category; else null.
+             * @description The version of the cost category; null without one.
              */
             category_version: number | null;
             /**
              * Scope
-             * @description What the caller may see; null if that is everything.
+             * @description The scope of the caller; null if it is everything.
              */
             scope: {
                 [key: string]: string[];
             } | null;
             /**
              * Closed At
-             * @description Of a closed month: when it was closed.
+             * @description For a closed month: when it was closed.
              */
             closed_at?: string | null;
             /**
              * Times Closed
-             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             * @description For a closed month: how often it was closed; 1 unless it was reopened.
              */
             times_closed?: number | null;
             /**
              * Issuer
-             * @description Who issues the statements, if that is configured.
+             * @description The issuer of the statements, if one is configured.
              */
             issuer?: string | null;
-            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            /** @description The format of pages and PDF files, if one is configured; a closed month keeps its format. */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
@@ -12370,12 +12371,12 @@ export interface components {
             number: string;
             /**
              * Supersedes
-             * @description The number of the revision before; null in the first, and in one that a version of the cost category began: its values may be others.
+             * @description The number of the previous revision; null for the first one, and after a new version of the cost category, which may have other values.
              */
             supersedes: string | null;
             /**
              * Digest
-             * @description The digest of the content: whose costs, of how many days, and the lines as they are exactly and in cents. A reply counts for as long as the statement has it.
+             * @description The digest of the content: the value, the number of days, and the lines exactly and in cents. A reply counts as long as the statement has this digest.
              * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
              */
             digest: string;
@@ -12397,49 +12398,49 @@ export interface components {
             regular?: components["schemas"]["StatedAmount"] | null;
             /**
              * Corrections
-             * @description With `basis=posted`: of earlier months, by month.
+             * @description With `basis=posted`: the corrections by earlier month.
              */
             corrections?: components["schemas"]["StatementCorrection"][] | null;
             /**
              * Adjustments
-             * @description With `basis=posted`: made by hand.
+             * @description With `basis=posted`: the manual adjustments.
              */
             adjustments?: components["schemas"]["StatementAdjustment"][] | null;
-            /** @description Null if the month before has no costs at all. */
+            /** @description Null if the month before has no costs. */
             previous: components["schemas"]["PreviousStatement"] | null;
             /** @description Null for the statement of an identity. */
             identities: components["schemas"]["StatementRanking"] | null;
             resources: components["schemas"]["StatementRanking"];
-            /** @description By the ecosystem of the bill; null where all costs are on the bill of one. */
+            /** @description The amounts by the ecosystem of the bill; null if all costs are on the bill of one. */
             bills: components["schemas"]["StatementRanking"] | null;
-            /** @description Another view of the costs of clusters, which is not a part of the total; by cost category only. */
+            /** @description Another view of the costs of clusters, not a part of the total; by cost category only. */
             topics: components["schemas"]["StatementRanking"] | null;
             /**
              * Unit Costs
-             * @description Those of the units that it used; none for costs that belong to nobody.
+             * @description The costs of the units that it used; empty for costs without an identity.
              */
             unit_costs: components["schemas"]["StatementUnitCost"][];
             split: components["schemas"]["StatementSplit"];
             /**
              * Verdict
-             * @description What was said last of this content; null if nothing was.
+             * @description The last reply to this content; null if there is none.
              */
             verdict: ("acknowledged" | "disputed") | null;
             /**
              * Replies
-             * @description What was said of this content and of earlier ones, the first first; null for callers who see a part of the statement.
+             * @description The replies to this content and to earlier ones, the first one first; null for callers who may see only a part of the statement.
              */
             replies: components["schemas"]["StatementReply"][] | null;
             tie_out: components["schemas"]["StatementTieOut"] | null;
         };
         /**
          * StatementCorrection
-         * @description What was learned of an earlier month since the month before was closed.
+         * @description The changes of an earlier month since the previous month was closed.
          */
         StatementCorrection: {
             /**
              * Period Id
-             * @description The month that it is about.
+             * @description The corrected month.
              * @example 2026-09
              */
             period_id: string;
@@ -12466,7 +12467,7 @@ export interface components {
             rounded: string;
             /**
              * Causes
-             * @description Why, the most frequent first.
+             * @description The causes, the most frequent first.
              * @example [
              *       "bill_changed"
              *     ]
@@ -12541,7 +12542,7 @@ export interface components {
         };
         /**
          * StatementFormat
-         * @description How the pages and PDF files of statements are written.
+         * @description The format of the pages and PDF files of statements.
          */
         StatementFormat: {
             /**
@@ -12558,7 +12559,7 @@ export interface components {
             dates: "14 November 2026" | "14.11.2026" | "2026-11-14";
             /**
              * Currency
-             * @description Where an amount with its currency has that.
+             * @description The position of the currency of an amount.
              * @default after
              * @enum {string}
              */
@@ -12626,7 +12627,7 @@ export interface components {
         StatementLine: {
             /**
              * Kind
-             * @description Assigned to the value; handed on to it by others; handed on by it, which is negative.
+             * @description Costs assigned to the value; reallocated to it by others; reallocated by it, which are negative.
              * @enum {string}
              */
             kind: "direct" | "shared_in" | "shared_out";
@@ -12666,7 +12667,7 @@ export interface components {
         };
         /**
          * StatementRanking
-         * @description The largest parts by one column; with the others they add up to `total`.
+         * @description The largest parts by one column; with the others they sum to `total`.
          */
         StatementRanking: {
             /** Items */
@@ -12676,12 +12677,12 @@ export interface components {
         };
         /**
          * StatementRecipient
-         * @description Whom a statement is for, as the register of the cost category has it.
+         * @description The recipient of a statement, from the register of the cost category.
          */
         StatementRecipient: {
             /**
              * Value
-             * @description `UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.
+             * @description `UNALLOCATED` are costs without an identity that no rule or tag assigns.
              * @example payments
              */
             value: string;
@@ -12707,7 +12708,7 @@ export interface components {
         };
         /**
          * StatementReply
-         * @description What a recipient said of a statement.
+         * @description A recipient's reply to a statement.
          */
         StatementReply: {
             /** Number */
@@ -12716,7 +12717,7 @@ export interface components {
             revision: number;
             /**
              * Digest
-             * @description That of the content that the statement had then; null if an earlier version recorded the reply.
+             * @description The digest of the content at that time; null if an earlier version of the service recorded the reply.
              */
             digest: string | null;
             /**
@@ -12728,7 +12729,7 @@ export interface components {
             note: string;
             /**
              * Data Through
-             * @description The last calculated day that the statement had then.
+             * @description The last calculated day of the statement at that time.
              */
             data_through: string | null;
             /**
@@ -12744,7 +12745,7 @@ export interface components {
             created_at: string;
             /**
              * Is Current
-             * @description Whether the statement still has that content. A reply to a former content does not count.
+             * @description Whether the statement still has this content. Replies to a former content do not count.
              */
             is_current: boolean;
         };
@@ -12760,7 +12761,7 @@ export interface components {
             number: string;
             /**
              * Digest
-             * @description The digest of the content: whose costs, of how many days, and the lines as they are exactly and in cents. A reply counts for as long as the statement has it.
+             * @description The digest of the content: the value, the number of days, and the lines exactly and in cents. A reply counts as long as the statement has this digest.
              * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
              */
             digest: string;
@@ -12778,17 +12779,17 @@ export interface components {
             rounded: string;
             /**
              * Previous
-             * @description The amount of the month before; null if that has no costs at all.
+             * @description The amount of the month before; null if that month has no costs.
              */
             previous: string | null;
             /** Delta */
             delta: string | null;
             /**
              * Verdict
-             * @description What was said last of this content; null if nothing was.
+             * @description The last reply to this content; null if there is none.
              */
             verdict: ("acknowledged" | "disputed") | null;
-            /** @description What was said last, of this content or of an earlier one; null if nothing was, and for callers who see a part of the statement. */
+            /** @description The last reply to this content or to an earlier one; null if there is none, and for callers who may see only a part of the statement. */
             last_reply: components["schemas"]["StatementReply"] | null;
             /**
              * Regular
@@ -12797,23 +12798,23 @@ export interface components {
             regular?: string | null;
             /**
              * Corrections
-             * @description With `basis=posted`: of earlier months.
+             * @description With `basis=posted`: the corrections of earlier months.
              */
             corrections?: string | null;
             /**
              * Adjustments
-             * @description With `basis=posted`: made by hand.
+             * @description With `basis=posted`: the manual adjustments.
              */
             adjustments?: string | null;
         };
         /**
          * StatementRule
-         * @description What a rule of the cost category assigned.
+         * @description The costs that a rule of the cost category assigned.
          */
         StatementRule: {
             /**
              * Id
-             * @description Null: no rule applies.
+             * @description The id of the rule; null for costs to which no rule applies.
              */
             id: string | null;
             /** Reason */
@@ -12826,8 +12827,8 @@ export interface components {
         };
         /**
          * StatementSplit
-         * @description How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
-         *     of the bill.
+         * @description How the costs of a statement were split. Rules and steps are null without a cost category, and for callers who
+         *     may see only a part of the bill.
          */
         StatementSplit: {
             /** Policies */
@@ -12839,7 +12840,7 @@ export interface components {
         };
         /**
          * StatementStep
-         * @description A step of `share` by which cost came to the value, or left it.
+         * @description A step of `share` that reallocated costs to the value, or from it.
          */
         StatementStep: {
             /** From */
@@ -12849,12 +12850,12 @@ export interface components {
         };
         /**
          * StatementTieOut
-         * @description All statements of the month beside the provider's bill.
+         * @description All statements of the month compared with the provider's bill.
          */
         StatementTieOut: {
             /**
              * State
-             * @description Charged what was billed; not what was billed; not calculated yet; without a bill.
+             * @description The charges equal the bill; differ from it; are not calculated yet; there is no bill.
              * @enum {string}
              */
             state: "equal" | "differs" | "pending" | "none";
@@ -12865,25 +12866,25 @@ export interface components {
              */
             difference: string;
             statements: components["schemas"]["StatedAmount"];
-            /** @description Billed on the days that are calculated from their present bill. */
+            /** @description The bill of the days that are calculated from their present bill. */
             billed: components["schemas"]["StatedAmount"];
-            /** @description Of days whose bill has changed, and that will be calculated again. */
+            /** @description The amount of days whose bill has changed, and that will be calculated again. */
             outdated: components["schemas"]["StatedAmount"];
-            /** @description Billed on days that are not calculated from their present bill yet. */
+            /** @description The bill of days that are not calculated from their present bill yet. */
             pending: components["schemas"]["StatedAmount"];
-            /** @description With `basis=posted`: what was learned of earlier months. */
+            /** @description With `basis=posted`: the corrections of earlier months. */
             corrections?: components["schemas"]["StatedAmount"] | null;
-            /** @description With `basis=posted`: what people added by hand. */
+            /** @description With `basis=posted`: the manual adjustments. */
             adjustments?: components["schemas"]["StatedAmount"] | null;
         };
         /**
          * StatementUnitCost
-         * @description What one unit of usage cost.
+         * @description The cost of one unit of usage.
          */
         StatementUnitCost: {
             /**
              * Per
-             * @description What identities wrote, or read.
+             * @description The traffic that identities wrote, or read.
              * @enum {string}
              */
             per: "gib_in" | "gib_out";
@@ -12894,7 +12895,7 @@ export interface components {
             unit: string;
             /**
              * Amount
-             * @description The part of the statement's amount that lies on days with measurements.
+             * @description The part of the statement's amount on days with measurements.
              * @example 1234.56
              */
             amount: string;
@@ -12943,33 +12944,33 @@ export interface components {
             end_date: string;
             /**
              * Days
-             * @description UTC days of the month.
+             * @description The number of UTC days of the month.
              */
             days: number;
             /**
              * Calculated Days
-             * @description Those that are calculated.
+             * @description The number of calculated days.
              */
             calculated_days: number;
             /**
              * Data Through
-             * @description The last of these.
+             * @description The last calculated day.
              */
             data_through: string | null;
             /**
              * Issued At
-             * @description Since when the statements are as they are: the newest revision of a day, or of the cost category.
+             * @description The time of the last change of the statements: the newest revision of a day, or of the cost category.
              */
             issued_at: string | null;
             /**
              * Status
-             * @description `PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes.
+             * @description `PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change.
              * @enum {string}
              */
             status: "PROVISIONAL" | "CLOSED";
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked.
              * @enum {string}
              */
             basis: "accrual" | "posted";
@@ -12985,32 +12986,32 @@ export interface components {
             revision: number;
             /**
              * Category Version
-             * @description The version of the cost category; else null.
+             * @description The version of the cost category; null without one.
              */
             category_version: number | null;
             /**
              * Scope
-             * @description What the caller may see; null if that is everything.
+             * @description The scope of the caller; null if it is everything.
              */
             scope: {
                 [key: string]: string[];
             } | null;
             /**
              * Closed At
-             * @description Of a closed month: when it was closed.
+             * @description For a closed month: when it was closed.
              */
             closed_at?: string | null;
             /**
              * Times Closed
-             * @description Of a closed month: how often it was closed; 1 unless it was reopened.
+             * @description For a closed month: how often it was closed; 1 unless it was reopened.
              */
             times_closed?: number | null;
             /**
              * Issuer
-             * @description Who issues the statements, if that is configured.
+             * @description The issuer of the statements, if one is configured.
              */
             issuer?: string | null;
-            /** @description How pages and PDF files are written, if that is configured; a closed month keeps the format that it had. */
+            /** @description The format of pages and PDF files, if one is configured; a closed month keeps its format. */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
              * Invoices
@@ -13020,7 +13021,7 @@ export interface components {
             /** Items */
             items: components["schemas"]["StatementRow"][];
             total: components["schemas"]["StatedAmount"];
-            /** @description Null for callers who see a part of the bill. */
+            /** @description Null for callers who may see only a part of the bill. */
             tie_out: components["schemas"]["StatementTieOut"] | null;
         };
         /**
@@ -13074,7 +13075,7 @@ export interface components {
             valid_from: string | null;
             /**
              * Valid To
-             * @description UTC day from which on it holds no more; null if it has no end.
+             * @description First UTC day on which it no longer holds; null if it has no end.
              * @example null
              */
             valid_to: string | null;
@@ -13125,7 +13126,7 @@ export interface components {
         };
         /**
          * TenantOverview
-         * @description One tenant: what a page needs to know before it asks for anything else.
+         * @description One tenant: what a page needs before it requests anything else.
          */
         TenantOverview: {
             /**
@@ -13150,7 +13151,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
             /**
@@ -13160,7 +13161,7 @@ export interface components {
             currency: string;
             /**
              * Currencies
-             * @description The other currencies in which sums can be asked for.
+             * @description The other currencies in which sums can be requested.
              * @example [
              *       "EUR"
              *     ]
@@ -13180,7 +13181,7 @@ export interface components {
             lookback_days: number;
             /**
              * Permanent Failure
-             * @description Why the tenant is suspended, or null. A caller with a scope is told that it is, and not why.
+             * @description Why the tenant is suspended, or null. For callers with a scope the reason is left out.
              */
             permanent_failure: string | null;
             /** Tag Keys */
@@ -13198,7 +13199,7 @@ export interface components {
         };
         /**
          * TenantReadiness
-         * @description Whether one tenant can be asked, and what its pipeline does.
+         * @description Whether one tenant can be queried, and the state of its pipeline.
          */
         TenantReadiness: {
             /**
@@ -13228,7 +13229,7 @@ export interface components {
             last_run_at: string | null;
             /**
              * Permanent Failure
-             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a scope is told that it is, and not why.
+             * @description Why the tenant is suspended, and how to resume it; null if it is not suspended. For callers with a scope the reason is left out.
              */
             permanent_failure: string | null;
             /**
@@ -13243,7 +13244,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
         };
@@ -13268,7 +13269,7 @@ export interface components {
             rights: ("read" | "export" | "tag" | "run" | "close" | "admin")[];
             /**
              * Scope
-             * @description The rows that the caller sees: those that have one of the values of each condition, which are filters of costs. Null means all rows.
+             * @description The rows that the caller may see: those that have one of the values of each condition. Conditions are filters of costs. Null means all rows.
              * @example {
              *       "category:cost_center": [
              *         "payments"
@@ -13280,7 +13281,7 @@ export interface components {
             } | null;
             /**
              * Role
-             * @description The role (its place in `access.roles`) or the token that gave the rights; empty where no one is told apart.
+             * @description The role (its position in `access.roles`) or the token that grants the rights; empty if callers are not identified.
              * @example roles[2]
              */
             role: string;
@@ -13312,12 +13313,12 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
             /**
              * Is Published
-             * @description Whether the tables that other engines read have everything that is stored: not while a run is at work, after publishing has failed, nor if `storage.publish` is `none`.
+             * @description Whether the tables for other engines are up to date. They are not during a run, after publishing has failed, and if `storage.publish` is `none`.
              */
             is_published: boolean;
             /**
@@ -13333,7 +13334,7 @@ export interface components {
         };
         /**
          * TenantSummary
-         * @description One tenant at a glance. The counts are null while its storage cannot be used.
+         * @description A summary of one tenant. The counts are null while its storage is unavailable.
          */
         TenantSummary: {
             /**
@@ -13358,7 +13359,7 @@ export interface components {
             topic_attribution_status: "disabled" | "enabled" | "config_error";
             /**
              * Topic Attribution Error
-             * @description The reason if the status is `config_error`; a caller with a scope is not told it.
+             * @description The reason if the status is `config_error`; left out for callers with a scope.
              */
             topic_attribution_error: string | null;
             /**
@@ -13433,14 +13434,14 @@ export interface components {
         };
         /**
          * TestOutcome
-         * @description What became of a message that was sent to try a sink.
+         * @description The result of a test message to a sink.
          */
         TestOutcome: {
             /** Delivered */
             delivered: boolean;
             /**
              * Error
-             * @description Why it has not arrived; null if it has.
+             * @description Why it was not delivered; null if it was.
              */
             error: string | null;
         };
@@ -13462,7 +13463,7 @@ export interface components {
         };
         /**
          * TopicAggregateAnswer
-         * @description Sums by group and time. The totals cover everything, also buckets left out for being too many.
+         * @description Sums by group and time. The totals include buckets that were left out because there were too many.
          */
         TopicAggregateAnswer: {
             /** Buckets */
@@ -13481,17 +13482,17 @@ export interface components {
             total_amount: string;
             /**
              * Direct Amount
-             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             * @description Only when grouped by a cost category: the cost that its rules assign to the value.
              */
             direct_amount?: string | null;
             /**
              * Shared In
-             * @description Only when grouped by a cost category: what other values handed on to it.
+             * @description Only when grouped by a cost category: the cost reallocated to it by other values.
              */
             shared_in?: string | null;
             /**
              * Shared Out
-             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             * @description Only when grouped by a cost category: the cost that it reallocated. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
              */
             shared_out?: string | null;
             /** Total Rows */
@@ -13524,17 +13525,17 @@ export interface components {
             total_amount: string;
             /**
              * Direct Amount
-             * @description Only when grouped by a cost category: what its rules assigned to the value.
+             * @description Only when grouped by a cost category: the cost that its rules assign to the value.
              */
             direct_amount?: string | null;
             /**
              * Shared In
-             * @description Only when grouped by a cost category: what other values handed on to it.
+             * @description Only when grouped by a cost category: the cost reallocated to it by other values.
              */
             shared_in?: string | null;
             /**
              * Shared Out
-             * @description Only when grouped by a cost category: what it handed on. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
+             * @description Only when grouped by a cost category: the cost that it reallocated. `total_amount` is `direct_amount` + `shared_in` − `shared_out`.
              */
             shared_out?: string | null;
             /** Row Count */
@@ -13570,7 +13571,7 @@ export interface components {
         };
         /**
          * TopicEvidence
-         * @description What decided how the line was attributed.
+         * @description The evidence by which the line was attributed.
          */
         TopicEvidence: {
             /**
@@ -13585,23 +13586,23 @@ export interface components {
             total: string | null;
             /**
              * Contenders
-             * @description A page of them, the largest first, equal ones by name; and the topic that was asked for.
+             * @description A page of the contenders, the largest first, equal ones by name; and the requested topic.
              */
             contenders: components["schemas"]["ContendingTopic"][];
             /**
              * Contenders Total
-             * @description How many there are on all pages; others together are one.
+             * @description The number of contenders on all pages; the sum of others counts as one.
              */
             contenders_total: number;
             /**
              * Topics
-             * @description How many topics of the cluster are known on the day; null within a scope.
+             * @description The number of known topics of the cluster on the day; null within a scope.
              */
             topics: number | null;
         };
         /**
          * TopicExplainAnswer
-         * @description Why a topic has an amount of a billing line: the line is attributed again from the kept measurements.
+         * @description Why a topic has an amount of a billing line: the line is attributed again from the stored measurements.
          */
         TopicExplainAnswer: {
             /**
@@ -13634,10 +13635,10 @@ export interface components {
             attribution_method: ("bytes_ratio" | "retained_bytes_ratio" | "even_split" | "ATTRIBUTION_FAILED") | null;
             /**
              * Methods
-             * @description All methods that were to be tried, in order.
+             * @description All methods of attribution, in order.
              */
             methods: components["schemas"]["TriedMethod"][];
-            /** @description Null if it is missing, or the line is attributed to nothing. */
+            /** @description Null if it is missing, or the line is attributed to no topic. */
             evidence: components["schemas"]["TopicEvidence"] | null;
             /**
              * Evidence Missing
@@ -13646,7 +13647,7 @@ export interface components {
             evidence_missing: string | null;
             /** @description Null if the topic does not share the line. */
             arithmetic: components["schemas"]["Arithmetic"] | null;
-            /** @description What the caller's scope shows of the row; null if that is all of it, or there is no row. Then `row` and `revisions` have the visible part, and the calculation has the whole amount. */
+            /** @description The part of the row that the caller's scope shows; null if all of it is visible, or there is no row. If there is a part, `row` and `revisions` have it, and the calculation has the whole amount. */
             visible: components["schemas"]["VisiblePart"] | null;
             siblings: components["schemas"]["Siblings"];
             /**
@@ -13658,7 +13659,7 @@ export interface components {
             revisions: components["schemas"]["RevisionAmount"][];
             /**
              * Recomputed
-             * @description Whether the calculation gives what is stored; null if the evidence is missing.
+             * @description Whether the calculation agrees with the stored row; null if the evidence is missing.
              */
             recomputed: ("same" | "different") | null;
             links: components["schemas"]["ExplainLinks"];
@@ -13747,7 +13748,7 @@ export interface components {
         };
         /**
          * TopicSummaryItem
-         * @description One topic, and what went through it.
+         * @description One topic, and its traffic.
          */
         TopicSummaryItem: {
             /**
@@ -13774,23 +13775,23 @@ export interface components {
             previous: string | null;
             /**
              * Bytes In
-             * @description Bytes written to it; null where that was not measured.
+             * @description Bytes written to it; null if this was not measured.
              */
             bytes_in: string | null;
             /**
              * Bytes Out
-             * @description Bytes read from it; null where that was not measured.
+             * @description Bytes read from it; null if this was not measured.
              */
             bytes_out: string | null;
             /**
              * Zombie
-             * @description It cost something although no traffic was measured.
+             * @description Whether it has costs although no traffic was measured.
              */
             zombie: boolean;
         };
         /**
          * TopicsSummary
-         * @description The topics with the largest cost, and the others together.
+         * @description The topics with the largest cost, and the sum of the others.
          */
         TopicsSummary: {
             /**
@@ -13820,7 +13821,7 @@ export interface components {
             other: components["schemas"]["OtherTopics"] | null;
             /**
              * Ignored Filters
-             * @description Filters that topics know nothing of, as identities and tags.
+             * @description Filters that do not apply to topics, such as identities and tags.
              * @example [
              *       "identity_id"
              *     ]
@@ -13843,18 +13844,18 @@ export interface components {
             applied: boolean;
             /**
              * Why Not
-             * @description Why it did not apply, and so what it would have needed.
+             * @description Why it did not apply, and what it would have needed.
              */
             why_not: string | null;
             /**
              * Candidates
-             * @description How many identities it finds; null within a scope.
+             * @description The number of identities that it finds; null within a scope.
              */
             candidates: number | null;
         };
         /**
          * UnassignedIdentity
-         * @description An identity with costs that have no value.
+         * @description An identity with unassigned costs.
          */
         UnassignedIdentity: {
             /**
@@ -13911,18 +13912,18 @@ export interface components {
             unit_cost: string | null;
             /**
              * Days
-             * @description UTC days on which the amount lies.
+             * @description The number of UTC days of the amount.
              */
             days: number;
             /**
              * Days With Usage
-             * @description UTC days of them on which there is usage above zero.
+             * @description The number of these days with usage above zero.
              */
             days_with_usage: number;
         };
         /**
          * UnitCostSums
-         * @description An amount, the usage of the same days, and what a unit cost.
+         * @description An amount, the usage of the same days, and the cost of a unit.
          */
         UnitCostSums: {
             /**
@@ -13949,18 +13950,18 @@ export interface components {
             unit_cost: string | null;
             /**
              * Days
-             * @description UTC days on which the amount lies.
+             * @description The number of UTC days of the amount.
              */
             days: number;
             /**
              * Days With Usage
-             * @description UTC days of them on which there is usage above zero.
+             * @description The number of these days with usage above zero.
              */
             days_with_usage: number;
         };
         /**
          * UnitCostsAnswer
-         * @description What a unit of usage cost, by group and in total.
+         * @description The cost of a unit of usage, by group and in total.
          */
         UnitCostsAnswer: {
             /**
@@ -13987,7 +13988,7 @@ export interface components {
             per: "gib_in" | "gib_out" | "gib_stored" | "topic";
             /**
              * Unit
-             * @description What the usage is counted in.
+             * @description The unit of the usage.
              * @example GiB
              */
             unit: string;
@@ -13998,7 +13999,7 @@ export interface components {
             covers: string;
             /**
              * Measures
-             * @description The measures that the usage is made of; empty if measured topics are counted.
+             * @description The measures that are summed; empty if measured topics are counted.
              * @example [
              *       "bytes_in"
              *     ]
@@ -14012,12 +14013,12 @@ export interface components {
             items: components["schemas"]["UnitCostItem"][];
             /**
              * Groups
-             * @description How many groups there are.
+             * @description The number of all groups.
              */
             groups: number;
             /**
              * Missing Days
-             * @description UTC days of which costs were left out, as nothing was measured.
+             * @description UTC days whose costs were left out because nothing was measured.
              */
             missing_days: string[];
             /**
@@ -14036,7 +14037,7 @@ export interface components {
             };
             /**
              * Ignored Filters
-             * @description Filters that topics know nothing of, as identities and tags.
+             * @description Filters that do not apply to topics, such as identities and tags.
              * @example [
              *       "identity_id"
              *     ]
@@ -14045,7 +14046,7 @@ export interface components {
         };
         /**
          * UnknownRuleValue
-         * @description A value that a rule makes, and that the register does not have.
+         * @description A value that a rule assigns but the register does not have.
          */
         UnknownRuleValue: {
             /** Value */
@@ -14134,12 +14135,12 @@ export interface components {
         };
         /**
          * VisiblePart
-         * @description What the caller's scope shows of a row that a cost category splits.
+         * @description The visible part of a row that a cost category of the caller's scope splits.
          */
         VisiblePart: {
             /**
              * Amount
-             * @description The visible part, as lists and sums have it.
+             * @description The visible part, as in lists and sums.
              * @example 1234.56
              */
             amount: string;
@@ -14152,7 +14153,7 @@ export interface components {
         };
         /**
          * MovedAmount
-         * @description What would have another value.
+         * @description Costs that would get another value.
          */
         chargeback__reports__categories__answers__MovedAmount: {
             /** Before */
@@ -14167,7 +14168,7 @@ export interface components {
         };
         /**
          * MovedAmount
-         * @description What a value of a month has instead of what it had.
+         * @description The changed amount of a value in a month.
          */
         chargeback__reports__closing__reach__MovedAmount: {
             /**
@@ -14203,7 +14204,7 @@ export interface components {
         };
         /**
          * AdjustmentBody
-         * @description An amount that is added to a value by hand, or moved to it.
+         * @description An amount that is manually added to a value, or moved to it.
          */
         AdjustmentBody: {
             /**
@@ -14226,19 +14227,19 @@ export interface components {
             recurring: boolean;
             /**
              * By
-             * @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.
+             * @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`.
              * @example category:cost_center
              */
             by: string;
             /**
              * Value
-             * @description Whose statement: the value of the category or tag, or the id of the identity.
+             * @description The recipient of the statement: the value of the category or tag, or the id of the identity.
              * @example payments
              */
             value: string;
             /**
              * From
-             * @description Who gives the amount, so that the sum stays the same.
+             * @description The value from which the amount is moved, so that the sum stays the same.
              * @default null
              */
             from: string | null;
@@ -14250,13 +14251,13 @@ export interface components {
             amount: string;
             /**
              * Kind
-             * @description `reallocation` has `from`; the others add to what is booked.
+             * @description `reallocation` has `from`; the others add to the booked amount.
              * @enum {string}
              */
             kind: "reallocation" | "fee" | "credit" | "rounding";
             /**
              * Applies To
-             * @description The month that it is about, if that is another.
+             * @description The month to which it applies, if it is another one.
              * @default null
              */
             applies_to: string | null;
@@ -14268,7 +14269,7 @@ export interface components {
             reason: string;
             /**
              * Reference
-             * @description Such as a ticket.
+             * @description A reference, such as a ticket.
              * @default null
              * @example TICKET-42
              */
@@ -14281,7 +14282,7 @@ export interface components {
             exact: boolean;
             /**
              * Idempotency Key
-             * @description The same key again gets the same answer, and nothing is done twice.
+             * @description A request with the same key returns the same response, and nothing is done twice.
              * @default null
              * @example 2026-10-close
              */
@@ -14289,7 +14290,7 @@ export interface components {
         };
         /**
          * ApplyBody
-         * @description Which plan to apply, and from when on.
+         * @description The plan to apply, and its first day.
          */
         ApplyBody: {
             /**
@@ -14300,13 +14301,13 @@ export interface components {
             simulation: string;
             /**
              * Expected Digest
-             * @description The `digest` of its answer, as it was looked at.
+             * @description The `digest` of its reviewed `answer`.
              * @example 0000000000000000000000000000000000000000000000000000000000000000
              */
             expected_digest: string;
             /**
              * Effective From
-             * @description The first UTC day on which the policies are in force; needed where they have no dates themselves.
+             * @description The first UTC day on which the policies are in force; needed if they have no dates themselves.
              * @default null
              * @example 2027-01-01
              */
@@ -14315,7 +14316,7 @@ export interface components {
              * Reason
              * @description Why they change; needed with `effective_from` and with `restate_closed`.
              * @default null
-             * @example The base fee is shared by everybody who is active
+             * @example The base fee is shared by all active identities
              */
             reason: string | null;
             /**
@@ -14327,18 +14328,18 @@ export interface components {
         };
         /**
          * BudgetBody
-         * @description What a budget shall be.
+         * @description A budget to create, or the new version of one.
          */
         BudgetBody: {
             /**
              * Name
-             * @description What people call it.
+             * @description The name for people.
              * @example Payments
              */
             name: string;
             /**
              * Scope
-             * @description Which rows count: conditions as a scope of a token has them, each with the values of which a row has one. Without any, all rows count.
+             * @description The rows that count: conditions as in the scope of a token; a row must have one of the values of each. Without conditions, all rows count.
              * @example {
              *       "category:cost_center": [
              *         "payments"
@@ -14356,7 +14357,7 @@ export interface components {
             parent: string | null;
             /**
              * Amounts
-             * @description What single months may cost.
+             * @description The amounts of single months.
              * @example {
              *       "2026-12": "1500"
              *     }
@@ -14366,7 +14367,7 @@ export interface components {
             };
             /**
              * Monthly
-             * @description What every other month may cost, in the currency of the bill.
+             * @description The amount of all other months, in the currency of the bill.
              * @default null
              * @example 1000
              */
@@ -14378,12 +14379,12 @@ export interface components {
             thresholds?: components["schemas"]["ThresholdBody"][];
             /**
              * Notify
-             * @description The sinks of `notifications` to send its events to; by default all that take events of budgets.
+             * @description The sinks of `notifications` that get its events; by default all that accept events of budgets.
              */
             notify?: string[];
             /**
              * Expected
-             * @description What you expect single months to cost, instead of the forecast; `reason` says why.
+             * @description The expected costs of single months, which replace the forecast, each with a `reason`.
              * @example {}
              */
             expected?: {
@@ -14391,7 +14392,7 @@ export interface components {
             };
             /**
              * Reason
-             * @description Why; kept with the version.
+             * @description Why the category is changed; stored with the version.
              * @default null
              * @example CHG-42
              */
@@ -14404,20 +14405,20 @@ export interface components {
         BudgetsFile: {
             /**
              * Csv
-             * @description As `…/budgets.csv` is: `id,name`, and `parent,scope,thresholds,notify,monthly` and months such as `2026-12` where they are needed. Commas, semicolons and tabs may separate the columns.
+             * @description The format of `…/budgets.csv`: `id,name`, and optionally `parent,scope,thresholds,notify,monthly` and months such as `2026-12`. Commas, semicolons and tabs may separate the columns.
              * @example id,name,monthly,2026-12
              *     payments,Payments,1000,1500
              */
             csv: string;
             /**
              * Dry Run
-             * @description Change nothing, and say what would be.
+             * @description Change nothing; only report the changes.
              * @default false
              */
             dry_run: boolean;
             /**
              * Reason
-             * @description Why; kept with the version.
+             * @description Why the category is changed; stored with the version.
              * @default null
              * @example CHG-42
              */
@@ -14437,7 +14438,7 @@ export interface components {
             valid_from: string | null;
             /**
              * Valid To
-             * @description UTC day from which on the value holds no more. Default: no end.
+             * @description First UTC day on which the value no longer holds. Default: no end.
              * @default null
              * @example null
              */
@@ -14464,13 +14465,13 @@ export interface components {
             timezone: string;
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; needed with `restate_closed`.
+             * @description The reason; needed with `restate_closed`.
              * @default null
              * @example null
              */
@@ -14489,7 +14490,7 @@ export interface components {
             tag_key: string;
             /**
              * Display Name
-             * @description The tag's value. A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
+             * @description The tag's value. A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which mean that there is no value.
              * @example payments
              */
             display_name: string;
@@ -14508,13 +14509,13 @@ export interface components {
             override_existing: boolean;
             /**
              * Replace Periods
-             * @description With `override_existing`: remove all other values of these keys, whatever their dates.
+             * @description With `override_existing`: remove all other values of these keys, regardless of their dates.
              * @default false
              */
             replace_periods: boolean;
             /**
              * Dry Run
-             * @description Only tell what would change, and change nothing.
+             * @description Change nothing; only report the changes.
              * @default false
              */
             dry_run: boolean;
@@ -14533,7 +14534,7 @@ export interface components {
             valid_from: string | null;
             /**
              * Valid To
-             * @description UTC day from which on the value holds no more. Default: no end.
+             * @description First UTC day on which the value no longer holds. Default: no end.
              * @default null
              * @example null
              */
@@ -14549,14 +14550,14 @@ export interface components {
             tag_key: string;
             /**
              * Tag Value
-             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
+             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which mean that there is no value.
              * @example payments
              */
             tag_value: string;
         };
         /**
          * BulkPlace
-         * @description A tag by where it is.
+         * @description The entity and the key of a tag.
          */
         BulkPlace: {
             /**
@@ -14576,13 +14577,13 @@ export interface components {
         BulkRemoval: {
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; needed with `restate_closed`.
+             * @description The reason; needed with `restate_closed`.
              * @default null
              * @example null
              */
@@ -14594,25 +14595,25 @@ export interface components {
             items: components["schemas"]["BulkPlace"][];
             /**
              * Dry Run
-             * @description Only tell what would change, and change nothing.
+             * @description Change nothing; only report the changes.
              * @default false
              */
             dry_run: boolean;
         };
         /**
          * BulkTags
-         * @description Many tags to write, as if one after the other; all of them or none.
+         * @description Many tags to write, in order; all of them or none.
          */
         BulkTags: {
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; needed with `restate_closed`.
+             * @description The reason; needed with `restate_closed`.
              * @default null
              * @example null
              */
@@ -14637,38 +14638,38 @@ export interface components {
             override_existing: boolean;
             /**
              * Replace Periods
-             * @description With `override_existing`: remove all other values of these keys, whatever their dates.
+             * @description With `override_existing`: remove all other values of these keys, regardless of their dates.
              * @default false
              */
             replace_periods: boolean;
             /**
              * Dry Run
-             * @description Only tell what would change, and change nothing.
+             * @description Change nothing; only report the changes.
              * @default false
              */
             dry_run: boolean;
         };
         /**
          * CategoryBody
-         * @description What a cost category shall be.
+         * @description A cost category to create, or the new version of one.
          */
         CategoryBody: {
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; kept with the version.
+             * @description Why the category is changed; stored with the version.
              * @default null
              * @example CHG-42
              */
             reason: string | null;
             /**
              * Document
-             * @description The category: `default`, `values`, `rules` and `share`, as below its key in a YAML file.
+             * @description The category: `default`, `values`, `rules` and `share`, as under its key in a YAML file.
              * @example {
              *       "default": "UNASSIGNED",
              *       "rules": [
@@ -14790,25 +14791,25 @@ export interface components {
         };
         /**
          * CloseBody
-         * @description How a month is closed.
+         * @description Parameters of a closing.
          */
         CloseBody: {
             /**
              * Note
-             * @description Kept in the receipt.
+             * @description Stored in the receipt.
              * @default null
              * @example Closed after review
              */
             note: string | null;
             /**
              * Expected Digest
-             * @description The `digest` of the preview that was looked at. If other amounts would be booked by now, the answer is 409.
+             * @description The `digest` of the reviewed preview. If the amounts have changed since, the response is 409.
              * @default null
              */
             expected_digest: string | null;
             /**
              * Looked At
-             * @description The `as_of` of the preview. A refusal then has what has changed since.
+             * @description The `as_of` of the reviewed preview. A refusal then lists the changes since.
              * @default null
              * @example 2026-11-03T09:12:00Z
              */
@@ -14821,13 +14822,13 @@ export interface components {
             accept: string[];
             /**
              * Reason
-             * @description Why they are; needed with `accept`.
+             * @description Why they are accepted; needed with `accept`.
              * @default null
              */
             reason: string | null;
             /**
              * Idempotency Key
-             * @description The same key again gets the same answer, and nothing is done twice.
+             * @description A request with the same key returns the same response, and nothing is done twice.
              * @default null
              * @example 2026-10-close
              */
@@ -14841,21 +14842,21 @@ export interface components {
             columns: components["schemas"]["FileColumns"];
             /**
              * Entity
-             * @description What the entity column names: resources, whose costs are compared with the bill, or identities, whose costs are compared with the chargebacks.
+             * @description The entities in the entity column: resources, whose costs are compared with the bill, or identities, whose costs are compared with the chargebacks.
              * @default resource_id
              * @enum {string}
              */
             entity: "resource_id" | "identity_id";
             /**
              * Date Format
-             * @description How days are written, in the notation of Python's `strptime`. Default: ISO 8601, a time is ignored.
+             * @description The format of days, in the notation of Python's `strptime`. Default: ISO 8601, a time is ignored.
              * @default null
              * @example %m/%d/%Y
              */
             date_format: string | null;
             /**
              * Delimiter
-             * @description What separates the columns.
+             * @description The separator of columns.
              * @default ,
              * @enum {string}
              */
@@ -14869,7 +14870,7 @@ export interface components {
             decimal: "." | ",";
             /**
              * Entities
-             * @description Ids as the file writes them, and as they are here.
+             * @description The ids of entities by their names in the file.
              * @default {}
              */
             entities: {
@@ -14877,7 +14878,7 @@ export interface components {
             };
             /**
              * Product Types
-             * @description Product types as the file writes them, and as they are here.
+             * @description The product types by their names in the file.
              * @default {}
              */
             product_types: {
@@ -14886,7 +14887,7 @@ export interface components {
         };
         /**
          * ExportFilters
-         * @description Which rows are exported. A value may also be a list of values, one of which a row must have.
+         * @description The rows to export. A value may also be a list: a row must then have one of the values.
          */
         ExportFilters: {
             /**
@@ -14949,7 +14950,7 @@ export interface components {
         };
         /**
          * ExportRequest
-         * @description What is exported; all fields have defaults.
+         * @description Parameters of the export; all fields have defaults.
          */
         ExportRequest: {
             /**
@@ -14981,14 +14982,14 @@ export interface components {
             format: "csv" | "parquet" | "jsonl";
             /**
              * As Of
-             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows.
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows.
              * @default null
              * @example 2026-01-31T12:00:00Z
              */
             as_of: string | null;
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier months since the previous month was closed; an open month has its present costs. The period must be whole UTC months.
              * @default accrual
              * @enum {string}
              */
@@ -15017,7 +15018,7 @@ export interface components {
              */
             columns: (("ecosystem" | "tenant_id" | "timestamp" | "resource_id" | "product_category" | "product_type" | "identity_id" | "cost_type" | "amount" | "allocation_method" | "allocation_detail" | "tags" | "metadata" | "category_share") | string)[];
             /**
-             * @description Only these rows. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `ecosystem`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. Commas may separate values of tags and categories; in a value, `\,` is a comma and `\\` a backslash.
+             * @description The rows to export. A filter is `identity_id`, `product_type`, `resource_id`, `cost_type`, `product_category`, `environment_id`, `allocation_method`, `allocation_detail`, `line_id`, `ecosystem`, `cluster_id`, `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. Commas may separate values of tags and categories; in a value, `\,` is a comma and `\\` a backslash.
              * @default {}
              */
             filters: components["schemas"]["ExportFilters"];
@@ -15035,7 +15036,7 @@ export interface components {
              */
             csv: string;
             /**
-             * @description Which columns mean what, as an object or as YAML text of one.
+             * @description The meaning of the columns, as an object or as its YAML text.
              * @example {
              *       "columns": {
              *         "amount": "amount",
@@ -15060,7 +15061,7 @@ export interface components {
             end_date: string | null;
             /**
              * As Of
-             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows.
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows.
              * @default null
              * @example 2026-01-31T12:00:00Z
              */
@@ -15085,26 +15086,26 @@ export interface components {
             amount: string;
             /**
              * Entity
-             * @description That with the id of the resource or identity, if any.
+             * @description The column with the id of the resource or identity.
              * @default null
              */
             entity: string | null;
             /**
              * Product Type
-             * @description That with the product type, if any.
+             * @description The column with the product type.
              * @default null
              */
             product_type: string | null;
             /**
              * Date
-             * @description That with the day, if any.
+             * @description The column with the day.
              * @default null
              * @example start_date
              */
             date: string | null;
             /**
              * Currency
-             * @description That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.
+             * @description The column with the code of the currency (ISO 4217). Every line must have that of the tenant.
              * @default null
              * @example currency
              */
@@ -15112,7 +15113,7 @@ export interface components {
         };
         /**
          * FocusRequest
-         * @description What is exported in FOCUS; all fields have defaults.
+         * @description Parameters of the export in FOCUS; all fields have defaults.
          */
         FocusRequest: {
             /**
@@ -15143,27 +15144,27 @@ export interface components {
             version: "1.2" | "1.4";
             /**
              * Split
-             * @description Among whom the billing lines are divided. Each is a dataset of its own, with the whole bill: two of them together count everything twice. `topics` leaves lines whole that are not attributed to topics, `none` all lines.
+             * @description How the billing lines are divided. Each option is a dataset of its own with the whole bill: loading two of them counts everything twice. `topics` does not divide lines that are not attributed to topics, `none` divides no line.
              * @default identities
              * @enum {string}
              */
             split: "identities" | "topics" | "none";
             /**
              * Columns
-             * @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; which columns a version has is in its metadata.
+             * @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; the metadata of a version lists its columns.
              * @default []
              */
             columns: (("AllocatedMethodDetails" | "AllocatedMethodId" | "AllocatedResourceId" | "AllocatedResourceName" | "AllocatedTags" | "BilledCost" | "BillingAccountId" | "BillingAccountName" | "BillingCurrency" | "BillingPeriodEnd" | "BillingPeriodStart" | "ChargeCategory" | "ChargeClass" | "ChargeDescription" | "ChargeFrequency" | "ChargePeriodEnd" | "ChargePeriodStart" | "CommitmentDiscountStatus" | "ConsumedQuantity" | "ConsumedUnit" | "ContractApplied" | "ContractedCost" | "ContractedUnitPrice" | "EffectiveCost" | "HostProviderName" | "InvoiceId" | "InvoiceIssuerName" | "ListCost" | "ListUnitPrice" | "PricingCategory" | "PricingQuantity" | "PricingUnit" | "ProviderName" | "PublisherName" | "RegionId" | "RegionName" | "ResourceId" | "ResourceName" | "ResourceType" | "ServiceCategory" | "ServiceName" | "ServiceProviderName" | "ServiceSubcategory" | "SkuId" | "SkuMeter" | "SkuPriceDetails" | "SkuPriceId" | "SubAccountId" | "SubAccountName" | "SubAccountType" | "Tags" | "x_AllocatedMethodId" | "x_AllocatedResourceId" | "x_AllocatedResourceName" | "x_AllocationDetail" | "x_ChainPosition" | "x_CostType" | "x_IdentityType" | "x_IdentityUsage" | "x_LineId" | "x_NetworkAccessType" | "x_OriginCost" | "x_OriginalAmount" | "x_PolicyHash" | "x_Portion" | "x_ProductCategory" | "x_ProviderLineId" | "x_Tier" | "x_TotalUsage") | string)[];
             /**
              * As Of
-             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows.
+             * @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows.
              * @default null
              * @example 2026-01-31T12:00:00Z
              */
             as_of: string | null;
             /**
              * Basis
-             * @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC.
+             * @description `accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier months since the previous month was closed; an open month has its present costs. The period must be whole UTC months.
              * @default accrual
              * @enum {string}
              */
@@ -15201,19 +15202,19 @@ export interface components {
         InvoiceBody: {
             /**
              * Issuer
-             * @description Who has sent it.
+             * @description The sender of the invoice.
              * @example Confluent, Inc.
              */
             issuer: string;
             /**
              * Kind
-             * @description The amounts of a credit memo are taken from the sum, whatever their signs.
+             * @description The amounts of a credit memo are subtracted from the sum, regardless of their signs.
              * @enum {string}
              */
             kind: "invoice" | "credit_memo" | "marketplace" | "support";
             /**
              * Status
-             * @description One that was voided does not count.
+             * @description Voided invoices do not count.
              * @enum {string}
              */
             status: "open" | "issued" | "voided";
@@ -15237,7 +15238,7 @@ export interface components {
             due: string | null;
             /**
              * Currency
-             * @description That of the bill.
+             * @description The currency of the bill.
              * @example USD
              */
             currency: string;
@@ -15249,13 +15250,13 @@ export interface components {
             total: string;
             /**
              * Tax
-             * @description The part of it that is tax.
+             * @description The tax in the amount.
              * @default null
              */
             tax: string | null;
             /**
              * Lines
-             * @description Its lines; the bill is then compared with them by product type.
+             * @description The lines; with them, the bill is also compared by product type.
              * @default []
              */
             lines: components["schemas"]["InvoiceLine"][];
@@ -15279,19 +15280,19 @@ export interface components {
         };
         /**
          * NewMark
-         * @description What people know of days of an identity's or a value's costs.
+         * @description What people know about days of the costs of an identity or a value.
          */
         NewMark: {
             /**
              * Identity Id
-             * @description Whose costs; the inventory has to know it.
+             * @description The identity whose costs these are; it must be in the inventory.
              * @default null
              * @example sa-123abc
              */
             identity_id: string | null;
             /**
              * Category
-             * @description Instead, the cost category of a value.
+             * @description Instead of an identity: the cost category of `value`.
              * @default null
              * @example null
              */
@@ -15312,7 +15313,7 @@ export interface components {
             product_category: string | null;
             /**
              * Status
-             * @description `confirmed`, or one that puts the days aside: `planned`, `expected`, `dismissed`.
+             * @description `confirmed`, or one that excludes the days: `planned`, `expected`, `dismissed`.
              * @example planned
              * @enum {string}
              */
@@ -15333,13 +15334,13 @@ export interface components {
             end_date: string;
             /**
              * Note
-             * @description For those who see it later.
+             * @description An explanation for later readers.
              * @example Load test of the new cluster
              */
             note: string;
             /**
              * Created By
-             * @description Who says so.
+             * @description The author of the mark.
              * @default api
              * @example alice
              */
@@ -15380,25 +15381,25 @@ export interface components {
         };
         /**
          * NewReply
-         * @description What the recipient says of a statement.
+         * @description The recipient's reply to a statement.
          */
         NewReply: {
             /**
              * Note
-             * @description For those who see it later.
+             * @description An explanation for later readers.
              * @example Booked on 54100
              */
             note: string;
             /**
              * Number
-             * @description The number that the recipient has read. If the statement has another by now, the answer is 409.
+             * @description The number that the recipient has read. If the statement has another one now, the response is 409.
              * @default null
              * @example CB-acme-2026-10-cost_center.payments-r1
              */
             number: string | null;
             /**
              * Digest
-             * @description The `digest` of the content that the recipient has read. If the statement has another by now, the answer is 409, also where the number is the same: while the month goes on, a statement gets more days.
+             * @description The `digest` of the content that the recipient has read. If the statement has another one now, the response is 409, even if the number is the same: during its month, a statement gets more days.
              * @default null
              * @example 9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80
              */
@@ -15413,12 +15414,12 @@ export interface components {
         };
         /**
          * NewSnooze
-         * @description Why a finding is put off, and until when.
+         * @description The reason for which a finding is snoozed, and until when.
          */
         NewSnooze: {
             /**
              * Reason
-             * @description For those who see it later.
+             * @description An explanation for later readers.
              * @example Kept for the audit of 2026
              */
             reason: string;
@@ -15450,20 +15451,20 @@ export interface components {
             valid_from: string | null;
             /**
              * Valid To
-             * @description UTC day from which on the value holds no more. Default: no end.
+             * @description First UTC day on which the value no longer holds. Default: no end.
              * @default null
              * @example null
              */
             valid_to: string | null;
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; needed with `restate_closed`.
+             * @description The reason; needed with `restate_closed`.
              * @default null
              * @example null
              */
@@ -15476,7 +15477,7 @@ export interface components {
             tag_key: string;
             /**
              * Tag Value
-             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
+             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which mean that there is no value.
              * @example payments
              */
             tag_value: string;
@@ -15492,8 +15493,8 @@ export interface components {
          * NewValue
          * @description The new value of a tag.
          *
-         *     Without dates, the only value that the key has changes, and its dates stay. With dates, the value that begins on the
-         *     same day changes, or a new one begins there and the former ends.
+         *     Without dates, the only value of the key changes, and its dates stay. With dates, the value that begins on the same
+         *     day changes, or a new value begins on it and the former ends.
          */
         NewValue: {
             /**
@@ -15505,33 +15506,33 @@ export interface components {
             valid_from: string | null;
             /**
              * Valid To
-             * @description UTC day from which on the value holds no more. Default: no end.
+             * @description First UTC day on which the value no longer holds. Default: no end.
              * @default null
              * @example null
              */
             valid_to: string | null;
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; needed with `restate_closed`.
+             * @description The reason; needed with `restate_closed`.
              * @default null
              * @example null
              */
             reason: string | null;
             /**
              * Tag Value
-             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value.
+             * @description A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which mean that there is no value.
              * @example payments
              */
             tag_value: string;
             /**
              * Replace Periods
-             * @description Remove all other values of the key, whatever their dates; what is given here is then its only one.
+             * @description Remove all other values of the key, regardless of their dates; the given value is then the only one.
              * @default false
              */
             replace_periods: boolean;
@@ -15543,19 +15544,19 @@ export interface components {
         NewView: {
             /**
              * Name
-             * @description What the view is called; not as another one that the caller sees.
+             * @description The name of the view, unique among those that the caller sees.
              * @example Payments
              */
             name: string;
             /**
              * Page
-             * @description The page that it shows.
+             * @description The page of the view.
              * @example costs
              */
             page: string;
             /**
              * Query
-             * @description The page's query, without the question mark, as an address has it: anything but printable ASCII is percent-encoded.
+             * @description The page's query, without the question mark, as in an address: anything but printable ASCII is percent-encoded.
              * @default
              * @example period=30d&tag:team=payments
              */
@@ -15632,19 +15633,19 @@ export interface components {
         };
         /**
          * ReasonBody
-         * @description Why a month is reopened or sealed.
+         * @description The reason for which a month is reopened or sealed.
          */
         ReasonBody: {
             /**
              * Reason
-             * @description Kept in the receipt.
+             * @description Stored in the receipt.
              * @example The provider has sent a corrected invoice
              */
             reason: string;
         };
         /**
          * ReverseBody
-         * @description How an adjustment is taken back.
+         * @description Parameters of the reversal of an adjustment.
          */
         ReverseBody: {
             /**
@@ -15667,13 +15668,13 @@ export interface components {
         RulesFile: {
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
             /**
              * Reason
-             * @description Why; kept with the version.
+             * @description Why the category is changed; stored with the version.
              * @default null
              * @example CHG-42
              */
@@ -15688,12 +15689,12 @@ export interface components {
         };
         /**
          * RunBody
-         * @description What the run shall do; without a body: everything that is due.
+         * @description Parameters of a run; without a body, it processes everything that is due.
          */
         RunBody: {
             /**
              * Restate Closed
-             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`.
+             * @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`.
              * @default false
              */
             restate_closed: boolean;
@@ -15723,7 +15724,7 @@ export interface components {
             accept_less: boolean;
             /**
              * Reason
-             * @description Why; needed with `restate_closed`.
+             * @description The reason; needed with `restate_closed`.
              * @default null
              * @example null
              */
@@ -15731,12 +15732,12 @@ export interface components {
         };
         /**
          * SimulationBody
-         * @description What to try.
+         * @description Parameters of a simulation.
          */
         SimulationBody: {
             /**
              * Policies
-             * @description What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a list of versions of them; or the same as a text in YAML. By default those in force; versions that were applied from a plan are part of them, and of what is written here.
+             * @description The `allocation_policies` of the tenant to try: a mapping of product types to policies, a list of versions of such mappings, or a YAML text of either. Default: the policies in force. Versions that were applied from a plan are always included.
              * @default null
              * @example {
              *       "SUPPORT": {
@@ -15755,13 +15756,13 @@ export interface components {
             policies: Record<string, never> | unknown[] | string;
             /**
              * Isolate
-             * @description Try what the policies say of these product types alone, as they are named there; everything else stays as it is in force.
+             * @description Try only the policies of these product types, by their names in `policies`; all other policies stay as they are in force.
              * @default []
              */
             isolate: string[];
             /**
              * Cost Categories
-             * @description Documents of cost categories by their keys, as they would be.
+             * @description The documents of cost categories to try, by their keys.
              * @default {}
              * @example {}
              */
@@ -15772,25 +15773,25 @@ export interface components {
             };
             /**
              * Tags
-             * @description Tags as they would be, on all days.
+             * @description The tags to try, on all days.
              * @default []
              */
             tags: components["schemas"]["TriedTag"][];
             /**
              * Start Date
              * Format: date
-             * @description The first UTC day to try them on.
+             * @description The first UTC day to simulate.
              */
             start_date: string;
             /**
              * End Date
              * Format: date
-             * @description The last one, inclusive; at most 400 days.
+             * @description The last UTC day to simulate, inclusive; at most 400 days.
              */
             end_date: string;
             /**
              * As Of
-             * @description With what was known at this instant; by default with what is known now.
+             * @description Use the data as of this instant. Default: the present data.
              * @default null
              */
             as_of: string | null;
@@ -15810,20 +15811,20 @@ export interface components {
         ThresholdBody: {
             /**
              * On
-             * @description `actual`: what is charged; `forecast`: what the month is expected to cost; `pace`: what is charged, of the part of the budget that is for the same days.
+             * @description `actual`: charged costs; `forecast`: the expected costs of the month; `pace`: charged costs, in relation to the part of the budget for the same days.
              * @enum {string}
              */
             on: "actual" | "forecast" | "pace";
             /**
              * Percent
-             * @description Of the budget.
+             * @description The percentage of the budget.
              * @example 80
              */
             percent: string;
         };
         /**
          * TopicExportRequest
-         * @description Which days are exported, and as what; all fields have defaults.
+         * @description The days to export, and the format; all fields have defaults.
          */
         TopicExportRequest: {
             /**
@@ -15870,31 +15871,31 @@ export interface components {
             tag_key: string;
             /**
              * Tag Value
-             * @description Null: it has no such tag.
+             * @description Null: the tag is removed.
              * @default null
              */
             tag_value: string | null;
         };
         /**
          * ViewBody
-         * @description What a view shall be.
+         * @description A view to create, or the new version of one.
          */
         ViewBody: {
             /**
              * Name
-             * @description What the view is called; not as another one that the caller sees.
+             * @description The name of the view, unique among those that the caller sees.
              * @example Payments
              */
             name: string;
             /**
              * Page
-             * @description The page that it shows.
+             * @description The page of the view.
              * @example costs
              */
             page: string;
             /**
              * Query
-             * @description The page's query, without the question mark, as an address has it: anything but printable ASCII is percent-encoded.
+             * @description The page's query, without the question mark, as in an address: anything but printable ASCII is percent-encoded.
              * @default
              * @example period=30d&tag:team=payments
              */
@@ -16226,7 +16227,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -16234,7 +16235,7 @@ export interface operations {
                     "application/json": components["schemas"]["TenantStatus"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16328,9 +16329,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only lines of this product type, as billed. */
                 product_type?: string[];
@@ -16356,7 +16357,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -16396,7 +16397,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -16405,7 +16406,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16512,7 +16513,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -16520,7 +16521,7 @@ export interface operations {
                     "application/json": components["schemas"]["TenantOverview"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16629,7 +16630,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -16637,7 +16638,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16662,7 +16663,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16744,7 +16745,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -16752,7 +16753,7 @@ export interface operations {
                     "application/json": components["schemas"]["HealthAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16777,7 +16778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16846,11 +16847,11 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
-                /** @description What each entry is about: a UTC day (`days`), or a month, product type, resource, or ecosystem of the bill (`buckets`). */
+                /** @description The unit of each entry: a UTC day (`days`), or a month, product type, resource, or ecosystem of the bill (`buckets`). */
                 group_by?: "day" | "month" | "product_type" | "resource_id" | "ecosystem";
             };
             header?: never;
@@ -16865,7 +16866,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -16873,7 +16874,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReconciliationAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -16898,7 +16899,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16997,7 +16998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17075,15 +17076,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
-                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier months since the previous month was closed; an open month has its present costs. The period must be whole UTC months. */
                 basis?: "accrual" | "posted";
-                /** @description The name of a shadow: what its policies would have charged, of the days that it has, instead of what is charged. */
+                /** @description The name of a shadow: return what its policies would have charged on the days that it has, instead of what was charged. */
                 scenario?: string;
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
@@ -17107,15 +17108,15 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description What the costs are broken down by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. `usual` stands for the first cost category, the tag that at least half of the cost has, identity_id, environment_id, product_type and resource_id, as far as there is room. */
+                /** @description The columns of the breakdowns, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 6. `usual` stands for the first cost category, the tag that at least half of the cost has, identity_id, environment_id, product_type and resource_id, as long as there is room. */
                 by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id" | "usual") | string)[];
-                /** @description Which of `by` is broken down over time. Default: the first. */
+                /** @description The column of `by` for the time series. Default: the first. */
                 series?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
                 /** @description How many values each breakdown names. */
                 top?: number;
                 /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
                 time_bucket?: "day" | "week" | "month";
-                /** @description What comes with the sums, repeatable or separated by commas: issues, days, forecast, topics. */
+                /** @description Further parts of the response, repeatable or separated by commas: issues, days, forecast, topics. */
                 include?: string[];
                 /**
                  * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
@@ -17127,7 +17128,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17173,7 +17174,7 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
                     "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -17182,7 +17183,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -17276,9 +17277,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
@@ -17318,7 +17319,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17360,7 +17361,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -17368,7 +17369,7 @@ export interface operations {
                     "application/json": components["schemas"]["SeriesAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -17462,9 +17463,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -17492,7 +17493,7 @@ export interface operations {
                 ecosystem?: string[];
                 /** @description The columns, from left to right, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); two to 4. */
                 by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
-                /** @description How many values each column names, 1 to 50; several, repeated or separated by commas, are for one column each. */
+                /** @description How many values each column names, 1 to 50; several numbers, repeated or separated by commas, are for one column each. */
                 top?: string[];
                 /**
                  * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
@@ -17504,7 +17505,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17546,7 +17547,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -17554,7 +17555,7 @@ export interface operations {
                     "application/json": components["schemas"]["FlowAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -17648,9 +17649,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -17672,9 +17673,9 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
+                /** @description The `id` of a node, or the last part of it, such as `r:lkc-abc123`, for the most expensive node whose id ends with it. Empty: the organisation. */
                 focus?: string;
-                /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
+                /** @description The children of resources: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
                 leaves?: "identities" | "topics" | "none";
                 /** @description How many levels below the focus are named. */
                 depth?: number;
@@ -17690,7 +17691,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17732,7 +17733,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -17740,7 +17741,7 @@ export interface operations {
                     "application/json": components["schemas"]["GraphAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -17834,9 +17835,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -17860,9 +17861,9 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
+                /** @description The `id` of a node, or the last part of it, such as `r:lkc-abc123`, for the most expensive node whose id ends with it. Empty: the organisation. */
                 focus?: string;
-                /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
+                /** @description The children of resources: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
                 leaves?: "identities" | "topics" | "none";
                 /** @description How many levels below the focus are named. */
                 depth?: number;
@@ -17878,7 +17879,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -17920,7 +17921,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -17928,7 +17929,7 @@ export interface operations {
                     "application/json": components["schemas"]["GraphDiffAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18022,9 +18023,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -18046,9 +18047,9 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node that ends so. Empty: the organisation. */
+                /** @description The `id` of a node, or the last part of it, such as `r:lkc-abc123`, for the most expensive node whose id ends with it. Empty: the organisation. */
                 focus?: string;
-                /** @description What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
+                /** @description The children of resources: the `identities` that pay, the `topics` of clusters, or `none`. Topics can only be filtered by product, environment, cluster and resource. */
                 leaves?: "identities" | "topics" | "none";
                 /** @description Unit of time, in the calendar of `timezone`; weeks begin on Monday. */
                 time_bucket?: "day" | "week" | "month";
@@ -18062,7 +18063,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -18104,7 +18105,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -18112,7 +18113,7 @@ export interface operations {
                     "application/json": components["schemas"]["GraphTimeline"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18221,7 +18222,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -18229,7 +18230,7 @@ export interface operations {
                     "application/json": components["schemas"]["DayRevisions"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18254,7 +18255,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18323,9 +18324,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
             };
             header?: never;
@@ -18340,7 +18341,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -18348,7 +18349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Restatements"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18373,7 +18374,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18442,9 +18443,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
@@ -18484,7 +18485,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -18527,7 +18528,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -18535,7 +18536,7 @@ export interface operations {
                     "application/json": components["schemas"]["Difference"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18631,7 +18632,7 @@ export interface operations {
                 page_size?: number;
                 /** @description Only the policy with this hash, `policy` in the metadata of a chargeback row. */
                 hash?: string;
-                /** @description The policies in force on this UTC day; today, if it is left out. */
+                /** @description The policies in force on this UTC day. Default: today. */
                 date?: string;
                 /** @description Only policies of this product type, also by a pattern or an alias. */
                 product_type?: string;
@@ -18648,7 +18649,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -18656,7 +18657,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_PolicyItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18763,7 +18764,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -18771,7 +18772,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_PolicyVersionItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -18895,7 +18896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18913,7 +18914,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The policies cannot begin so (`plan-refused`), what they were tried on has changed (`plan-stale`, with what), or closed months would change (`reaches-into-closed`). */
+            /** @description The policies cannot begin on this day (`plan-refused`), the data of the simulation has changed (`plan-stale`, with the changes), or closed months would change (`reaches-into-closed`). */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18974,7 +18975,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is not in force any more. */
+            /** @description The version is withdrawn. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -18999,7 +19000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19081,7 +19082,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -19089,7 +19090,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_SimulationItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -19114,7 +19115,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19186,7 +19187,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is calculated, or was already. */
+            /** @description The simulation was started, or exists already. */
             202: {
                 headers: {
                     /** @description URL of the simulation. */
@@ -19215,7 +19216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `run` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `run` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19260,7 +19261,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description As many simulations as may are waiting (`Retry-After`), or the storage is unavailable. */
+            /** @description The maximum number of simulations is waiting (`Retry-After`), or the storage is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19308,7 +19309,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -19316,7 +19317,7 @@ export interface operations {
                     "application/json": components["schemas"]["SimulationState"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -19341,7 +19342,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19427,7 +19428,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -19439,7 +19440,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -19464,7 +19465,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `export` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `export` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19546,7 +19547,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -19554,7 +19555,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_ShadowItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -19579,7 +19580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19648,7 +19649,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description How many identities `largest` has at most. */
+                /** @description The maximum number of identities in `largest`. */
                 limit?: number;
             };
             header?: never;
@@ -19665,7 +19666,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -19673,7 +19674,7 @@ export interface operations {
                     "application/json": components["schemas"]["ShadowAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -19698,7 +19699,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19784,7 +19785,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -19793,7 +19794,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -19917,7 +19918,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20010,7 +20011,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20018,7 +20019,7 @@ export interface operations {
                     "application/json": components["schemas"]["BudgetItem"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -20103,9 +20104,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -20158,7 +20159,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20203,7 +20204,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The budget is there: send its ETag as `If-Match`. */
+            /** @description The budget exists: send its ETag as `If-Match`. */
             428: {
                 headers: {
                     [name: string]: unknown;
@@ -20244,13 +20245,13 @@ export interface operations {
     remove_budget_api_v1_tenants__tenant_name__budgets__budget_id__delete: {
         parameters: {
             query?: {
-                /** @description Why; kept with the version. */
+                /** @description Why the category is changed; stored with the version. */
                 reason?: string;
             };
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -20263,7 +20264,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description There is no such budget any more. */
+            /** @description The budget is removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -20288,7 +20289,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20324,7 +20325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The budget is there: send its ETag as `If-Match`. */
+            /** @description The budget exists: send its ETag as `If-Match`. */
             428: {
                 headers: {
                     [name: string]: unknown;
@@ -20392,7 +20393,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20400,7 +20401,7 @@ export interface operations {
                     "application/json": components["schemas"]["BudgetStatus"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -20494,7 +20495,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -20509,7 +20510,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20517,7 +20518,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_ContractItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -20542,7 +20543,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20611,7 +20612,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -20628,7 +20629,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20636,7 +20637,7 @@ export interface operations {
                     "application/json": components["schemas"]["ContractItem"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -20661,7 +20662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20730,9 +20731,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -20756,9 +20757,9 @@ export interface operations {
                 ecosystem?: string[];
                 /** @description The last UTC day; 92 days after the last known one at most. Default: the end of the month. */
                 until?: string;
-                /** @description Also for each value of this column: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>` or `category:<key>`. */
+                /** @description Also forecast each value of this column: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, `category:<key>`. */
                 group_by?: ("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string;
-                /** @description For how many values, the most expensive first. */
+                /** @description How many values, the most expensive first. */
                 top?: number;
                 /**
                  * @description Any number of parameters `tag:<key>=v1,v2`: only rows whose tag `<key>` has one of the values; `UNTAGGED` means rows without that tag. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
@@ -20770,7 +20771,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -20812,7 +20813,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20820,7 +20821,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForecastAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -20927,7 +20928,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20935,7 +20936,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_SinkItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -20960,7 +20961,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21030,7 +21031,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What became of the message. */
+            /** @description The result of the test message. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -21057,7 +21058,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21127,7 +21128,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description They are sent again soon. */
+            /** @description The messages are sent again soon. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -21154,7 +21155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21223,21 +21224,21 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
-                /** @description By how much a day has to differ at least, in the currency of the bill. */
+                /** @description The minimum difference of a day, in the currency of the bill. */
                 min_amount?: number;
-                /** @description By how much it has to differ at least, in percent of what is expected. */
+                /** @description The minimum difference of a day, in percent of the expected cost. */
                 min_percent?: number;
-                /** @description How many are listed at most. */
+                /** @description The maximum number of entries. */
                 limit?: number;
                 /** @description The cost category whose values are examined in addition to identities; default: that of the configuration, or the only one. */
                 category?: string;
-                /** @description Only what has this id, repeatable. */
+                /** @description Only the anomaly with this id, repeatable. */
                 id?: string[];
-                /** @description `contributors`: what each comes from, with the way to the explanation. */
+                /** @description `contributors`: the costs that each consists of, with links to their explanations. */
                 include?: "contributors"[];
             };
             header?: never;
@@ -21252,7 +21253,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -21260,7 +21261,7 @@ export interface operations {
                     "application/json": components["schemas"]["AnomaliesAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -21367,7 +21368,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -21375,7 +21376,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_MarkItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -21578,7 +21579,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The days are judged as all others. */
+            /** @description The days are examined like all others. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -21672,7 +21673,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
             };
             header?: never;
@@ -21687,7 +21688,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -21695,7 +21696,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_NoteItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -21912,7 +21913,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -21920,7 +21921,7 @@ export interface operations {
                     "application/json": components["schemas"]["NoteItem"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -22005,9 +22006,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -22138,9 +22139,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -22265,17 +22266,17 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only this measure, such as `bytes_in`. */
                 measure?: string[];
-                /** @description Only what was measured on this resource. */
+                /** @description Only measurements on this resource. */
                 resource_id?: string[];
-                /** @description Only what was measured of this identity or name. */
+                /** @description Only measurements of this identity or name. */
                 subject?: string[];
-                /** @description What the measurements are ordered by. */
+                /** @description The order of the measurements. */
                 sort_by?: "date" | "value";
                 /** @description Direction. */
                 sort_order?: "asc" | "desc";
@@ -22292,7 +22293,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -22300,7 +22301,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_MeasurementItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -22325,7 +22326,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22394,9 +22395,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
@@ -22442,7 +22443,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -22484,7 +22485,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -22492,7 +22493,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChangesAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -22586,19 +22587,19 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
+                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit; its time is the first UTC day that has rows. */
                 time_bucket?: "hour" | "day" | "week" | "month" | "all";
-                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier months since the previous month was closed; an open month has its present costs. The period must be whole UTC months. */
                 basis?: "accrual" | "posted";
-                /** @description The name of a shadow: what its policies would have charged, of the days that it has, instead of what is charged. */
+                /** @description The name of a shadow: return what its policies would have charged on the days that it has, instead of what was charged. */
                 scenario?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -22634,7 +22635,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -22677,9 +22678,9 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
+                    /** @description Whether charges equal the bill on all UTC days that the period touches, regardless of filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
                     "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
                     /** @description `true` if there were more than 10,000 buckets and the oldest were omitted. */
                     "X-Buckets-Truncated"?: "true";
@@ -22687,7 +22688,7 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
                     "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -22696,7 +22697,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -22788,9 +22789,9 @@ export interface operations {
                 timezone?: string;
                 /** @description Page of the contenders, from 1. */
                 page?: number;
-                /** @description Contenders per page, the largest first; the one that was asked for is always listed. */
+                /** @description Contenders per page, the largest first; the requested one is always listed. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The UTC day of the line. */
                 date: string;
@@ -22798,7 +22799,7 @@ export interface operations {
                 line_id: string;
                 /** @description The identity; also one that gets nothing of the line, or `UNALLOCATED`. */
                 identity_id: string;
-                /** @description The portion of the line, `portion` in the metadata of a chargeback row. Default: the one of which the identity has a row, or the first. Needed if the identity has rows of several portions. */
+                /** @description The portion of the line, `portion` in the metadata of a chargeback row. Default: the portion in which the identity has a row, or the first. Needed if the identity has rows of several portions. */
                 portion?: number;
             };
             header?: never;
@@ -22813,7 +22814,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -22821,7 +22822,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExplainAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -22913,9 +22914,9 @@ export interface operations {
                 timezone?: string;
                 /** @description Page of the contenders, from 1. */
                 page?: number;
-                /** @description Contenders per page, the largest first; the one that was asked for is always listed. */
+                /** @description Contenders per page, the largest first; the requested one is always listed. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The UTC day of the line. */
                 date: string;
@@ -22936,7 +22937,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -22944,14 +22945,14 @@ export interface operations {
                     "application/json": components["schemas"]["TopicExplainAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            /** @description The request is invalid, or topic attribution is not enabled for this tenant. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23038,13 +23039,13 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
-                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier months since the previous month was closed; an open month has its present costs. The period must be whole UTC months. */
                 basis?: "accrual" | "posted";
-                /** @description The name of a shadow: what its policies would have charged, of the days that it has, instead of what is charged. */
+                /** @description The name of a shadow: return what its policies would have charged on the days that it has, instead of what was charged. */
                 scenario?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -23090,7 +23091,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -23135,7 +23136,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23144,7 +23145,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -23238,7 +23239,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -23253,7 +23254,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23261,7 +23262,7 @@ export interface operations {
                     "application/json": components["schemas"]["DatesAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -23355,9 +23356,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -23395,7 +23396,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -23440,7 +23441,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23449,7 +23450,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -23543,7 +23544,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -23560,7 +23561,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23568,7 +23569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Dimension"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -23697,7 +23698,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23706,7 +23707,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -23833,7 +23834,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23842,7 +23843,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -23949,7 +23950,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -23957,7 +23958,7 @@ export interface operations {
                     "application/json": components["schemas"]["InventorySummary"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -24068,7 +24069,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -24076,7 +24077,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagItem"][];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -24336,7 +24337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Two values of the tag would hold on the same days, or it has several and no date says which is meant. */
+            /** @description Two values of the tag would hold on the same days, or it has several values and no date selects one. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24386,11 +24387,11 @@ export interface operations {
     remove_tag_api_v1_tenants__tenant_name__entities__entity_type___entity_id__tags__tag_key__delete: {
         parameters: {
             query?: {
-                /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`. */
+                /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`. */
                 restate_closed?: boolean;
-                /** @description Why; needed with `restate_closed`. */
+                /** @description The reason; needed with `restate_closed`. */
                 reason?: string;
-                /** @description Only the value that begins on this UTC day, or, with `none`, the one without a first day. Default: all values. */
+                /** @description Only the value that begins on this UTC day, or, with `none`, the value without a first day. Default: all values. */
                 valid_from?: string;
             };
             header?: never;
@@ -24556,7 +24557,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Two values of the tag would hold on the same days, or it has several and no date says which is meant. */
+            /** @description Two values of the tag would hold on the same days, or it has several values and no date selects one. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24635,7 +24636,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -24644,7 +24645,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -24751,7 +24752,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -24759,7 +24760,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagKeys"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -24870,7 +24871,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -24878,7 +24879,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagValues"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -25405,7 +25406,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run in progress is asked to end, or there is none. */
+            /** @description The run in progress will stop, or there is none. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -25516,7 +25517,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -25524,7 +25525,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_LogLine_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -25549,7 +25550,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25631,7 +25632,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -25639,7 +25640,7 @@ export interface operations {
                     "application/json": components["schemas"]["PipelineStatus"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -25736,7 +25737,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
+            /** @description The rows by time and ids, in the requested format: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
             200: {
                 headers: {
                     /** @description `attachment`, with a file name. */
@@ -25857,7 +25858,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
                     [name: string]: unknown;
                 };
@@ -25884,7 +25885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `export` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `export` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25962,15 +25963,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The version of FOCUS: `1.2`, whose official rules are checked, or `1.4`, which is followed, but not officially validated. */
                 version?: "1.2" | "1.4";
-                /** @description Among whom the billing lines are divided. Each is a dataset of its own, with the whole bill: two of them together count everything twice. `topics` leaves lines whole that are not attributed to topics, `none` all lines. */
+                /** @description How the billing lines are divided. Each option is a dataset of its own with the whole bill: loading two of them counts everything twice. `topics` does not divide lines that are not attributed to topics, `none` divides no line. */
                 split?: "identities" | "topics" | "none";
-                /** @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; which columns a version has is in its metadata. */
+                /** @description Only these columns, in this order; default: all. Cost categories are `x_CostCategory<Key>`; the metadata of a version lists its columns. */
                 columns?: (("AllocatedMethodDetails" | "AllocatedMethodId" | "AllocatedResourceId" | "AllocatedResourceName" | "AllocatedTags" | "BilledCost" | "BillingAccountId" | "BillingAccountName" | "BillingCurrency" | "BillingPeriodEnd" | "BillingPeriodStart" | "ChargeCategory" | "ChargeClass" | "ChargeDescription" | "ChargeFrequency" | "ChargePeriodEnd" | "ChargePeriodStart" | "CommitmentDiscountStatus" | "ConsumedQuantity" | "ConsumedUnit" | "ContractApplied" | "ContractedCost" | "ContractedUnitPrice" | "EffectiveCost" | "HostProviderName" | "InvoiceId" | "InvoiceIssuerName" | "ListCost" | "ListUnitPrice" | "PricingCategory" | "PricingQuantity" | "PricingUnit" | "ProviderName" | "PublisherName" | "RegionId" | "RegionName" | "ResourceId" | "ResourceName" | "ResourceType" | "ServiceCategory" | "ServiceName" | "ServiceProviderName" | "ServiceSubcategory" | "SkuId" | "SkuMeter" | "SkuPriceDetails" | "SkuPriceId" | "SubAccountId" | "SubAccountName" | "SubAccountType" | "Tags" | "x_AllocatedMethodId" | "x_AllocatedResourceId" | "x_AllocatedResourceName" | "x_AllocationDetail" | "x_ChainPosition" | "x_CostType" | "x_IdentityType" | "x_IdentityUsage" | "x_LineId" | "x_NetworkAccessType" | "x_OriginCost" | "x_OriginalAmount" | "x_PolicyHash" | "x_Portion" | "x_ProductCategory" | "x_ProviderLineId" | "x_Tier" | "x_TotalUsage") | string)[];
-                /** @description `accrual`: costs belong to the day of the usage. `posted`: what the books say. To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months since the month before was closed; to an open one what is known now. Then the period must be whole months of UTC. */
+                /** @description `accrual`: costs belong to the day of the usage. `posted`: costs belong to the month to which they are posted. A closed month has its costs as of its closing and, as corrections, changes of earlier months since the previous month was closed; an open month has its present costs. The period must be whole UTC months. */
                 basis?: "accrual" | "posted";
             };
             header?: never;
@@ -25985,7 +25986,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -25993,7 +25994,7 @@ export interface operations {
                     "application/json": components["schemas"]["FocusMetadata"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -26018,7 +26019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26087,7 +26088,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -26104,7 +26105,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -26113,7 +26114,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -26138,7 +26139,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26207,7 +26208,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -26224,7 +26225,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -26233,7 +26234,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -26258,7 +26259,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26327,11 +26328,11 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description By what they are made. Default: the first of `closing.by`. */
+                /** @description The grouping of the statements. Default: the first of `closing.by`. */
                 by?: string;
-                /** @description Only those of this month. */
+                /** @description Only statements of this month. */
                 period?: string;
             };
             header?: never;
@@ -26348,7 +26349,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -26357,7 +26358,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -26382,7 +26383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26451,9 +26452,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only topics of this cluster. */
                 cluster_resource_id?: string[];
@@ -26479,7 +26480,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -26520,7 +26521,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -26529,14 +26530,14 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            /** @description The request is invalid, or topic attribution is not enabled for this tenant. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26623,15 +26624,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Columns to group by, repeatable: topic_name, cluster_resource_id, env_id, product_type, product_category, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); at most 20. */
                 group_by?: (("topic_name" | "cluster_resource_id" | "env_id" | "product_type" | "product_category" | "attribution_method") | string)[];
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
-                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit, named by the first UTC day that has rows. */
+                /** @description Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is one unit; its time is the first UTC day that has rows. */
                 time_bucket?: "hour" | "day" | "week" | "month" | "all";
                 /** @description Only topics of this cluster. */
                 cluster_resource_id?: string[];
@@ -26657,7 +26658,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -26696,9 +26697,9 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Whether the tenant was charged what was billed, on all UTC days that the period touches and whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
+                    /** @description Whether charges equal the bill on all UTC days that the period touches, regardless of filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be read. */
                     "X-Reconciled"?: "equal" | "differs" | "pending" | "none";
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
                     /** @description `true` if there were more than 10,000 buckets and the oldest were omitted. */
                     "X-Buckets-Truncated"?: "true";
@@ -26706,7 +26707,7 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
                     "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -26715,14 +26716,14 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            /** @description The request is invalid, or topic attribution is not enabled for this tenant. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26809,7 +26810,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -26824,7 +26825,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -26832,14 +26833,14 @@ export interface operations {
                     "application/json": components["schemas"]["DatesAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            /** @description The request is invalid, or topic attribution is not enabled for this tenant. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26929,7 +26930,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The rows by time and ids, in the format asked for: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
+            /** @description The rows by time and ids, in the requested format: CSV (RFC 4180, UTF-8), Parquet, or JSON lines (UTF-8). */
             200: {
                 headers: {
                     /** @description `attachment`, with a file name. */
@@ -26943,7 +26944,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            /** @description The request is invalid, or topic attribution is not enabled for this tenant. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27039,9 +27040,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The other period: `previous` (as many days before), `year` (the same dates a year before), `none`, or two dates, `2026-09-01..2026-09-30`. */
                 compare?: string;
@@ -27079,7 +27080,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -27125,7 +27126,7 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
                     "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -27134,14 +27135,14 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something in the request is wrong, or topic attribution is not enabled for this tenant. */
+            /** @description The request is invalid, or topic attribution is not enabled for this tenant. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27228,9 +27229,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description The currency of the amounts: the bill's, or one for which the configuration of the tenant has rates. The sum of each UTC month is converted by the rate of the month, and nothing is rounded, so that parts sum to their total. A month that has rows but no rate is an error. Default: the currency of the bill. */
                 currency?: string;
@@ -27254,7 +27255,7 @@ export interface operations {
                 allocation_detail?: string[];
                 /** @description Only costs on the bill of this ecosystem. */
                 ecosystem?: string[];
-                /** @description What the costs are divided by: `gib_in` and `gib_out`, GiB that identities wrote and read; `gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two are about the costs of topics. */
+                /** @description The divisor of the costs: `gib_in` and `gib_out`, GiB that identities wrote and read; `gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two divide the costs of topics. */
                 per?: "gib_in" | "gib_out" | "gib_stored" | "topic";
                 /** @description Columns to group by, repeatable: identity_id, resource_id, product_type, product_category, cost_type, allocation_method, environment_id, allocation_detail, ecosystem, cluster_id, topic_name, cluster_resource_id, env_id, attribution_method, `tag:<key>`, or `category:<key>` (`category:<key>@1`: by what its values belong to, `@2`: one level higher, …); those of chargebacks with `gib_in` and `gib_out`, those of topics with the others. Default: the total only. */
                 group_by?: (("identity_id" | "resource_id" | "product_type" | "product_category" | "cost_type" | "allocation_method" | "environment_id" | "allocation_detail" | "ecosystem" | "cluster_id" | "topic_name" | "cluster_resource_id" | "env_id" | "attribution_method") | string)[];
@@ -27270,7 +27271,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -27316,7 +27317,7 @@ export interface operations {
                     "Content-Disposition"?: string;
                     /** @description With `currency` only: the rates by which the amounts were converted, as `month=rate`, after the currencies. */
                     "X-Currency-Rates"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -27325,14 +27326,14 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Something in the request is wrong, or topics are asked for and not attributed. */
+            /** @description The request is invalid, or topics are requested but not attributed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27421,7 +27422,7 @@ export interface operations {
                 page_size?: number;
                 /** @description Only findings of this kind, repeatable. */
                 kind?: ("topic_without_traffic" | "topic_never_read" | "topic_never_written" | "idle_resource" | "idle_identity")[];
-                /** @description On how many measured days, at least, the subject was not used since it last was. */
+                /** @description The minimum number of measured days since the subject was last used. */
                 min_days?: number;
                 /** @description Only findings that are not snoozed, only those that are, or all. */
                 state?: "open" | "snoozed" | "all";
@@ -27440,7 +27441,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -27449,7 +27450,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -27548,7 +27549,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How the finding is put off. */
+            /** @description The snooze of the finding. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -27748,11 +27749,11 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
-                /** @description Part of an id, a display name or a value of a tag or a cost category, in any case. Nothing finds nothing. */
+                /** @description Part of an id, a display name or a value of a tag or a cost category, case-insensitive. Nothing finds nothing. */
                 q?: string;
                 /** @description How many, the best first. */
                 limit?: number;
@@ -27769,7 +27770,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -27777,7 +27778,7 @@ export interface operations {
                     "application/json": components["schemas"]["FoundList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -27884,7 +27885,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -27892,7 +27893,7 @@ export interface operations {
                     "application/json": components["schemas"]["ViewList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -28205,7 +28206,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description There is no such view any more. */
+            /** @description The view is removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -28299,13 +28300,13 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
             };
             header?: never;
@@ -28320,11 +28321,11 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28333,7 +28334,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -28427,15 +28428,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
-                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                /** @description The recipient of the statement: the value of the category or tag, or the id of the identity. */
                 value: string;
             };
             header?: never;
@@ -28450,11 +28451,11 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28463,7 +28464,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -28557,15 +28558,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
-                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                /** @description The recipient of the statement: the value of the category or tag, or the id of the identity. */
                 value: string;
             };
             header?: never;
@@ -28577,14 +28578,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page that needs nothing else, and prints well. */
+            /** @description A self-contained page that is suitable for printing. */
             200: {
                 headers: {
                     /** @description `inline`, with the number as name. */
                     "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28592,7 +28593,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -28686,15 +28687,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
-                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                /** @description The recipient of the statement: the value of the category or tag, or the id of the identity. */
                 value: string;
             };
             header?: never;
@@ -28711,9 +28712,9 @@ export interface operations {
                 headers: {
                     /** @description `inline`, with the number as name. */
                     "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28721,7 +28722,7 @@ export interface operations {
                     "application/pdf": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -28782,7 +28783,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description What makes PDF files is not installed; `detail` says what to install. */
+            /** @description The packages for PDF files are not installed; `detail` names them. */
             501: {
                 headers: {
                     [name: string]: unknown;
@@ -28824,13 +28825,13 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
             };
             header?: never;
@@ -28847,7 +28848,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a name. */
                     "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
                     [name: string]: unknown;
                 };
@@ -28909,7 +28910,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description What makes PDF files is not installed; `detail` says what to install. */
+            /** @description The packages for PDF files are not installed; `detail` names them. */
             501: {
                 headers: {
                     [name: string]: unknown;
@@ -28943,11 +28944,11 @@ export interface operations {
             query: {
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                /** @description The recipient of the statement: the value of the category or tag, or the id of the identity. */
                 value: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
             };
             header?: never;
@@ -28990,7 +28991,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of another origin sent the request. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of the statement. Or: a web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29008,7 +29009,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number or content by now than the request names, or as many replies as it may have. */
+            /** @description The statement has another number or content now than the request names, or as many replies as it may have. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29060,11 +29061,11 @@ export interface operations {
             query: {
                 /** @description The month, of UTC days. */
                 period: string;
-                /** @description What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`. */
+                /** @description The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`. */
                 by: string;
-                /** @description Whose statement: the value of the category or tag, or the id of the identity. */
+                /** @description The recipient of the statement: the value of the category or tag, or the id of the identity. */
                 value: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
             };
             header?: never;
@@ -29107,7 +29108,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of another origin sent the request. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of the statement. Or: a web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29125,7 +29126,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The statement has another number or content by now than the request names, or as many replies as it may have. */
+            /** @description The statement has another number or content now than the request names, or as many replies as it may have. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29185,15 +29186,15 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description Whose accounts are debited, as for statements: `category:<key>`, `tag:<key>` or `identity_id`. Default: `journal.by` of the tenant. */
                 by?: string;
-                /** @description `accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: `posted` for the months of the books, from the first closed one on; else `accrual`. */
+                /** @description `accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months from the first closed one on, else `accrual`. */
                 basis?: "accrual" | "posted";
                 /** @description Default: `json`, or `csv` with `Accept: text/csv`. Not together with `template`. */
                 format?: "json" | "csv";
-                /** @description The name of a template in `journal.templates` of the tenant, which writes the file instead. */
+                /** @description The name of a template in `journal.templates` of the tenant, which determines the file. */
                 template?: string;
             };
             header?: never;
@@ -29207,14 +29208,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The journal; `text/csv` as a file. A template decides the type by the name of its file. */
+            /** @description The journal; `text/csv` as a file. With a template, its file name determines the type. */
             200: {
                 headers: {
                     /** @description `attachment`, of files. */
                     "Content-Disposition"?: string;
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -29225,7 +29226,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -29250,7 +29251,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `export` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `export` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29319,7 +29320,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -29336,7 +29337,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name, of files. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -29345,7 +29346,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -29370,7 +29371,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29439,7 +29440,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
             };
             header?: never;
@@ -29456,7 +29457,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -29464,7 +29465,7 @@ export interface operations {
                     "application/json": components["schemas"]["PeriodItem"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -29489,7 +29490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29558,7 +29559,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
                 /** @description Only this grouping, one of `closing.by`. */
                 by?: string;
@@ -29577,7 +29578,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -29585,7 +29586,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClosingPreview"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -29610,7 +29611,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29720,7 +29721,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `close` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29738,7 +29739,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something is in the way (`period-blocked`, with `blockers`), it would book other amounts than were looked at (`preview-stale`, with what has `moved` since `looked_at`), or it is not the month to close next. */
+            /** @description The month cannot be closed (`period-blocked`, with `blockers`), the amounts differ from the preview (`preview-stale`, with what has `moved` since `looked_at`), or it is not the month to close next. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29830,7 +29831,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29940,7 +29941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30031,7 +30032,7 @@ export interface operations {
             /** @description One receipt in each line; `previous` is the SHA-256 of the line before. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -30039,7 +30040,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -30064,7 +30065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30146,7 +30147,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -30154,7 +30155,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignatureList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -30179,7 +30180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30248,7 +30249,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description Only those that this month has. */
+                /** @description Only adjustments of this month. */
                 period?: string;
             };
             header?: never;
@@ -30263,7 +30264,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -30271,7 +30272,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdjustmentList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -30296,7 +30297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30395,7 +30396,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `close` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30499,7 +30500,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `close` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30573,7 +30574,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The adjustment that takes it back. */
+            /** @description The adjustment that reverses it. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -30600,7 +30601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `close` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30693,7 +30694,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -30701,7 +30702,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvoiceList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -30726,7 +30727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30829,7 +30830,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `close` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30935,7 +30936,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `close` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `close` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31004,9 +31005,9 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill that it was calculated from. Names are the present ones. Default: the present rows. */
+                /** @description The rows as they were at this instant: for each day, the rows of the revision that was in force then, and the bill from which it was calculated. Names are the present ones. Default: the present rows. */
                 as_of?: string;
-                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole ones before it (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
+                /** @description A period by its name, instead of dates: `7d` (any number of days), `week`, `month`, `quarter` and `year` until the last calculated day, the whole previous ones (`last-month`), or a month such as `2026-10`. Weeks begin on Monday. */
                 period?: string;
                 /** @description Only costs charged to this identity. */
                 identity_id?: string[];
@@ -31040,7 +31041,7 @@ export interface operations {
                     [key: string]: string;
                 };
                 /**
-                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. Of a row that is split, sums and files have these parts. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
+                 * @description Any number of parameters `category:<key>=v1,v2`: only what the cost category `<key>` assigns to one of the values, or to a value below one of them. If a row is split, sums and files contain these parts of it. Repeat a parameter for several values, or separate them by commas; in a value, `\,` is a comma and `\\` a backslash.
                  * @example {
                  *       "category:cost_center": "payments,UNASSIGNED"
                  *     }
@@ -31085,9 +31086,9 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -31095,7 +31096,7 @@ export interface operations {
                     "application/json": components["schemas"]["CoverageAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -31120,7 +31121,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31218,9 +31219,9 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description The versions of the tenant's cost categories that the answer is made of, as `key=version`. Missing if it has none. */
+                    /** @description The versions of the tenant's cost categories from which the response was made, as `key=version`. Missing if the tenant has none. */
                     "X-Cost-Categories-Version"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -31228,7 +31229,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssignedAnswer"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -31253,7 +31254,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31335,7 +31336,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -31343,7 +31344,7 @@ export interface operations {
                     "application/json": components["schemas"]["CategoryList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -31454,7 +31455,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -31462,7 +31463,7 @@ export interface operations {
                     "application/json": components["schemas"]["CategoryItem"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -31487,7 +31488,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31552,9 +31553,9 @@ export interface operations {
                 period?: string;
             };
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -31607,7 +31608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31625,7 +31626,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are too many cost categories, or this version of the service refuses what an earlier one wrote. */
+            /** @description There are too many cost categories, or this version of the service refuses a document of an earlier version. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -31652,7 +31653,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The category is there: send its ETag as `If-Match`. */
+            /** @description The category exists: send its ETag as `If-Match`. */
             428: {
                 headers: {
                     [name: string]: unknown;
@@ -31693,15 +31694,15 @@ export interface operations {
     remove_cost_category_api_v1_tenants__tenant_name__cost_categories__category_key__delete: {
         parameters: {
             query?: {
-                /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open one, as a correction. Needs a `reason`. */
+                /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`. */
                 restate_closed?: boolean;
-                /** @description Why; kept with the version. */
+                /** @description Why the category is changed; stored with the version. */
                 reason?: string;
             };
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -31714,7 +31715,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description There is no such category any more. */
+            /** @description The category is removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -31739,7 +31740,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31775,7 +31776,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The category is there: send its ETag as `If-Match`. */
+            /** @description The category exists: send its ETag as `If-Match`. */
             428: {
                 headers: {
                     [name: string]: unknown;
@@ -31841,7 +31842,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -31849,7 +31850,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_CategoryHistoryItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -31874,7 +31875,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31960,7 +31961,7 @@ export interface operations {
                 headers: {
                     /** @description `attachment`, with a file name. */
                     "Content-Disposition"?: string;
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -31972,7 +31973,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -31997,7 +31998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32015,7 +32016,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This version of the service refuses what an earlier one wrote. */
+            /** @description This version of the service refuses a document of an earlier version. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32057,9 +32058,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the change replaces, as GET returns it; it is needed where there is something to replace. */
+                /** @description The ETag of the version that the change replaces, as GET returns it; required if there is one. */
                 "if-match"?: string | null;
-                /** @description `*`: only if there is nothing to replace. */
+                /** @description `*`: change only if there is nothing to replace. */
                 "if-none-match"?: string | null;
             };
             path: {
@@ -32112,7 +32113,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `admin` in the tenant, or sees a part of its bill only. Or: A web page of another origin sent the request. */
+            /** @description The caller lacks the right `admin` in the tenant, or may see only a part of its bill. Or: A web page of another origin sent the request. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32130,7 +32131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are too many cost categories, or this version of the service refuses what an earlier one wrote. */
+            /** @description There are too many cost categories, or this version of the service refuses a document of an earlier version. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32157,7 +32158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The category is there: send its ETag as `If-Match`. */
+            /** @description The category exists: send its ETag as `If-Match`. */
             428: {
                 headers: {
                     [name: string]: unknown;
@@ -32225,7 +32226,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -32233,7 +32234,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOf_AuditItem_"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -32258,7 +32259,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32327,7 +32328,7 @@ export interface operations {
                 page?: number;
                 /** @description Entries per page. */
                 page_size?: number;
-                /** @description Those behind this `id`. */
+                /** @description Only events after this `id`. */
                 after?: number;
                 /** @description Only these. */
                 kind?: "period.ready" | "period.closed" | "period.reopened" | "period.sealed" | "correction.posted" | "budget.crossed" | "budget.cleared" | "budget.late" | "anomaly.opened" | "anomaly.grew" | "anomaly.resolved" | "anomaly.withdrawn" | "shadow.ready" | "shadow.ended" | "statement.issued" | "statement.disputed" | "invoice.differs" | "run.failed" | "tenant.suspended" | "contract.pace" | "contract.exhausted" | "contract.ending" | "sink.dead" | "digest.weekly";
@@ -32344,7 +32345,7 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
-                    /** @description Stands for the answer: sent back as `If-None-Match`, it is answered 304 while nothing has changed. */
+                    /** @description Identifies the response: if it is sent back as `If-None-Match`, the status is 304 while nothing has changed. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -32352,7 +32353,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventList"];
                 };
             };
-            /** @description The answer is still the one that `If-None-Match` names. */
+            /** @description The response is still the one that `If-None-Match` identifies. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -32377,7 +32378,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The caller lacks the right `read` in the tenant, or sees a part of its bill only. */
+            /** @description The caller lacks the right `read` in the tenant, or may see only a part of its bill. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32446,7 +32447,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32468,7 +32469,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32490,7 +32491,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32512,7 +32513,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32534,7 +32535,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32556,7 +32557,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32578,7 +32579,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32600,7 +32601,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32622,7 +32623,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32644,7 +32645,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32666,7 +32667,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32688,7 +32689,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32710,7 +32711,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32732,7 +32733,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32754,7 +32755,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32776,7 +32777,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32798,7 +32799,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32820,7 +32821,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32842,7 +32843,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32864,7 +32865,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32886,7 +32887,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32908,7 +32909,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32930,7 +32931,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -32952,7 +32953,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was taken, as by any answer 2xx. */
+            /** @description It was accepted, as by any response 2xx. */
             204: {
                 headers: {
                     [name: string]: unknown;

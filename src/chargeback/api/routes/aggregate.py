@@ -42,7 +42,7 @@ class AggregateParameters(CurrencyParameter, GroupedQuery):
     time_bucket: Literal["hour", "day", "week", "month", "all"] = Field(
         default="day",
         description="Unit of time, in the calendar of `timezone`; weeks start on Monday. `all`: the whole period is "
-        "one unit, named by the first UTC day that has rows.",
+        "one unit; its time is the first UTC day that has rows.",
     )
 
     def grouping(self, conversion: Conversion | None) -> Grouping:
@@ -75,7 +75,7 @@ class AggregateBucket(Grouped):
 
 
 class AggregateAnswer(ResponseModel):
-    """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
+    """Sums by group and time. The totals include buckets that were left out because there were too many."""
 
     buckets: list[AggregateBucket]
     currency: str = Field(examples=["USD"])
@@ -102,9 +102,9 @@ RECONCILED = "X-Reconciled"
 
 RECONCILED_HEADER = {
     RECONCILED: {
-        "description": "Whether the tenant was charged what was billed, on all UTC days that the period touches and "
-        "whatever the filters: the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state "
-        "of a day cannot be read.",
+        "description": "Whether charges equal the bill on all UTC days that the period touches, regardless of filters: "
+        "the state of the worst day, as in `…/reconciliation`. Missing if the bill or the state of a day cannot be "
+        "read.",
         "schema": {"type": "string", "enum": [EQUAL, DIFFERS, PENDING, NONE]},
     }
 }
@@ -139,9 +139,9 @@ def aggregate_chargebacks(request: Facts, params: Annotated[AggregateQuery, Quer
     because a file without the oldest ones would look complete; with `names`, each id is followed by its display name.
 
     With `basis=posted`, each group also has `posted_period`, `charge_class` (`regular` or `correction`) and
-    `charge_period`, the month that it was charged in.
+    `charge_period`, the month in which it was charged.
     """
-    params = params.as_charged
+    params = params.with_posted_defaults
     if params.is_posted:
         params = params.model_copy(update={"group_by": [*params.group_by, *POSTING]})
     return aggregate_response(request, params, names=params.names)
@@ -149,8 +149,8 @@ def aggregate_chargebacks(request: Facts, params: Annotated[AggregateQuery, Quer
 
 def aggregate_response(request: FactsRequest, params: AggregateParameters, *, names: bool = False) -> Response:
     """Return the response of an aggregate endpoint: buckets, totals, with ``names`` the display names of ids, and a
-    header if buckets were left out; or the buckets as a file, which must have all of them: it would look complete. A
-    header tells whether the days are reconciled."""
+    header if buckets were left out. A file must have all buckets, because an incomplete one would look complete. A
+    further header has the state of the reconciliation."""
     tenant, selection = request.tenant, request.selection(params)
     conversion = conversion_for(tenant, request.reader, params.currency, [params.dataset], [selection.window])
     grouping = params.grouping(conversion)
@@ -172,8 +172,8 @@ def aggregate_response(request: FactsRequest, params: AggregateParameters, *, na
 
 
 def _reconciled(request: FactsRequest, selection: Selection) -> dict[str, str]:
-    """Return the header that tells whether what was charged equals the bill; without it, an answer is as good. It is
-    about the whole bill, so a caller with a scope does not get it."""
+    """Return the header with the state of the reconciliation, if it is known. It is about the whole bill, so callers
+    with a scope do not get it."""
     reader, totals = request.reader.of_days, request.executor.day_totals
     if not reader.sees_everything:
         return {}
@@ -189,7 +189,7 @@ def _file(
     names: Mapping[str, Mapping[str, str]],
     headers: Mapping[str, str],
 ) -> Response:
-    """The buckets as CSV; a column with display names follows that with the ids."""
+    """Return the buckets as CSV; each column of ids is followed by one with their display names."""
     columns = ["time_bucket"]
     for column in params.group_by:
         columns += [column, _name_of(column)] if column in names else [column]

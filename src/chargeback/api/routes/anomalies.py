@@ -1,4 +1,4 @@
-"""What stands out in the costs of a period, and what people know of it."""
+"""Anomalies in the costs of a period, and marks: what people know about them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ from chargeback.api.selecting import UsualPeriodQuery
 from chargeback.api.tenant_requests import Change, Facts, FactsRequest
 from chargeback.model.anomalies import Floors
 from chargeback.model.days import ONE_DAY, DayRange
-from chargeback.reports.anomalies import AnomaliesAnswer, Asked, MarkItem, Remembered, anomalies
+from chargeback.reports.anomalies import AnomaliesAnswer, AnomaliesRequest, MarkItem, Remembered, anomalies
 from chargeback.reports.answers import PageOf
 from chargeback.reports.names import names_of_identities
 from chargeback.reports.reconciliation import states_seen
@@ -43,51 +43,55 @@ from chargeback.store.control.tags import IDENTITY
 from chargeback.store.queries.lookups import read_categories
 
 MAX_MARKS = 10_000
-#: What is planned for longer is no exception.
+#: The longest range of days of a mark: something planned for longer is no exception.
 _LONGEST = timedelta(days=366)
 
 
 class AnomaliesQuery(UsualPeriodQuery):
-    """Which days are meant, what has to be exceeded, and what the answer has."""
+    """Parameters of the anomalies: the days, the thresholds, and the parts of the response."""
 
     min_amount: Annotated[float, Field(ge=0, le=1e12)] = Field(
-        default=1, description="By how much a day has to differ at least, in the currency of the bill."
+        default=1, description="The minimum difference of a day, in the currency of the bill."
     )
     min_percent: Annotated[float, Field(ge=0, le=1e6)] = Field(
-        default=20, description="By how much it has to differ at least, in percent of what is expected."
+        default=20, description="The minimum difference of a day, in percent of the expected cost."
     )
-    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="How many are listed at most.")
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="The maximum number of entries.")
     category: Text | None = Field(
         default=None,
         description="The cost category whose values are examined in addition to identities; default: that of the "
         "configuration, or the only one.",
         examples=["team"],
     )
-    id: list[Text] = Field(default=[], description="Only what has this id, repeatable.")
+    id: list[Text] = Field(default=[], description="Only the anomaly with this id, repeatable.")
     include: list[Literal["contributors"]] = Field(
-        default=[], description="`contributors`: what each comes from, with the way to the explanation."
+        default=[], description="`contributors`: the costs that each consists of, with links to their explanations."
     )
 
 
 class NewMark(StrictModel):
-    """What people know of days of an identity's or a value's costs."""
+    """What people know about days of the costs of an identity or a value."""
 
     identity_id: Text | None = Field(
-        default=None, description="Whose costs; the inventory has to know it.", examples=["sa-123abc"]
+        default=None,
+        description="The identity whose costs these are; it must be in the inventory.",
+        examples=["sa-123abc"],
     )
     category: Text | None = Field(
-        default=None, description="Instead, the cost category of a value.", json_schema_extra={"example": None}
+        default=None,
+        description="Instead of an identity: the cost category of `value`.",
+        json_schema_extra={"example": None},
     )
     value: Text | None = Field(default=None, description="Its value.", json_schema_extra={"example": None})
     product_category: Text | None = Field(default=None, description="Default: all product groups.", examples=["KAFKA"])
     status: MarkStatus = Field(
-        description="`confirmed`, or one that puts the days aside: `planned`, `expected`, `dismissed`.",
+        description="`confirmed`, or one that excludes the days: `planned`, `expected`, `dismissed`.",
         examples=["planned"],
     )
     start_date: Day = Field(description="The first day.", examples=["2026-11-14"])
     end_date: Day = Field(description="The last day, a year later at most.", examples=["2026-11-20"])
-    note: Note = Field(description="For those who see it later.", examples=["Load test of the new cluster"])
-    created_by: Annotated[Note, Field(description="Who says so.", examples=["alice"])] = "api"
+    note: Note = Field(description="An explanation for later readers.", examples=["Load test of the new cluster"])
+    created_by: Annotated[Note, Field(description="The author of the mark.", examples=["alice"])] = "api"
 
     @field_validator("end_date")
     @classmethod
@@ -98,7 +102,7 @@ class NewMark(StrictModel):
         return value
 
     @model_validator(mode="after")
-    def _of_somebody(self) -> Self:
+    def _has_subject(self) -> Self:
         given = [self.identity_id is not None, self.category is not None, self.value is not None]
         if given not in ([True, False, False], [False, True, True]):
             raise ValueError("should have either identity_id, or category and value")
@@ -112,22 +116,23 @@ _NO_MARK = {404: "There is no such tenant or mark."}
 
 
 def _remembered(request: FactsRequest) -> list[Any]:
-    """Return what else decides what stands out: marks, what was reported, and the configuration."""
+    """Return the further values that anomalies depend on: marks, what was reported, and the configuration."""
     with request.reading() as connection:
         known = read_anomalies(connection)
         marks = read_marks(connection)
     request.extra = Remembered(marks, {each.id: each.told_at for each in known.values() if each.told_at is not None})
     criteria = request.tenant.criteria
-    told = [[number, at.isoformat()] for number, at in request.extra.told.items()]
-    return [[each.id for each in marks], told, criteria.category, sorted(criteria.drivers.items())]
+    reported = [[number, at.isoformat()] for number, at in request.extra.reported.items()]
+    return [[each.id for each in marks], reported, criteria.category, sorted(criteria.drivers.items())]
 
 
 @router.get("", needs=Right.READ, keep=True, also=lambda request, _: _remembered(request))
 def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -> AnomaliesAnswer:
-    """List the days of a period on which the costs of an identity for a product group stand out, the largest impact
-    first; and those of the values of a cost category, for a product group and in all. What has a quantity is compared
-    at its latest price, and what belongs to a value is what did last, so that prices and rules stand out of nothing;
-    credits and what is billed on three days of a month or less are left out. The numbers are estimates."""
+    """List anomalies: days of a period on which the costs of an identity for a product group differ from the expected
+    ones, the largest impact first; and those of the values of a cost category, for a product group and in total.
+    Quantities are compared at their latest price, and by the latest assignment to values, so that changed prices and
+    rules are no anomalies. Credits, and what is billed on three days of a month or less, are left out. The numbers are
+    estimates."""
     tenant = request.tenant
     if params.category is not None:
         request.reader.categories.index.place(params.category)
@@ -141,20 +146,19 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
             return names_of_identities(connection, identities)
 
     floors = Floors(params.min_amount, params.min_percent / 100)
-    asked = Asked(
+    query = AnomaliesRequest(
         DayRange(period.start, period.end + ONE_DAY),
         replace(tenant.criteria, floors=floors, category=params.category or tenant.criteria.category),
         params.limit,
         params.id,
         "contributors" in params.include,
     )
-    return anomalies(request.reader, states, asked, tenant.currency, request.extra, _named)
+    return anomalies(request.reader, states, query, tenant.currency, request.extra, _named)
 
 
 @router.get("/marks", needs=Right.READ, also=lambda request, _: _remembered(request))
 def list_marks(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[MarkItem]:
-    """List what people know of days that stand out, or will, the newest first; within a scope, of visible identities.
-    Dates have no effect."""
+    """List the marks of days, the newest first; within a scope, those of visible identities. Dates have no effect."""
     visible, scope = entity_ids(request.reader.visible_entities()), request.access.scope
     marks = [each for each in request.extra.marks if _sees(visible, scope, each)]
     page = params.paging
@@ -173,9 +177,9 @@ def list_marks(request: Facts, params: Annotated[CommonParameters, Query()]) -> 
     },
 )
 def mark_days(request: Change, caller: CallerDep, new: Annotated[NewMark, Body()]) -> MarkItem:
-    """Say what is known of the days of somebody's costs, also of days to come. Days that are `planned`, `expected` or
-    `dismissed` are put aside: from the next run on, nobody is told what stands out on them, and no later day is
-    compared with them. What was said of the same days before stays, and the newest counts."""
+    """Mark days of the costs of an identity or a value, which may be in the future. Days that are `planned`, `expected`
+    or `dismissed` are excluded: from the next run on, their anomalies are not reported, and no later day is compared
+    with them. Earlier marks of the same days are kept, and the newest counts."""
     whose = {"category": new.category or "", "who": new.identity_id or new.value}
     values = new.model_dump(exclude={"identity_id", "category", "value"}) | whose
     marked = MarkedDays(**values | {"created_by": caller.signature(new.created_by)})
@@ -196,12 +200,12 @@ def mark_days(request: Change, caller: CallerDep, new: Annotated[NewMark, Body()
 @router.delete(
     "/marks/{number}",
     needs=Right.TAG,
-    answer="The days are judged as all others.",
+    answer="The days are examined like all others.",
     only=(*COMMON_STATUSES, 403),
     problems=_NO_MARK,
 )
 def unmark_days(request: Change, caller: CallerDep, number: MarkNumber) -> Response:
-    """Take back what was said of days; the audit log keeps it."""
+    """Remove a mark; the audit log keeps it."""
     visible = request.visible_entities()
     with request.writing() as connection:
         mark = find_mark(connection, number)
@@ -212,7 +216,7 @@ def unmark_days(request: Change, caller: CallerDep, number: MarkNumber) -> Respo
 
 
 def _sees(visible: EntityIds | None, scope: RowScope | None, days: MarkedDays) -> bool:
-    """Return whether a caller sees whose days are marked: a visible identity, or a value that the scope names."""
+    """Return whether a caller sees the subject of a mark: a visible identity, or a value that the scope names."""
     if visible is None:
         return True
     if not days.category:

@@ -61,8 +61,8 @@ class AuditQuery(CommonParameters):
     what: AuditKind | None = Field(default=None, description="Only entries of this kind.")
     who: Text | None = Field(default=None, description="Only what this caller did.", examples=["api"])
 
-    def wanted(self, lookback_days: int) -> AuditFilter:
-        """Return the entries that are meant; dates that are not given do not matter."""
+    def audit_filter(self, lookback_days: int) -> AuditFilter:
+        """Return the filter of the entries; without dates, entries of all days are selected."""
         window = instants(*self.days(lookback_days), self.zone)
         return AuditFilter(
             self.what,
@@ -82,13 +82,13 @@ class AuditItem(ResponseModel):
     )
     what: AuditKind
     target: str = Field(
-        description="What it is about: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `note/<id>`, "
+        description="The changed object: `identity/<id>/<key>` or `resource/<id>/<key>`, `view/<id>`, `note/<id>`, "
         "`category/<key>`, `budget/<id>`, `finding/<id>`, `sink/<name>`, `run/<run_id>`, `period/<month>`, "
         "`adjustment/<id>`, `invoice/<month>/<number>`, or method and path.",
         examples=["identity/sa-123abc/team"],
     )
-    before: dict[str, Any] | None = Field(description="The values before; null for something new.")
-    after: dict[str, Any] | None = Field(description="The values after; null for something removed.")
+    before: dict[str, Any] | None = Field(description="The values before the change; null if it was created.")
+    after: dict[str, Any] | None = Field(description="The values after the change; null if it was removed.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}/audit", tags=["Audit"])
@@ -96,10 +96,10 @@ router = Routes(prefix="/tenants/{tenant_name}/audit", tags=["Audit"])
 
 @router.get("", needs=Right.READ, whole=True)
 def list_audit_entries(request: Control, params: Annotated[AuditQuery, Query()]) -> PageOf[AuditItem]:
-    """List who changed tags, views, notes and cost categories, closed months, requested runs, or was refused, the
-    newest first.
+    """List changes of tags, views, notes and cost categories, closings of months, requests of runs, and refusals,
+    with their callers, the newest first.
 
-    Without dates, everything that is kept is listed: the last 400 days."""
-    page, wanted = params.paging, params.wanted(request.tenant.lookback_days)
+    Without dates, all entries are listed; they are kept for 400 days."""
+    page, wanted = params.paging, params.audit_filter(request.tenant.lookback_days)
     rows, total = audit_entries(request.connection, wanted, offset=page.offset, limit=page.limit)
     return PageOf[AuditItem].of([AuditItem(**{**row, "id": str(row["id"])}) for row in rows], total, page)

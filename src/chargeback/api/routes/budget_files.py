@@ -18,7 +18,7 @@ from chargeback.reports.answers import csv_text
 COLUMNS: Final = ("id", "name", "parent", "scope", "thresholds", "notify", "monthly")
 _REQUIRED: Final = COLUMNS[:2]
 _AMOUNT: Final = "should be an amount such as 1000 or 1000.50"
-#: What cells should be, where a pattern would say it less well.
+#: Messages about invalid cells, instead of their patterns.
 _WORDS: Final[Mapping[str, str]] = {
     "id": "should have small letters, digits, - and _ alone, 64 at most",
     "parent": "should be the id of a budget",
@@ -26,13 +26,13 @@ _WORDS: Final[Mapping[str, str]] = {
     "amounts": _AMOUNT,
     "thresholds": "should be such as actual 80; forecast 100",
 }
-#: The most mistakes of a file that are reported.
+#: The maximum number of mistakes of a file that are reported.
 _MOST: Final = 100
 
 
 def budget_table(budgets: Iterable[Budget]) -> str:
-    """Return budgets as CSV: ``scope`` as JSON, ``thresholds`` such as ``actual 80; forecast 100``, and what single
-    months may cost in a column of each."""
+    """Return budgets as CSV: ``scope`` as JSON, ``thresholds`` such as ``actual 80; forecast 100``, and a column for
+    the amounts of each month."""
     known = list(budgets)
     months = sorted({month for each in known for month in each.amounts})
     rows = [
@@ -52,10 +52,10 @@ def budget_table(budgets: Iterable[Budget]) -> str:
 
 
 def read_budgets(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (``line N``, what :func:`budget_table` has written on it), as the body of a budget with its ``id``.
+    """Yield each line as (``line N``, body), the inverse of :func:`budget_table`: the body of a budget with its ``id``.
 
     Raises:
-        InvalidRequest: the file cannot be read, with what is wrong on which line.
+        InvalidRequest: the file cannot be read; the error names the lines and their mistakes.
     """
     text = text.removeprefix("\ufeff")
     separator = separator_of(text)
@@ -76,7 +76,7 @@ def read_budgets(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def problems_of(place: str, error: ValidationError) -> Iterator[str]:
-    """Yield what is wrong on a line."""
+    """Yield the mistakes on a line."""
     for each in error.errors(include_url=False):
         column = each["loc"][0]
         if each["type"] == "string_pattern_mismatch" and column in _WORDS:
@@ -110,7 +110,7 @@ def _check_head(head: list[str]) -> None:
                 for name in head
                 if name not in known
             ),
-            *(f"line 1: the column {name} is there twice" for name in sorted(set(known)) if known.count(name) > 1),
+            *(f"line 1: the column {name} occurs twice" for name in sorted(set(known)) if known.count(name) > 1),
         ]
     )
 

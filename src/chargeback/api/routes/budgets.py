@@ -65,35 +65,35 @@ class ThresholdBody(StrictModel):
     """A share of the budget that is reported when it is reached."""
 
     on: ThresholdKind = Field(
-        description="`actual`: what is charged; `forecast`: what the month is expected to cost; `pace`: what is "
-        "charged, of the part of the budget that is for the same days."
+        description="`actual`: charged costs; `forecast`: the expected costs of the month; `pace`: charged costs, in "
+        "relation to the part of the budget for the same days."
     )
     percent: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,2})?$"), AfterValidator(_positive)] = (
-        Field(description="Of the budget.", examples=["80"])
+        Field(description="The percentage of the budget.", examples=["80"])
     )
 
 
 class BudgetBody(StrictModel):
-    """What a budget shall be."""
+    """A budget to create, or the new version of one."""
 
-    name: Note = Field(description="What people call it.", examples=["Payments"])
+    name: Note = Field(description="The name for people.", examples=["Payments"])
     scope: Annotated[dict[Text, list[Text]], AfterValidator(_choosing)] = Field(
         default_factory=dict,
         max_length=20,
-        description="Which rows count: conditions as a scope of a token has them, each with the values of which a row "
-        "has one. Without any, all rows count.",
+        description="The rows that count: conditions as in the scope of a token; a row must have one of the values of "
+        "each. Without conditions, all rows count.",
         examples=[{"category:cost_center": ["payments"]}],
     )
     parent: _Id | None = Field(default=None, description="The budget that this one is a part of.")
     amounts: dict[PeriodId, _Positive] = Field(
         default_factory=dict,
         max_length=1200,
-        description="What single months may cost.",
+        description="The amounts of single months.",
         examples=[{"2026-12": "1500"}],
         json_schema_extra={"additionalProperties": False},
     )
     monthly: _Positive | None = Field(
-        default=None, description="What every other month may cost, in the currency of the bill.", examples=["1000"]
+        default=None, description="The amount of all other months, in the currency of the bill.", examples=["1000"]
     )
     thresholds: list[ThresholdBody] = Field(
         default_factory=list,
@@ -103,19 +103,19 @@ class BudgetBody(StrictModel):
     notify: list[SinkName] = Field(
         default_factory=list,
         max_length=20,
-        description="The sinks of `notifications` to send its events to; by default all that take events of budgets.",
+        description="The sinks of `notifications` that get its events; by default all that accept events of budgets.",
     )
     expected: dict[PeriodId, _Positive] = Field(
         default_factory=dict,
         max_length=1200,
-        description="What you expect single months to cost, instead of the forecast; `reason` says why.",
+        description="The expected costs of single months, which replace the forecast, each with a `reason`.",
         examples=[{}],
         json_schema_extra={"additionalProperties": False},
     )
     reason: Reason = None
 
     def budget(self, budget_id: str) -> Budget:
-        """Return the budget that is meant."""
+        """Return the budget."""
         thresholds = {each.key: each for each in (Threshold(t.on, Decimal(t.percent)) for t in self.thresholds)}
         return Budget(
             budget_id,
@@ -134,16 +134,16 @@ class BudgetsFile(StrictModel):
     """A CSV file of budgets."""
 
     csv: Annotated[str, StringConstraints(min_length=1)] = Field(
-        description="As `…/budgets.csv` is: `id,name`, and `parent,scope,thresholds,notify,monthly` and months such as "
-        "`2026-12` where they are needed. Commas, semicolons and tabs may separate the columns.",
+        description="The format of `…/budgets.csv`: `id,name`, and optionally `parent,scope,thresholds,notify,monthly` "
+        "and months such as `2026-12`. Commas, semicolons and tabs may separate the columns.",
         examples=["id,name,monthly,2026-12\npayments,Payments,1000,1500\n"],
     )
-    dry_run: bool = Field(default=False, strict=True, description="Change nothing, and say what would be.")
+    dry_run: bool = Field(default=False, strict=True, description="Change nothing; only report the changes.")
     reason: Reason = None
 
 
 class ImportedBudgets(ResponseModel):
-    """What a file of budgets has changed, or would. Budgets that it does not name stay as they are."""
+    """The changes that a file of budgets has made or would make. Budgets that are not in the file do not change."""
 
     created: list[str]
     changed: list[str]
@@ -165,11 +165,11 @@ class RemovalOfBudget(StrictModel):
 router = Routes(prefix="/tenants/{tenant_name}/budgets", tags=["Budgets"])
 
 _NO_BUDGET = {404: "There is no such tenant or budget."}
-_EDITS = {412: "Someone else was faster; `detail` says who.", 428: "The budget is there: send its ETag as `If-Match`."}
+_EDITS = {412: "Someone else was faster; `detail` says who.", 428: "The budget exists: send its ETag as `If-Match`."}
 
 
 def _versions(request: FactsRequest) -> list[object]:
-    """Return what else decides how far budgets are: their versions, and the day."""
+    """Return the further values that the status of budgets depends on: their versions, and the day."""
     with request.reading() as connection:
         request.extra = store.list_budgets(connection)
     return [request.now.date(), [(each.id, each.etag) for each in request.extra]]
@@ -178,8 +178,8 @@ def _versions(request: FactsRequest) -> list[object]:
 @router.get("", needs=Right.READ, files=CSV, also=lambda request, _: _versions(request))
 def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> PageOf[BudgetListItem] | Response:
     """List the tenant's budgets by id, each with its status in a month; within a scope, those whose rows are all
-    visible, without reasons, parents and sinks, which may name others. The file has what they are, without a status:
-    `POST …/budgets` takes it."""
+    visible, without reasons, parents and sinks, which may name others. The file has the budgets without their status;
+    `POST …/budgets` accepts it."""
     index, page, versions = request.reader.categories.index, params.paging, request.extra
     visible = [
         (each, each.budget)
@@ -201,7 +201,7 @@ def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> Pag
 
 @router.get("/{budget_id}", response_model=BudgetItem, needs=Right.READ, problems=_NO_BUDGET)
 def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[CommonParameters, Query()]) -> Response:
-    """Return a budget. Its ETag is what `If-Match` of a change names."""
+    """Return a budget. Send its ETag as `If-Match` to change it."""
     found = store.read_budget(request.connection, budget_id)
     with request.reader() as reader:
         seen, budget = _seen(found, budget_id, request.access.scope, reader.categories.index)
@@ -215,8 +215,8 @@ def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[Commo
     also=lambda request, _: _versions(request),
 )
 def show_budget_status(request: Facts, budget_id: BudgetId, params: Annotated[StatusQuery, Query()]) -> BudgetStatus:
-    """Return how far a budget is in a month: exactly what is charged on the days that count, and the part of the
-    budget that is for the same days, what the month is expected to cost, and the thresholds that are reached."""
+    """Return the status of a budget in a month: the exact costs charged on the days that count, the part of the budget
+    for the same days, the expected costs of the month, and the thresholds that are reached."""
     found = next((each for each in request.extra if each.id == budget_id), None)
     _, budget = _seen(found, budget_id, request.access.scope, request.reader.categories.index)
     return _status_in(request, params.month)(budget)
@@ -238,8 +238,8 @@ def put_budget(
     preconditions: PreconditionsDep,
     new: Annotated[BudgetBody, Body()],
 ) -> Response:
-    """Create a budget, or replace the version that `If-Match` names. The versions before it are kept in the audit log.
-    From its next run on, the worker tells its thresholds as `budget.crossed`, `budget.cleared` and `budget.late`."""
+    """Create a budget, or replace the version that `If-Match` names. The audit log keeps earlier versions. From the
+    next run on, its thresholds are reported as events `budget.crossed`, `budget.cleared` and `budget.late`."""
     budget = new.budget(budget_id)
     with request.writing() as connection:
         lock_tenant(connection)
@@ -269,13 +269,14 @@ def put_budget(
     problems={409: f"There would be more than {MAX_BUDGETS:,} budgets."},
 )
 def import_budgets(request: Change, caller: CallerDep, new: Annotated[BudgetsFile, Body()]) -> ImportedBudgets:
-    """Create and replace budgets from a CSV file: all of its lines, or none. Budgets that it does not name stay."""
+    """Create and replace budgets from a CSV file: all of its lines, or none. Budgets that are not in the file do not
+    change."""
     found = _read(new.csv)
     with request.writing() as connection:
         lock_tenant(connection)
         present = {each.id: each for each in store.list_budgets(connection)}
         before = {each.id: each.budget for each in present.values() if each.budget is not None}
-        # A file says what months may cost; expectations stay.
+        # A file has the amounts of months, not the expected costs, which stay.
         found = {
             place: replace(each, expected=before[each.id].expected) if each.id in before else each
             for place, each in found.items()
@@ -302,7 +303,7 @@ def import_budgets(request: Change, caller: CallerDep, new: Annotated[BudgetsFil
     "/{budget_id}",
     needs=Right.ADMIN,
     whole=True,
-    answer="There is no such budget any more.",
+    answer="The budget is removed.",
     only=(*COMMON_STATUSES, 403),
     problems={**_NO_BUDGET, 409: "Other budgets are parts of it.", **_EDITS},
 )
@@ -313,7 +314,7 @@ def remove_budget(
     preconditions: PreconditionsDep,
     params: Annotated[RemovalOfBudget, Query()],
 ) -> Response:
-    """Remove the version of a budget that `If-Match` names. The audit log keeps what it was."""
+    """Remove the version of a budget that `If-Match` names. The audit log keeps it."""
     with request.writing() as connection:
         lock_tenant(connection)
         present = store.read_budget(connection, budget_id)
@@ -350,14 +351,14 @@ def _read(text: str) -> dict[str, Budget]:
             wrong += problems_of(place, error)
             continue
         if any(each.id == line.id for each in found.values()):
-            wrong.append(f"{place}: id: {line.id} is there twice")
+            wrong.append(f"{place}: id: {line.id} occurs twice")
         found[place] = line.budget(line.id)
     check_no_problems(wrong)
     return found
 
 
 def _wrong_places(found: Mapping[str, Budget], after: Mapping[str, Budget], sinks: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with the parents and the sinks of the budgets of a file."""
+    """Yield the mistakes in the parents and the sinks of the budgets of a file."""
     for place, budget in found.items():
         try:
             _check_parent(budget, [each for each in after.values() if each.id != budget.id])
@@ -367,7 +368,7 @@ def _wrong_places(found: Mapping[str, Budget], after: Mapping[str, Budget], sink
 
 
 def _status_in(request: FactsRequest, month: str | None) -> Callable[[Budget], BudgetStatus]:
-    """Return what says how far budgets are in a month; without one, in that of the last calculated day."""
+    """Return a function that returns the status of a budget in a month, by default that of the last calculated day."""
     tenant, today = request.tenant, request.now.date()
     with request.reading() as connection:
         states = {each.tracking_date: each for each in read_days(connection)}
@@ -379,7 +380,7 @@ def _status_in(request: FactsRequest, month: str | None) -> Callable[[Budget], B
 
 
 def _item(version: BudgetVersion, budget: Budget, access: TenantAccess) -> BudgetItem:
-    """Return a budget; within a scope without what may name others."""
+    """Return a budget; within a scope without fields that may name others."""
     item = BudgetItem.of(version, budget)
     return item if access.sees_everything else item.model_copy(update={"reason": None, "parent": None, "notify": []})
 
@@ -391,7 +392,7 @@ def _missing(budget_id: str) -> NotFound:
 def _seen(
     found: BudgetVersion | None, budget_id: str, scope: RowScope | None, categories: CategoryIndex
 ) -> tuple[BudgetVersion, Budget]:
-    """Return a budget whose rows are all visible; any other one is not there."""
+    """Return a budget whose rows are all visible; others are not found."""
     if found is None or found.budget is None or not is_within(found.budget, scope, categories):
         raise _missing(budget_id)
     return found, found.budget
@@ -410,14 +411,14 @@ def _check_edit(
 
 
 def _check_sinks(budget: Budget, sinks: Collection[str]) -> None:
-    """Check that those who are to be told are there."""
+    """Check that the sinks of a budget exist."""
     for name in budget.notify:
         if name not in sinks:
             raise InvalidRequest([InvalidParameter("notify", f"there is no sink {name} in the configuration")])
 
 
 def _check_parent(budget: Budget, others: Sequence[Budget]) -> None:
-    """Check that a budget belongs to one that is there, and not to a part of itself."""
+    """Check that the parent of a budget exists, and is not a part of the budget."""
     if budget.parent is None:
         return
     parents = {each.id: (each.parent,) for each in (*others, budget) if each.parent is not None}

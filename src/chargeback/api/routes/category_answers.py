@@ -1,4 +1,4 @@
-"""What a cost category assigns: altogether, and to one subject."""
+"""The coverage of a cost category, and its assignment of one subject."""
 
 from functools import partial
 from typing import Annotated
@@ -43,7 +43,7 @@ class EditQuery(StrictModel):
 
 
 class SubjectQuery(CommonParameters):
-    """What a category is asked about: the known columns of a row of costs."""
+    """The subject to resolve: the known columns of a row of costs."""
 
     identity_id: Text | None = Field(default=None, description="The identity that pays.", examples=["sa-123abc"])
     resource_id: Id | None = Field(
@@ -78,7 +78,8 @@ _NO_CATEGORY = {404: "There is no such tenant or cost category."}
 def get_coverage(
     request: Facts, category_key: CategoryKey, params: Annotated[CoverageQuery, Query()]
 ) -> CoverageAnswer:
-    """Return how much of the costs of a period a cost category assigns, which rules do, and who is left."""
+    """Return how much of the costs of a period a cost category assigns, by which rules, and which identities are not
+    assigned."""
     tenant = request.tenant
     selection = request.selection(params)
     _require(request.reader, category_key)

@@ -1,4 +1,4 @@
-"""What changed between two ranges of days, and why."""
+"""Changes of costs between two ranges of days, and their reasons."""
 
 from datetime import date, datetime
 from typing import Annotated, Any
@@ -20,13 +20,13 @@ MOST_CHANGES = 1000
 
 #: The ends of the two ranges: all of them, or none.
 _RANGES = ("from_start", "from_end", "to_start", "to_end")
-#: What names the two ranges otherwise.
+#: The parameters that these replace.
 _NAMED = ("period", "start_date", "end_date", "compare")
 _END = "last day, inclusive, in `timezone`."
 
 
 class ChangesQuery(CostColumns, ComparingQuery, GroupedQuery):
-    """Parameters of what changed: a period and the one it is compared with, or any two ranges."""
+    """Parameters of a comparison: a period and the one it is compared with, or any two ranges."""
 
     excluded: CostColumns = CostColumns()
     group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
@@ -83,13 +83,13 @@ def explain_changes(request: Facts, params: Annotated[ChangesQuery, Query()]) ->
     difference exactly. Page parameters are ignored.
     """
     tenant = request.tenant
-    asked = params.comparison(tenant.lookback_days, request.version.control.last_calculated)
+    comparison = params.comparison(tenant.lookback_days, request.version.control.last_calculated)
     reader = request.reader
     with tenant.store.control.read() as connection:
         found = explained_changes(
             reader,
             connection,
-            asked,
+            comparison,
             params.group_by,
             timezone=params.timezone,
             currency=tenant.currency,

@@ -71,7 +71,7 @@ class ChargebackListQuery(ChargebackQuery, PostedQuery):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Check that what is posted is not ordered."""
+        """Check that posted costs are not ordered."""
         errors = super().cross_checks(raw, now)
         if raw.get("basis") == "posted":
             others = [name for name in ("sort_by", "sort_order", "min_amount") if name in raw]
@@ -80,19 +80,19 @@ class ChargebackListQuery(ChargebackQuery, PostedQuery):
 
     @property
     def order(self) -> Order | None:
-        """The order, where it is another than the list's own."""
+        """Return the order if it is not the default one."""
         if (self.sort_by, self.sort_order) == ("timestamp", "asc"):
             return None
         return Order(self.sort_by, self.sort_order == "desc")
 
     def selection(self, lookback_days: int, last: date | None = None) -> Selection:
-        """The rows that are meant."""
+        """Return the requested rows."""
         least = None if self.min_amount is None else decimal.Decimal(self.min_amount)
         return replace(super().selection(lookback_days, last), min_amount=least)
 
 
 class Dimension(ResponseModel):
-    """What a chargeback row is about, without its time and its amount."""
+    """The fields of a chargeback row, without its time and its amount."""
 
     dimension_id: int = Field(description="Never changes, even after a recalculation; below 2^53.", examples=[1])
     ecosystem: str = Field(examples=["confluent_cloud"])
@@ -122,11 +122,12 @@ class ChargebackRow(Dimension):
         description="Where the tenant has cost categories: by key, the values to which the row is assigned.",
     )
     metadata: Metadata
-    posted_period: str | None = left_out("With `basis=posted` only: the month that it is posted to.")
+    posted_period: str | None = left_out("With `basis=posted` only: the month to which it is posted.")
     charge_class: Literal["regular", "correction"] | None = left_out(
-        "With `basis=posted` only. A correction is the difference, of one day and dimension, to what was posted before."
+        "With `basis=posted` only. A correction is the difference from what was posted before, for one day and "
+        "dimension."
     )
-    charge_period: str | None = left_out("With `basis=posted` only: the month that it was charged in.")
+    charge_period: str | None = left_out("With `basis=posted` only: the month in which it was charged.")
     identity_name: str | None = Field(
         default=None, description="With `names` only: the identity's display name.", examples=["orders-service"]
     )
@@ -136,7 +137,7 @@ class ChargebackRow(Dimension):
 
 
 class AllocationIssue(ResponseModel):
-    """What could not be allocated as its policy intends, summed over the range."""
+    """Costs that could not be allocated as their policy intends, summed over the range."""
 
     ecosystem: str = Field(examples=["confluent_cloud"])
     resource_id: str = Field(examples=["lkc-abc123"])

@@ -1,4 +1,4 @@
-"""Contracts with the provider: what was committed, and what is drawn from it."""
+"""Contracts with the provider: commitments, and the costs that are drawn from them."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ router = Routes(prefix="/tenants/{tenant_name}/contracts", tags=["Contracts"])
 
 @router.get("", needs=Right.READ, whole=True, also=lambda request, _: configured(request))
 def list_contracts(request: Facts, params: Annotated[FactsParameters, Query()]) -> PageOf[ContractItem]:
-    """List the contracts of the configuration, each with what is drawn from its commitments. Dates have no effect."""
+    """List the contracts of the configuration, each with the costs drawn from its commitments. Dates have no effect."""
     tenant, standing = request.tenant, standing_of(request, params)
     items = [standing.item(each, tenant.currency) for each in tenant.contracts]
     return PageOf[ContractItem].cut(items, params.paging)
@@ -36,22 +36,22 @@ def show_contract(
     contract_id: Annotated[str, Path(description="Its id in the configuration.", examples=["confluent-2026"])],
     params: Annotated[FactsParameters, Query()],
 ) -> ContractItem:
-    """Return what is drawn from the commitments of a contract, by interval: exactly, of the days that are calculated
-    from their present bill. What is applied to its commitments, to those of other contracts and to none adds up to what
-    was billed on its days. Dates have no effect; with `as_of`, it is what was known at an earlier instant."""
+    """Return the exact costs drawn from the commitments of a contract, by interval, for days that are calculated from
+    their present bill. The costs applied to its commitments, to those of other contracts and to none sum to the bill of
+    its days. Dates have no effect; `as_of` returns what was known at an earlier instant."""
     contract = next((each for each in request.tenant.contracts if each.id == contract_id), None)
     if contract is None:
-        raise NotFound(f"There is no contract {contract_id}; contracts of the configuration has the ids.")
+        raise NotFound(f"There is no contract {contract_id}; the ids are in `contracts` of the configuration.")
     return standing_of(request, params).item(contract, request.tenant.currency)
 
 
 def configured(request: FactsRequest) -> list[object]:
-    """Return what else decides how far contracts are: what they say, and the day."""
+    """Return the further values that the state of contracts depends on: their settings, and the day."""
     return [request.now.date(), request.tenant.contracts]
 
 
 def standing_of(request: FactsRequest, params: FactsParameters) -> Standing:
-    """Return how far the contracts of a tenant are.
+    """Return the state of the contracts of a tenant.
 
     Raises:
         QueryTimeout: the query was cancelled.

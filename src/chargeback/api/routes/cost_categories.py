@@ -61,7 +61,7 @@ Reason = Annotated[
     StringConstraints(max_length=2000),
     AfterValidator(lambda text: text and visible(text)),
     Field(
-        description="Why; kept with the version.",
+        description="Why the category is changed; stored with the version.",
         examples=["CHG-42"],
         json_schema_extra={"pattern": f"^$|{VISIBLE}"},
     ),
@@ -84,10 +84,10 @@ class RestatingWithReason(Restating):
 
 
 class CategoryBody(RestatingWithReason):
-    """What a cost category shall be."""
+    """A cost category to create, or the new version of one."""
 
     document: dict[str, Any] = Field(
-        description="The category: `default`, `values`, `rules` and `share`, as below its key in a YAML file.",
+        description="The category: `default`, `values`, `rules` and `share`, as under its key in a YAML file.",
         examples=[_EXAMPLE],
     )
 
@@ -116,7 +116,7 @@ class RulesFile(RestatingWithReason):
 
     @classmethod
     def from_csv(cls, content: bytes) -> "RulesFile":
-        """Return the file that was sent as it is; an empty one has a mistake, too, when it is read."""
+        """Return the sent file unchanged; mistakes are reported when it is parsed."""
         with reported_csv():
             text = decoded(content)
         return cls.model_construct(csv=text, reason=None, restate_closed=False)
@@ -135,7 +135,7 @@ class VersionQuery(CommonParameters):
 
 
 class CategoryVersionInfo(ResponseModel):
-    """Who wrote a version, when, and why."""
+    """The author, time and reason of a version."""
 
     version: int = Field(description="From 1, one more with each change.", examples=[3])
     who: str = Field(
@@ -146,7 +146,7 @@ class CategoryVersionInfo(ResponseModel):
 
 
 class OfCategory(ResponseModel):
-    """What is about one cost category."""
+    """The key of a cost category."""
 
     key: str = Field(examples=["cost_center"])
 
@@ -173,7 +173,7 @@ class CategoryHistoryItem(CategoryVersionInfo):
 
 
 class CategoryWarning(ResponseModel):
-    """What is allowed but probably not meant."""
+    """Something that is allowed but probably not intended."""
 
     path: str = Field(description="The place in the document.", examples=["rules[1].assign"])
     message: str = Field(examples=["the values payments and Payments differ only in case"])
@@ -190,17 +190,17 @@ router = Routes(prefix="/tenants/{tenant_name}/cost-categories", tags=["Cost cat
 
 _NO_CATEGORY = {404: "There is no such tenant, cost category or version."}
 _EDITS = {
-    409: "There are too many cost categories, or this version of the service refuses what an earlier one wrote.",
+    409: "There are too many cost categories, or this version of the service refuses a document of an earlier version.",
     412: "Someone else was faster; `detail` says who.",
-    428: "The category is there: send its ETag as `If-Match`.",
+    428: "The category exists: send its ETag as `If-Match`.",
 }
 _CREATED = {201: {"description": "The new category.", "model": CategoryItem}}
 
 
 @router.get("", needs=Right.READ)
 def list_cost_categories(request: Control, _params: Annotated[TenantsQuery, Query()]) -> CategoryList:
-    """List the cost categories by key, without their documents. Within a scope, reasons of changes are left out: they
-    may name others."""
+    """List the cost categories by key, without their documents. Within a scope, reasons of changes are left out,
+    because they may name others."""
     hidden = {} if request.access.sees_everything else {"reason": None}
     return CategoryList(
         items=[
@@ -214,8 +214,8 @@ def list_cost_categories(request: Control, _params: Annotated[TenantsQuery, Quer
 def get_cost_category(
     request: Versioned, category_key: CategoryKey, params: Annotated[VersionQuery, Query()]
 ) -> Response:
-    """Return a cost category, or an earlier version of it. The ETag of the present version is what `If-Match` of a
-    change names."""
+    """Return a cost category, or an earlier version of it. Send the ETag of the present version as `If-Match` to change
+    it."""
     connection = request.connection
     found = _present(connection, category_key)
     if params.version is not None:
@@ -245,11 +245,11 @@ def put_cost_category(
     params: Annotated[EditQuery, Query()],
     new: Annotated[CategoryBody, Body()],
 ) -> DryRunAnswer | Response:
-    """Create a cost category, or replace the version that `If-Match` names. The next answers use it; the versions
-    before it are kept. A document that says the same as the present version makes no new one.
+    """Create a cost category, or replace the version that `If-Match` names. It is used immediately, and earlier
+    versions are kept. A document equal to the present version creates no new version.
 
-    With `dry_run`, nothing is written and `If-Match` is not needed: the answer tells what would change in the costs of
-    `period`, and which rules do nothing."""
+    With `dry_run`, nothing is written and `If-Match` is not needed: the response has the changes in the costs of
+    `period`, and the rules without effect."""
 
     with _reported_document():
         category = parse_category(category_key, new.document)
@@ -263,7 +263,7 @@ def put_cost_category(
     "/{category_key}",
     needs=Right.ADMIN,
     whole=True,
-    answer="There is no such category any more.",
+    answer="The category is removed.",
     only=(*COMMON_STATUSES, 403),
     problems={**_NO_CATEGORY, 412: _EDITS[412], 428: _EDITS[428]},
 )
@@ -309,7 +309,7 @@ def get_cost_category_history(
     response_class=Response,
     needs=Right.READ,
     whole=True,
-    problems={**_NO_CATEGORY, 409: "This version of the service refuses what an earlier one wrote."},
+    problems={**_NO_CATEGORY, 409: "This version of the service refuses a document of an earlier version."},
     responses={
         200: csv_answer(
             "The file.",
@@ -344,7 +344,7 @@ def _reported_document() -> Iterator[None]:
 
 
 def _check_measures(request: ChangeRequest, category: CostCategory) -> None:
-    """Check that what a category shares costs by is measured, or will be by the policies of the tenant."""
+    """Check that the measures by which a category shares costs are stored, or will be by the policies of the tenant."""
     known = request.ruled().rules.catalogue.measures
     if not measures_in(category) <= known:
         with request.reader() as reader:
@@ -354,7 +354,7 @@ def _check_measures(request: ChangeRequest, category: CostCategory) -> None:
 
 
 def _dry_run(request: ChangeRequest, period: str, category: CostCategory) -> DryRunAnswer:
-    """Return what would change."""
+    """Return the changes that a category would make."""
     tenant = request.tenant
     with request.reader() as reader:
         with tenant.store.control.read() as connection:
@@ -381,10 +381,10 @@ def put_rules_as_csv(
     new: Annotated[RulesFile, Body()],
 ) -> Response:
     """Replace the rules that assign values to single identities, resources or topics by those of a CSV file: in the
-    order of the file, in front of all other rules, which stay.
+    order of the file, before all other rules, which stay.
 
-    The file is sent as text in JSON, or as it is with `Content-Type: text/csv`. Commas, semicolons and tabs may
-    separate its columns. Lines of one entity and the same days with a `percent` split its cost and sum to 100.
+    The file is sent as a text in JSON, or unchanged with `Content-Type: text/csv`. Commas, semicolons and tabs may
+    separate its columns. Lines of one entity and the same days with a `percent` split its cost, and sum to 100.
     `valid_to` is the first day without the rule.
     """
 
@@ -407,7 +407,7 @@ def _edit(
     change: Callable[[CategoryVersion | None], CostCategory],
     restating: RestatingWithReason,
 ) -> Response:
-    """Write what ``change`` makes of the present version, and return it."""
+    """Apply ``change`` to the present version; write and return the new one."""
     try:
         with request.changing(who, restating) as connection:
             lock_tenant(connection)

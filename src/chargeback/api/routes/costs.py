@@ -1,4 +1,4 @@
-"""Costs in one answer: how much, who, over time, and compared with another period."""
+"""Costs in one response: totals, breakdowns, a time series, and a comparison with another period."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -54,15 +54,15 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
         default=["identity_id"],
         min_length=1,
         max_length=MOST_BREAKDOWNS,
-        description=f"What the costs are broken down by, repeatable: {', '.join(COST_COLUMNS)}, `tag:<key>`, or "
+        description=f"The columns of the breakdowns, repeatable: {', '.join(COST_COLUMNS)}, `tag:<key>`, or "
         f"{CATEGORY_GROUPS}; at most {MOST_BREAKDOWNS}. `usual` stands for the first cost category, the tag that at "
-        "least half of the cost has, identity_id, environment_id, product_type and resource_id, as far as there is "
+        "least half of the cost has, identity_id, environment_id, product_type and resource_id, as long as there is "
         "room.",
         json_schema_extra={"items": column_or_tag((*COST_COLUMNS, USUAL))},
     )
     series: str | None = Field(
         default=None,
-        description="Which of `by` is broken down over time. Default: the first.",
+        description="The column of `by` for the time series. Default: the first.",
         json_schema_extra=column_or_tag(COST_COLUMNS),
     )
     top: int = Field(default=7, ge=1, le=50, description="How many values each breakdown names.")
@@ -71,7 +71,7 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
     )
     include: list[str] = Field(
         default=[],
-        description=f"What comes with the sums, repeatable or separated by commas: {', '.join(PARTS)}.",
+        description=f"Further parts of the response, repeatable or separated by commas: {', '.join(PARTS)}.",
         examples=[["issues,days"]],
         json_schema_extra={"items": {"type": "string", "pattern": f"^({_PART})(,({_PART}))*$"}},
     )
@@ -93,7 +93,7 @@ class CostsQuery(CostColumns, CurrencyParameter, PostedQuery, ComparingQuery):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """The series is one of the breakdowns."""
+        """Check that the series is one of the breakdowns."""
         errors = super().cross_checks(raw, now)
         series = raw.get("series")
         if series is not None and (series == USUAL or series not in raw.get("by", ["identity_id"])):
@@ -122,7 +122,7 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
     each value, and for the others together.
     """
     tenant, reader, version = request.tenant, request.reader, request.version
-    params = params.as_charged
+    params = params.with_posted_defaults
     wanted = _request(params, tenant.lookback_days, version)
     check_posted(reader, wanted.window)
     if isinstance(reader, PostedReader) and wanted.compared is not None and not reader.books.has(wanted.compared.start):
@@ -135,20 +135,20 @@ def show_costs(request: Facts, params: Annotated[CostsQuery, Query()]) -> CostsA
     if request.wants_csv:
         columns = BreakdownRow.columns()
         return table_response("costs.csv", columns, breakdown_rows(answer), headers=rates_header(conversion))
-    # The version of all data would tell a caller with a scope that something outside it has changed.
+    # The version of all data would reveal to a caller with a scope that data outside it has changed.
     figures = None if reader.sees_everything else answer.model_dump_json(exclude={"revision"})
     revision = version.digest if figures is None else digest_of(figures.encode())
     return answer.model_copy(update={"revision": revision})
 
 
 def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> CostRequest:
-    asked = params.comparison(lookback_days, version.control.last_calculated)
-    if params.is_posted and asked.compared is not None:
-        asked = replace(asked, compared=months_before(asked.period))
+    comparison = params.comparison(lookback_days, version.control.last_calculated)
+    if params.is_posted and comparison.compared is not None:
+        comparison = replace(comparison, compared=months_before(comparison.period))
     request = CostRequest(
-        asked.period,
-        asked.compared,
-        asked.selection,
+        comparison.period,
+        comparison.compared,
+        comparison.selection,
         params.zone,
         params.time_bucket,
         tuple(params.by),
@@ -157,6 +157,6 @@ def _request(params: CostsQuery, lookback_days: int, version: DataVersion) -> Co
         frozenset(params.include),
         is_posted=params.is_posted,
     )
-    if asked.period.days > MOST_TIMES and len(buckets_of(asked.period, params.time_bucket)) > MOST_TIMES:
+    if comparison.period.days > MOST_TIMES and len(buckets_of(comparison.period, params.time_bucket)) > MOST_TIMES:
         raise InvalidRequest([InvalidParameter("time_bucket", f"should make at most {MOST_TIMES} units of time")])
     return request

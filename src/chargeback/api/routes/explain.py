@@ -31,7 +31,7 @@ class ContendersQuery(FactsParameters):
         default=20,
         ge=1,
         le=1000,
-        description="Contenders per page, the largest first; the one that was asked for is always listed.",
+        description="Contenders per page, the largest first; the requested one is always listed.",
     )
 
 
@@ -45,8 +45,8 @@ class ExplainQuery(ContendersQuery):
         default=None,
         ge=1,
         le=MOST_PORTIONS,
-        description="The portion of the line, `portion` in the metadata of a chargeback row. Default: the one of which "
-        "the identity has a row, or the first. Needed if the identity has rows of several portions.",
+        description="The portion of the line, `portion` in the metadata of a chargeback row. Default: the portion in "
+        "which the identity has a row, or the first. Needed if the identity has rows of several portions.",
     )
 
 
@@ -71,10 +71,9 @@ def explain_amount(request: Facts, params: Annotated[ExplainQuery, Query()]) -> 
     """Explain what an identity is charged for a billing line, or why it is charged nothing, step by step.
 
     The line is calculated again from the kept evidence, and compared with the stored row. Without the evidence,
-    `evidence` is null, and `evidence_missing` says why. Within a scope, the answer has the visible rows of the line;
-    all others are one contender without an id, and numbers that count or rank them are null. Of a row that a cost
-    category of the scope splits, `row` and `revisions` have the visible part, and `visible` what it is and what others
-    have.
+    `evidence` is null, and `evidence_missing` says why. Within a scope, the response has the visible rows of the line;
+    all others are one contender without an id, and numbers that count or rank them are null. If a cost category of the
+    scope splits the row, `row` and `revisions` have the visible part, and `visible` has this part and that of others.
     """
     tenant = request.tenant
     key = ExplainKey(params.date, params.line_id, params.identity_id, params.portion, params.as_of)

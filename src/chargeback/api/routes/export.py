@@ -57,7 +57,7 @@ Column = Annotated[
 
 
 def _as_in_bodies(schema: dict[str, Any]) -> None:
-    """Describe filters as bodies may have them: one value or several, tags and exclusions by their names."""
+    """Describe filters as they are in bodies: one value or several, tags and exclusions by their names."""
     fields = schema["properties"]
     for name in (*KEYED_FILTERS.values(), EXCLUDED_FIELD):
         fields.pop(name)
@@ -73,7 +73,7 @@ def _as_in_bodies(schema: dict[str, Any]) -> None:
 
 
 class ExportFilters(ChargebackColumns):
-    """Which rows are exported. A value may also be a list of values, one of which a row must have."""
+    """The rows to export. A value may also be a list: a row must then have one of the values."""
 
     model_config = ConfigDict(json_schema_extra=_as_in_bodies)
 
@@ -82,7 +82,7 @@ class ExportFilters(ChargebackColumns):
     @model_validator(mode="before")
     @classmethod
     def _nested(cls, sent: object) -> object:
-        """Bring what was sent to the form of a query: every value in a list, tags and exclusions by themselves."""
+        """Convert the sent filters to the form of a query: every value in a list, tags and exclusions separated."""
         if not isinstance(sent, dict):
             return sent
         if reserved := sent.keys() & NO_FILTERS:
@@ -98,7 +98,7 @@ class ExportFilters(ChargebackColumns):
 
 
 class ExportRequest(DateRangeParameters):
-    """What is exported; all fields have defaults."""
+    """Parameters of the export; all fields have defaults."""
 
     format: ExportFormat = format_field()
     as_of: AsOf = None
@@ -119,7 +119,7 @@ class ExportRequest(DateRangeParameters):
     )
     filters: ExportFilters = Field(
         default=ExportFilters(),
-        description="Only these rows. A filter is "
+        description="The rows to export. A filter is "
         + ", ".join(f"`{column}`" for column in CHARGEBACKS.filters)
         + ", `tag:<key>` or `category:<key>`, with a value or a list of values; `not.` in front of it excludes. "
         "Commas may separate values of tags and categories; in a value, `\\,` is a comma and `\\\\` a backslash.",
@@ -128,7 +128,7 @@ class ExportRequest(DateRangeParameters):
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Check what goes together with the books."""
+        """Check the parameters that depend on ``basis``."""
         errors = super().cross_checks(raw, now)
         is_posted = raw.get("basis") == "posted"
         if is_posted and SHARE in raw.get("columns", ()):
@@ -175,11 +175,10 @@ def export_chargebacks(
     remove one apostrophe at the beginning and after each `;`, tab and line break. In `metadata`, which is JSON, `;` is
     written `\\u003b` instead. The other formats have texts as they are.
 
-    With `basis=posted`, each row has `posted_period`, `charge_class` and `charge_period` at the end, corrections come
-    behind the rows of their month, and dates must be whole months of UTC.
+    With `basis=posted`, each row has `posted_period`, `charge_class` and `charge_period` at the end, corrections follow
+    the rows of their month, and dates must be whole UTC months.
 
-    A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
-    whole.
+    If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
     """
     selection = params.selection(request.tenant.lookback_days)
 

@@ -1,4 +1,4 @@
-"""Costs from elsewhere compared with those stored here."""
+"""External costs, such as an invoice, compared with the stored ones."""
 
 from typing import Annotated
 
@@ -39,7 +39,7 @@ class ExternalCosts(StrictModel):
         examples=["date,resource,type,amount\n2026-01-31,lkc-abc123,KAFKA_BASE,12.50\n"],
     )
     mapping: Annotated[CostMapping, BeforeValidator(_parsed, json_schema_input_type=CostMapping | str)] = Field(
-        description="Which columns mean what, as an object or as YAML text of one.",
+        description="The meaning of the columns, as an object or as its YAML text.",
         examples=[{"columns": {"date": "date", "entity": "resource", "product_type": "type", "amount": "amount"}}],
     )
     start_date: Day | None = Field(
@@ -59,11 +59,11 @@ router = Routes(prefix="/tenants/{tenant_name}/reconciliation", tags=["Reconcili
 
 @router.post("/external", needs=Right.READ, whole=True)
 def reconcile_with_file(request: Calculation, params: Annotated[ExternalCosts, Body()]) -> ExternalReconciliation:
-    """Compare an invoice, or the provider's own cost allocation, with the bill or the chargebacks: theirs, ours, and
-    the difference, by entity and product type.
+    """Compare an invoice, or the provider's own cost allocation, with the bill or the chargebacks: their amount, ours,
+    and the difference, by entity and product type.
 
-    The file is sent as text in JSON, and its columns are named by a mapping; nothing is stored. A file above 8 MiB can
-    be compared by `chargeback reconcile`.
+    The file is sent as a text in JSON, and a mapping describes its columns; nothing is stored. Use `chargeback
+    reconcile` for files above 8 MiB.
     """
     tenant, reader = request.tenant, request.tenant_reader
     try:

@@ -1,4 +1,4 @@
-"""Findings: what costs something without being used, and how findings are put off."""
+"""Findings: resources and identities that have costs but are not used; findings can be snoozed."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -29,7 +29,7 @@ class FindingsQuery(CommonParameters):
         default=14,
         ge=1,
         le=LOOK_BACK_DAYS,
-        description="On how many measured days, at least, the subject was not used since it last was.",
+        description="The minimum number of measured days since the subject was last used.",
     )
     state: Literal["open", "snoozed", "all"] = Field(
         default="open", description="Only findings that are not snoozed, only those that are, or all."
@@ -37,9 +37,9 @@ class FindingsQuery(CommonParameters):
 
 
 class NewSnooze(StrictModel):
-    """Why a finding is put off, and until when."""
+    """The reason for which a finding is snoozed, and until when."""
 
-    reason: Note = Field(description="For those who see it later.", examples=["Kept for the audit of 2026"])
+    reason: Note = Field(description="An explanation for later readers.", examples=["Kept for the audit of 2026"])
     until: Day | None = Field(
         default=None, description="The UTC day on which the finding is open again. Default: never."
     )
@@ -62,7 +62,7 @@ FindingId = Annotated[str, Path(description="The `id` of a finding.", pattern="^
 
 
 def _snoozes(request: FactsRequest, params: FindingsQuery) -> list[Any]:
-    """Return what else decides the findings: the day, and what was put off."""
+    """Return the further values that findings depend on: the day, and the snoozes."""
     with request.reading() as connection:
         request.extra = read_snoozes(connection)
     return [params.today.isoformat(), [each.as_json() | {"id": each.finding_id} for each in request.extra.values()]]
@@ -70,10 +70,10 @@ def _snoozes(request: FactsRequest, params: FindingsQuery) -> list[Any]:
 
 @router.get("", needs=Right.READ, files=CSV, keep=True, also=_snoozes)
 def list_findings(request: Facts, params: Annotated[FindingsQuery, Query()]) -> FindingList | Response:
-    """List what costs something and was not used, the most expensive first.
+    """List resources and identities that have costs but were not used, the most expensive first.
 
-    A finding is about days that were measured; what was not measured is not taken for unused. `avoidable` tells how
-    much of the cost goes with the subject.
+    Only measured days count: what was not measured is not considered unused. `avoidable` is the part of the cost that
+    would be saved without the subject.
     """
     tenant, today = request.tenant, params.today
     snoozes: Mapping[str, Snooze] = request.extra
@@ -90,13 +90,13 @@ def list_findings(request: Facts, params: Annotated[FindingsQuery, Query()]) -> 
 @router.put(
     "/{finding_id}/snooze",
     needs=Right.TAG,
-    answer="How the finding is put off.",
+    answer="The snooze of the finding.",
     problems=_NO_FINDING,
 )
 def snooze_finding(
     request: Change, caller: CallerDep, finding_id: FindingId, new: Annotated[NewSnooze, Body()]
 ) -> SnoozeItem:
-    """Put a finding off, with a reason, until a day or for good; an earlier snooze of it is replaced."""
+    """Snooze a finding, with a reason, until a day or permanently; an earlier snooze of it is replaced."""
     _require(request, finding_id)
     author = caller.signature(new.created_by)
     with request.writing() as connection:
@@ -112,7 +112,7 @@ def snooze_finding(
     problems=_NO_FINDING,
 )
 def wake_finding(request: Change, caller: CallerDep, finding_id: FindingId) -> Response:
-    """Put a finding off no longer."""
+    """Remove the snooze of a finding."""
     if not request.access.sees_everything:
         _require(request, finding_id)
     with request.writing() as connection:

@@ -1,4 +1,4 @@
-"""How costs flow through several columns."""
+"""The flow of costs through several columns."""
 
 from typing import Annotated, ClassVar
 
@@ -37,8 +37,8 @@ class FlowQuery(CostColumns, CurrencyParameter, ComparingQuery):
     )
     top: list[Counts] = Field(
         default=[str(USUAL_VALUES)],
-        description=f"How many values each column names, 1 to {MOST_VALUES}; several, repeated or separated by commas, "
-        "are for one column each.",
+        description=f"How many values each column names, 1 to {MOST_VALUES}; several numbers, repeated or separated by "
+        "commas, are for one column each.",
         examples=[["6,9,10"]],
     )
 
@@ -62,7 +62,7 @@ class FlowQuery(CostColumns, CurrencyParameter, ComparingQuery):
 
     @property
     def tops(self) -> list[int]:
-        """How many values each column names; the last number holds for all columns after it."""
+        """Return how many values each column names; the last number applies to all further columns."""
         counts = [int(part) for part in self.top]
         return [counts[min(number, len(counts) - 1)] for number in range(len(self.by))]
 
@@ -73,7 +73,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 @router.get("/flow", needs=Right.READ, keep=True)
 def show_flow(request: Facts, params: Annotated[FlowQuery, Query()]) -> FlowAnswer:
     """Return how costs flow from the values of each column to those of the next, compared with another period."""
-    asked = request.comparison(params)
-    windows = [asked.selection.window, asked.previous]
+    comparison = request.comparison(params)
+    windows = [comparison.selection.window, comparison.previous]
     conversion = conversion_for(request.tenant, request.reader, params.currency, [CHARGEBACKS], windows)
-    return flow_answer(request.tenant, request.reader, asked, params.by, params.tops, conversion)
+    return flow_answer(request.tenant, request.reader, comparison, params.by, params.tops, conversion)

@@ -80,7 +80,7 @@ ColumnName = Annotated[
 
 
 class FocusFields(StrictModel):
-    """Which FOCUS data is meant."""
+    """Parameters of data in FOCUS."""
 
     version: Literal["1.2", "1.4"] = Field(
         default="1.2",
@@ -89,14 +89,14 @@ class FocusFields(StrictModel):
     )
     split: Literal["identities", "topics", "none"] = Field(
         default="identities",
-        description="Among whom the billing lines are divided. Each is a dataset of its own, with the whole bill: two "
-        "of them together count everything twice. `topics` leaves lines whole that are not attributed to topics, "
-        "`none` all lines.",
+        description="How the billing lines are divided. Each option is a dataset of its own with the whole bill: "
+        "loading two of them counts everything twice. `topics` does not divide lines that are not attributed to "
+        "topics, `none` divides no line.",
     )
     columns: list[ColumnName] = Field(
         default=[],
         description="Only these columns, in this order; default: all. Cost categories are "
-        "`x_CostCategory<Key>`; which columns a version has is in its metadata.",
+        "`x_CostCategory<Key>`; the metadata of a version lists its columns.",
         json_schema_extra={"uniqueItems": True},
     )
 
@@ -109,12 +109,12 @@ class FocusFields(StrictModel):
 
     @property
     def layout(self) -> FocusLayout:
-        """Return which data is meant."""
+        """Return the layout of the data."""
         return FocusLayout(self.version, self.split, tuple(self.columns))
 
 
 class FocusRequest(FocusFields, DateRangeParameters):
-    """What is exported in FOCUS; all fields have defaults."""
+    """Parameters of the export in FOCUS; all fields have defaults."""
 
     as_of: AsOf = None
     basis: Basis = "accrual"
@@ -132,18 +132,18 @@ class FocusRequest(FocusFields, DateRangeParameters):
         """Check the dates, and that nothing is filtered."""
         wrong = super().cross_checks(raw, now)
         if FILTERS in raw:
-            wrong.append(InvalidParameter(FILTERS, "cannot be given: rows of a part would not sum to the bill"))
+            wrong.append(InvalidParameter(FILTERS, "cannot be given: some of the rows would not sum to the bill"))
         return wrong
 
 
 class FocusMetadataQuery(FocusFields, FactsParameters):
-    """Which FOCUS data is described."""
+    """Parameters of the metadata."""
 
     basis: Basis = "accrual"
 
 
 def utc_days(params: DateRangeParameters, lookback_days: int) -> DayRange:
-    """Return the UTC days that are meant."""
+    """Return the requested UTC days."""
     start, end = params.days(lookback_days)
     return DayRange(start, end + ONE_DAY)
 
@@ -167,15 +167,14 @@ _FILE: Final[dict[str, Any]] = {
 def export_focus(request: Export, params: Annotated[FocusRequest, Body(default_factory=FocusRequest)]) -> RowsFile:
     """Stream the bill in FOCUS: one row for each share of a billing line, for the calculated days of a range.
 
-    The rows stand in place of the provider's own: never load both. Their `BilledCost` sums to the bill exactly, and so
-    do list costs and quantities to those of their lines.
+    The rows replace those of the provider: never load both. Their `BilledCost` sums exactly to the bill, and list costs
+    and quantities sum exactly to those of their lines.
 
-    With `basis=posted`, dates must be whole months of UTC. The rows of a month are then those that were known when it
-    was closed, and what was learned of earlier months since is behind them: reversed and replaced rows with
-    `ChargeClass` `Correction`, the billing period of the month and the charge period of their day.
+    With `basis=posted`, dates must be whole UTC months. The rows of a month are then those as of its closing, followed
+    by the corrections of earlier months: reversed and replaced rows with `ChargeClass` `Correction`, the billing period
+    of the month and the charge period of their day.
 
-    A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
-    whole.
+    If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
     """
     tenant = request.tenant
     layout, days = params.layout, utc_days(params, tenant.lookback_days)
@@ -222,18 +221,20 @@ class FocusContractCommitments(ResponseModel):
 
 
 class InvoiceDetailsQuery(FactsParameters):
-    """Which statements are meant."""
+    """Parameters of the statements in FOCUS."""
 
-    by: By | None = Field(default=None, description="By what they are made. Default: the first of `closing.by`.")
-    period: PeriodId | None = Field(default=None, description="Only those of this month.", examples=["2026-10"])
+    by: By | None = Field(
+        default=None, description="The grouping of the statements. Default: the first of `closing.by`."
+    )
+    period: PeriodId | None = Field(default=None, description="Only statements of this month.", examples=["2026-10"])
 
 
 @router.get("/billing-periods", needs=Right.READ, whole=True, files=CSV)
 def list_focus_billing_periods(
     request: Facts, params: Annotated[FactsParameters, Query()]
 ) -> FocusBillingPeriods | Response:
-    """List the months of the books, and the first open one, as the dataset *Billing Period* of FOCUS 1.4. Without a
-    closed month there is none. Dates, `timezone` and page parameters are ignored."""
+    """List the months of the books and the first open month, as the dataset *Billing Period* of FOCUS 1.4. The list is
+    empty if no month is closed. Dates, `timezone` and page parameters are ignored."""
     posted = request.context.posted(request.tenant, request.reader, params.as_of)
     found = billing_periods(request.tenant, posted)
     if request.wants_csv:
@@ -265,9 +266,9 @@ def list_focus_contract_commitments(
 def list_focus_invoice_details(
     request: Facts, params: Annotated[InvoiceDetailsQuery, Query()]
 ) -> FocusInvoiceDetails | Response:
-    """List the lines of our own statements as the dataset *Invoice Detail* of FOCUS 1.4: those of closed months as they
-    were kept, those of months that were opened again as voided, and those of the first open month as they are now.
-    Dates, `timezone` and page parameters are ignored."""
+    """List the lines of the statements as the dataset *Invoice Detail* of FOCUS 1.4: those of closed months as stored,
+    those of reopened months as voided, and the present ones of the first open month. Dates, `timezone` and page
+    parameters are ignored."""
     posted = request.context.posted(request.tenant, request.reader, params.as_of)
     by = params.by or groupings(request.tenant, posted)[0]
     month = None if params.period is None else AccountingPeriod.named(params.period)
@@ -283,10 +284,10 @@ def _source(
     params: FocusRequest | FocusMetadataQuery,
     days: DayRange,
 ) -> FocusSource:
-    """Return what the data of a tenant is made of.
+    """Return the source of the data of a tenant.
 
     Raises:
-        InvalidRequest: it has no such columns, or the books no such months.
+        InvalidRequest: the tenant does not have the columns, or the books do not have the months.
     """
     tenant = request.tenant
     if params.basis == "posted":

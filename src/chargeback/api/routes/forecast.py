@@ -1,4 +1,4 @@
-"""What days to come are expected to cost."""
+"""Forecasts: the expected costs of future days."""
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
@@ -14,8 +14,8 @@ from chargeback.api.routing import Routes
 from chargeback.api.selecting import CostColumn, CostColumns, DatasetQuery, column_or_tag
 from chargeback.api.tenant_requests import Facts
 from chargeback.reports.daily_forecasts import (
-    AskedForecast,
     ForecastAnswer,
+    ForecastRequest,
     daily_forecasts,
     nothing_known,
     usual_until,
@@ -26,12 +26,12 @@ from chargeback.reports.reconciliation import states_seen
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 
-#: Further ahead than that, nothing is said.
+#: The maximum length of a forecast.
 _FURTHEST = timedelta(days=92)
 
 
 class ForecastQuery(CostColumns, DatasetQuery):
-    """Which rows are meant, and until when. Periods have no effect: it begins with the first day that is not known."""
+    """Parameters of a forecast. Periods have no effect: it begins on the first day after the last known one."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
@@ -44,11 +44,12 @@ class ForecastQuery(CostColumns, DatasetQuery):
     )
     group_by: CostColumn | None = Field(
         default=None,
-        description=f"Also for each value of this column: {', '.join(COST_COLUMNS)}, `tag:<key>` or `category:<key>`.",
+        description=f"Also forecast each value of this column: {', '.join(COST_COLUMNS)}, `tag:<key>`, "
+        "`category:<key>`.",
         examples=["product_category"],
         json_schema_extra=column_or_tag(COST_COLUMNS),
     )
-    top: int = Field(default=10, ge=1, le=50, description="For how many values, the most expensive first.")
+    top: int = Field(default=10, ge=1, le=50, description="How many values, the most expensive first.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
@@ -56,9 +57,9 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 
 @router.get("/forecast", needs=Right.READ, keep=True)
 def show_forecast(request: Facts, params: Annotated[ForecastQuery, Query()]) -> ForecastAnswer:
-    """Return what the days after the last known one are expected to cost, and how near such a forecast would have been
-    before. It is a mean of methods, of which those count more that would have been nearer; what is billed on a few days
-    of each month is expected on the same days again. The numbers are estimates."""
+    """Return the expected costs of the days after the last known one, and the past errors of such forecasts. The
+    forecast is a weighted mean of several methods: those with smaller past errors have larger weights. Costs that are
+    billed on a few days of each month are expected on the same days again. The numbers are estimates."""
     tenant, reader = request.tenant, request.reader
     with request.reading() as connection:
         known = known_days(states_seen(reader, connection))
@@ -77,5 +78,5 @@ def show_forecast(request: Facts, params: Annotated[ForecastQuery, Query()]) -> 
             return display_names(connection, [params.group_by], groups).get(params.group_by, {})
 
     selection = params.selection(tenant.lookback_days, request.version.control.last_calculated)
-    asked = AskedForecast(selection, known, until, params.group_by, params.top)
+    asked = ForecastRequest(selection, known, until, params.group_by, params.top)
     return daily_forecasts(reader, asked, tenant.currency, _named)

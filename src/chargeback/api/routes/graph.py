@@ -1,4 +1,4 @@
-"""The graph of an organisation: what is in what, and what it costs."""
+"""The graph of an organisation: a tree of its environments, resources and identities, with their costs."""
 
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
@@ -36,12 +36,12 @@ MOST_CHILDREN = 100
 Focus = Annotated[str, StringConstraints(max_length=4096)]
 _FOCUS = Field(
     default="",
-    description="The `id` of a node, or the last part of one, such as `r:lkc-abc123`: then the most expensive node "
-    "that ends so. Empty: the organisation.",
+    description="The `id` of a node, or the last part of it, such as `r:lkc-abc123`, for the most expensive node whose "
+    "id ends with it. Empty: the organisation.",
     examples=["e:env-abc12"],
 )
 _LEAVES = Field(
-    description="What resources are divided into: the `identities` that pay, the `topics` of clusters, or `none`. "
+    description="The children of resources: the `identities` that pay, the `topics` of clusters, or `none`. "
     "Topics can only be filtered by product, environment, cluster and resource.",
 )
 _DEPTH = Field(default=2, ge=0, le=MOST_DEPTH, description="How many levels below the focus are named.")
@@ -59,7 +59,7 @@ class _NodeColumns(CostColumns):
 
 
 class _TreeColumns(_NodeColumns):
-    """Parameters that choose a node and what is named below it."""
+    """Parameters that choose a node and its descendants."""
 
     depth: int = _DEPTH
     top: int = _TOP
@@ -87,11 +87,11 @@ _PROBLEMS = {404: "There is no such tenant, or no such node in the period."}
 
 @router.get("", needs=Right.READ, problems=_PROBLEMS, keep=True)
 def show_graph(request: Facts, params: Annotated[GraphQuery, Query()]) -> GraphAnswer:
-    """Return the organisation as a tree of costs: environments, what is in them, and who pays or which topics they
-    have.
+    """Return the organisation as a tree of costs: environments, their resources, and the identities or topics of these.
 
-    Every cost is the sum of the rows that the `filters` of the node select, and of its children, `other` ones and what
-    is its `own`. Children that are not named are counted and summed in `other`. `…/search` finds nodes by name.
+    The cost of a node is the sum of the rows that its `filters` select. It is also the sum of its children, of `other`
+    children, and of its `own` cost. Children that are not named are counted and summed in `other`. `…/search` finds
+    nodes by name.
     """
     period, selection = _selected(params, request)
     view = _read(request, GraphRequest(selection, None, params.focus, params.leaves))
@@ -100,10 +100,10 @@ def show_graph(request: Facts, params: Annotated[GraphQuery, Query()]) -> GraphA
 
 @router.get("/diff", needs=Right.READ, problems=_PROBLEMS, keep=True)
 def compare_graphs(request: Facts, params: Annotated[GraphDiffQuery, Query()]) -> GraphDiffAnswer:
-    """Return the same tree with the costs of two periods: before, after, and what is new or gone."""
-    asked = request.comparison(params)
-    view = _read(request, GraphRequest(asked.selection, asked.previous, params.focus, params.leaves))
-    return graph_diff(request.tenant, view, asked.period, asked.compared, params.depth, params.top)
+    """Return the same tree with the costs of two periods: before, after, and which nodes are new or gone."""
+    comparison = request.comparison(params)
+    view = _read(request, GraphRequest(comparison.selection, comparison.previous, params.focus, params.leaves))
+    return graph_diff(request.tenant, view, comparison.period, comparison.compared, params.depth, params.top)
 
 
 @router.get("/timeline", needs=Right.READ, problems=_PROBLEMS, keep=True)

@@ -125,7 +125,7 @@ class IdentityItem(ResponseModel):
 
 
 class Counts(ResponseModel):
-    """How many there are of one type."""
+    """The number of entities of one type."""
 
     total: int
     active: int
@@ -141,7 +141,7 @@ class InventorySummary(ResponseModel):
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 
-#: What an answer has of the tenant.
+#: The fields of the tenant in responses.
 _TENANT = {"ecosystem", "tenant_id"}
 #: The fields that name another entity, and its type.
 _RELATED = {"parent_id": ("resource",), "owner_id": ("identity", "resource")}
@@ -209,7 +209,7 @@ def _of_kind(visible: EntityIds | None, kind: EntityKind) -> Collection[str] | N
 
 
 def _item(model: type[Item], tenant: TenantView, row: RowMapping, visible: EntityIds | None) -> Item:
-    """Return an entity as the API shows it. What it belongs to is left out where the caller does not see that."""
+    """Return an entity for a response, without the entities it belongs to that the caller may not see."""
     item = {name: row[name] for name in model.model_fields if name not in _TENANT}
     for name, kinds in _RELATED.items():
         if visible is not None and name in item and not any(item[name] in visible[kind] for kind in kinds):

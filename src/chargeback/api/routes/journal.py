@@ -1,4 +1,4 @@
-"""The journal of a month: its statements as entries of double-entry bookkeeping, as finance's own system wants them."""
+"""The journal of a month: its statements as entries of double-entry bookkeeping, in the format of an ERP system."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ Month = Annotated[str, Path(description="The month, of UTC days.", pattern=PERIO
 _FILE = {"type": "string", "format": "binary"}
 _ANSWER = {
     200: {
-        "description": "The journal; `text/csv` as a file. A template decides the type by the name of its file.",
+        "description": "The journal; `text/csv` as a file. With a template, its file name determines the type.",
         "content": {"text/csv": {"schema": {"type": "string"}}}
         | {each: {"schema": _FILE} for form, each in MEDIA_TYPES.items() if form in {"xml", "txt"}},
         "headers": {

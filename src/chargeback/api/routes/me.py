@@ -1,4 +1,4 @@
-"""Who sends a request."""
+"""The caller of a request, and the caller's rights."""
 
 from typing import Annotated, Literal
 
@@ -23,13 +23,13 @@ class TenantRights(ResponseModel):
     tenant_name: str = Field(examples=["acme"])
     rights: list[RightName] = Field(description="`admin` includes all others.", examples=[["read", "export"]])
     scope: dict[str, list[str]] | None = Field(
-        description="The rows that the caller sees: those that have one of the values of each condition, which are "
-        "filters of costs. Null means all rows.",
+        description="The rows that the caller may see: those that have one of the values of each condition. Conditions "
+        "are filters of costs. Null means all rows.",
         examples=[{"category:cost_center": ["payments"]}],
     )
     role: str = Field(
-        description="The role (its place in `access.roles`) or the token that gave the rights; empty where no one is "
-        "told apart.",
+        description="The role (its position in `access.roles`) or the token that grants the rights; empty if callers "
+        "are not identified.",
         examples=["roles[2]"],
     )
 
@@ -37,12 +37,10 @@ class TenantRights(ResponseModel):
 class Me(ResponseModel):
     """The caller."""
 
-    user: str = Field(
-        description="The name under which the audit log has the caller's changes.", examples=["ann@example.com"]
-    )
+    user: str = Field(description="The caller's name in the audit log.", examples=["ann@example.com"])
     kind: CallerKind = Field(
-        description="What vouches for the name: the proxy, the issuer of a JWT, a token of the service; `anonymous` "
-        "where callers are not told apart."
+        description="The source of the name: the proxy, the issuer of a JWT, or a token of the service; `anonymous` if "
+        "callers are not identified."
     )
     groups: list[str] = Field(examples=[["team-payments"]])
     tenants: list[TenantRights] = Field(description="The tenants that the caller may read, by name.")

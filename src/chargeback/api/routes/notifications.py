@@ -25,35 +25,35 @@ _SinkPath = Annotated[str, Path(description="Its name in the configuration.", ex
 
 
 class SinkItem(ResponseModel):
-    """A sink of notifications, and what became of its messages."""
+    """A sink of notifications, and the state of its messages."""
 
     name: str = Field(examples=["team-chat"])
     type: SinkType
-    kinds: list[EventKind] | None = Field(description="The kinds of events that it takes; null for all.")
-    pending: int = Field(description="Messages that are on their way.")
-    delivered: int = Field(description="Those that have arrived, of the events that are kept.")
-    dead: int = Field(description="Those that were given up.")
-    oldest_pending: Instant | None = Field(description="When the oldest event happened that it has not been told.")
-    last_error: str | None = Field(description="What was wrong with the last message that did not arrive at once.")
+    kinds: list[EventKind] | None = Field(description="The kinds of events that it accepts; null for all.")
+    pending: int = Field(description="Messages that are not delivered yet.")
+    delivered: int = Field(description="Delivered messages about events that are still kept.")
+    dead: int = Field(description="Messages that were given up.")
+    oldest_pending: Instant | None = Field(description="The time of the oldest event that is not delivered yet.")
+    last_error: str | None = Field(description="The error of the last failed attempt.")
 
     @classmethod
     def of(cls, name: str, sink: SinkSettings, state: SinkState) -> Self:
-        """Return a sink as the API has it: its address and its secrets are in the configuration alone."""
+        """Return a sink for a response, without its address and its secrets."""
         kinds = None if sink.accepted is None else list(sink.accepted)
         return cls(name=name, type=sink.type, kinds=kinds, **asdict(state))
 
 
 class TestOutcome(ResponseModel):
-    """What became of a message that was sent to try a sink."""
+    """The result of a test message to a sink."""
 
     delivered: bool
-    error: str | None = Field(description="Why it has not arrived; null if it has.")
+    error: str | None = Field(description="Why it was not delivered; null if it was.")
 
 
 class RetriedMessages(ResponseModel):
-    """What is tried again."""
+    """The messages that are tried again."""
 
-    retried: int = Field(description="How many messages that had been given up.")
+    retried: int = Field(description="The number of messages that had been given up.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}/notifications", tags=["Events"])
@@ -61,8 +61,8 @@ router = Routes(prefix="/tenants/{tenant_name}/notifications", tags=["Events"])
 
 @router.get("", needs=Right.READ, whole=True)
 def list_sinks(request: Control, params: Annotated[CommonParameters, Query()]) -> PageOf[SinkItem]:
-    """List who is told what has happened, with the messages that are on their way, have arrived or were given up; an
-    Alertmanager is told what holds, and nothing of that is kept. Dates and `timezone` are ignored."""
+    """List the sinks of notifications, with the numbers of pending, delivered and given-up messages. An Alertmanager
+    gets the conditions that hold, whose deliveries are not counted. Dates and `timezone` are ignored."""
     states = sink_states(request.connection)
     found = [
         SinkItem.of(name, sink, states.get(name, SinkState())) for name, sink in sorted(request.tenant.sinks.items())
@@ -74,11 +74,11 @@ def list_sinks(request: Control, params: Annotated[CommonParameters, Query()]) -
     "/{sink_name}/test",
     needs=Right.ADMIN,
     whole=True,
-    answer="What became of the message.",
+    answer="The result of the test message.",
     problems={404: "There is no such tenant or sink."},
 )
 def try_sink(request: Change, sink_name: _SinkPath) -> TestOutcome:
-    """Send a message that says that it is one to try, once and at once."""
+    """Send a test message, immediately and without retries."""
     sink = _sink(request, sink_name)
     tenant = request.tenant.tenant_name
     if isinstance(sink, AlertmanagerSettings):
@@ -92,11 +92,11 @@ def try_sink(request: Change, sink_name: _SinkPath) -> TestOutcome:
     "/{sink_name}/retry",
     needs=Right.ADMIN,
     whole=True,
-    answer="They are sent again soon.",
+    answer="The messages are sent again soon.",
     problems={404: "There is no such tenant or sink."},
 )
 def retry_messages(request: Change, caller: CallerDep, sink_name: _SinkPath) -> RetriedMessages:
-    """Send the messages again that were given up, with the ids that they had."""
+    """Send the messages that were given up again, with the same ids."""
     _sink(request, sink_name)
     with request.writing() as connection:
         count = retry_dead(connection, sink_name, request.now)
@@ -108,5 +108,5 @@ def retry_messages(request: Change, caller: CallerDep, sink_name: _SinkPath) -> 
 def _sink(request: ChangeRequest, name: str) -> SinkSettings:
     sink = request.tenant.sinks.get(name)
     if sink is None:
-        raise NotFound(f"There is no sink {name}; notifications of the configuration has the names.")
+        raise NotFound(f"There is no sink {name}; the names are in `notifications` of the configuration.")
     return sink

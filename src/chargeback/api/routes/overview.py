@@ -1,4 +1,4 @@
-"""A tenant at a glance: what there is, and how the last runs went."""
+"""An overview of a tenant: its data, its features, and its last runs."""
 
 from datetime import date
 from typing import Annotated, Any
@@ -39,7 +39,7 @@ class TagKeyCoverage(ResponseModel):
 
 
 class Features(ResponseModel):
-    """What can be done with a tenant, as far as this service knows."""
+    """The features of a tenant in this service."""
 
     can_tag: bool
     can_run: bool = Field(description="Whether this service may start runs (mode `both`).")
@@ -47,24 +47,24 @@ class Features(ResponseModel):
 
 
 class RunInProgress(ResponseModel):
-    """Where the present run is."""
+    """The progress of the present run."""
 
     stage: str | None
     date: date | None
 
 
 class TenantOverview(TenantSettings):
-    """One tenant: what a page needs to know before it asks for anything else."""
+    """One tenant: what a page needs before it requests anything else."""
 
     currency: str = Field(examples=["USD"])
     currencies: list[str] = Field(
-        description="The other currencies in which sums can be asked for.", examples=[["EUR"]]
+        description="The other currencies in which sums can be requested.", examples=[["EUR"]]
     )
     first_date: date | None = Field(description="First UTC day that has chargebacks.")
     last_date: date | None = Field(description="Last UTC day that has been calculated.")
     lookback_days: int
     permanent_failure: str | None = Field(
-        description="Why the tenant is suspended, or null. A caller with a scope is told that it is, and not why."
+        description="Why the tenant is suspended, or null. For callers with a scope the reason is left out."
     )
     tag_keys: list[TagKeyCoverage]
     category_keys: list[str] = Field(description="The keys of its cost categories.", examples=[["cost_center"]])
@@ -97,8 +97,8 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Tenants"])
 
 
 def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
-    """Return what else decides the overview: the current run, why the tenant is suspended, and whether the caller can
-    start a run."""
+    """Return the further values that the overview depends on: the current run, the reason of a suspension, and whether
+    the caller can start a run."""
     with request.reading() as connection:
         state = pipeline_state(connection)
     run = RunInProgress(stage=state.stage, date=state.stage_date) if state.is_running else None
@@ -144,8 +144,8 @@ def list_runs(request: Control, params: Annotated[RunsQuery, Query()]) -> RunLis
 
 @router.get("/health", needs=Right.READ, whole=True)
 def show_health(request: Control, _params: Annotated[TenantsQuery, Query()]) -> HealthAnswer:
-    """Return what is wrong with a tenant's data, the worst first: days that wait or lack something, the last run, a
-    suspension; each with its causes, what to do about it, and what ends it. Parameters are ignored."""
+    """Return the problems of a tenant's data, the worst first: days that are pending or incomplete, the last run, a
+    suspension; each with its causes, a remedy, and what resolves it. Parameters are ignored."""
     tenant = request.tenant
     return health(
         read_days(request.connection),

@@ -1,4 +1,4 @@
-"""Months: what they would book, closing and reopening them, and the receipts of that."""
+"""Months: previews of their closing, closing and reopening them, and the receipts."""
 
 import decimal
 from dataclasses import asdict
@@ -50,11 +50,12 @@ Amount = Annotated[AmountText, Field(examples=["250.00"])]
 Key = Annotated[
     Text | None,
     Field(
-        description="The same key again gets the same answer, and nothing is done twice.", examples=["2026-10-close"]
+        description="A request with the same key returns the same response, and nothing is done twice.",
+        examples=["2026-10-close"],
     ),
 ]
 _NOT_CLOSABLE = {
-    409: "Something is in the way (`period-blocked`, with `blockers`), it would book other amounts than were looked at "
+    409: "The month cannot be closed (`period-blocked`, with `blockers`), the amounts differ from the preview "
     "(`preview-stale`, with what has `moved` since `looked_at`), or it is not the month to close next.",
 }
 _NO_PERIOD = {404: "There is no such tenant or month."}
@@ -71,34 +72,33 @@ class PreviewQuery(FactsParameters):
 
 
 class CloseBody(StrictModel):
-    """How a month is closed."""
+    """Parameters of a closing."""
 
-    note: Note | None = Field(default=None, description="Kept in the receipt.", examples=["Closed after review"])
+    note: Note | None = Field(default=None, description="Stored in the receipt.", examples=["Closed after review"])
     expected_digest: Text | None = Field(
         default=None,
-        description="The `digest` of the preview that was looked at. If other amounts would be booked by now, the "
-        "answer is 409.",
+        description="The `digest` of the reviewed preview. If the amounts have changed since, the response is 409.",
     )
     looked_at: When | None = Field(
         default=None,
-        description="The `as_of` of the preview. A refusal then has what has changed since.",
+        description="The `as_of` of the reviewed preview. A refusal then lists the changes since.",
         examples=["2026-11-03T09:12:00Z"],
     )
     accept: list[Text] = Field(
         default=[], max_length=100, description="The blockers that are accepted, by their `id`, or all of one `kind`."
     )
-    reason: Note | None = Field(default=None, description="Why they are; needed with `accept`.")
+    reason: Note | None = Field(default=None, description="Why they are accepted; needed with `accept`.")
     idempotency_key: Key = None
 
 
 class ReasonBody(StrictModel):
-    """Why a month is reopened or sealed."""
+    """The reason for which a month is reopened or sealed."""
 
-    reason: Note = Field(description="Kept in the receipt.", examples=["The provider has sent a corrected invoice"])
+    reason: Note = Field(description="Stored in the receipt.", examples=["The provider has sent a corrected invoice"])
 
 
 class ClosingReceipt(ResponseModel):
-    """What was done to a month."""
+    """An entry of the books: a month was closed, reopened or sealed."""
 
     n: int = Field(description="From 1, one more with each entry.")
     kind: Literal["closed", "reopened", "sealed", "requested"]
@@ -107,16 +107,18 @@ class ClosingReceipt(ResponseModel):
     end: date
     at: Instant
     by: str = Field(examples=["alice"])
-    digest: str | None = Field(description="Of the amounts that were booked, or would be.")
-    receipt_digest: str | None = Field(description="The SHA-256 of the receipt; null while a request waits.")
+    digest: str | None = Field(description="The digest of the amounts that were booked, or would be.")
+    receipt_digest: str | None = Field(
+        description="The SHA-256 of the receipt; null for a request that is not confirmed."
+    )
 
 
 class SignatureItem(ResponseModel):
     """The signature of a receipt (Ed25519, RFC 8032)."""
 
     n: int = Field(description="The number of the receipt.")
-    public_key: str = Field(description="What it is checked with: 32 bytes, in base64.")
-    signature: str = Field(description="64 bytes, in base64.")
+    public_key: str = Field(description="The key that verifies it: 32 bytes, in base64.")
+    signature: str = Field(description="The signature: 64 bytes, in base64.")
 
 
 class SignatureList(ResponseModel):
@@ -126,7 +128,7 @@ class SignatureList(ResponseModel):
 
 
 class AdjustmentBody(StrictModel):
-    """An amount that is added to a value by hand, or moved to it."""
+    """An amount that is manually added to a value, or moved to it."""
 
     period: PeriodId
     until: PeriodId | None = Field(
@@ -136,13 +138,17 @@ class AdjustmentBody(StrictModel):
     by: By
     value: Value
     from_value: Value | None = Field(
-        default=None, alias="from", description="Who gives the amount, so that the sum stays the same."
+        default=None,
+        alias="from",
+        description="The value from which the amount is moved, so that the sum stays the same.",
     )
     amount: Amount = Field(description="In the currency of the bill, in whole cents unless `exact`.")
-    kind: AdjustmentKind = Field(description="`reallocation` has `from`; the others add to what is booked.")
-    applies_to: PeriodId | None = Field(default=None, description="The month that it is about, if that is another.")
+    kind: AdjustmentKind = Field(description="`reallocation` has `from`; the others add to the booked amount.")
+    applies_to: PeriodId | None = Field(
+        default=None, description="The month to which it applies, if it is another one."
+    )
     reason: Note = Field(description="Shown in the statement.", examples=["Shared connector of October"])
-    reference: Note | None = Field(default=None, description="Such as a ticket.", examples=["TICKET-42"])
+    reference: Note | None = Field(default=None, description="A reference, such as a ticket.", examples=["TICKET-42"])
     exact: bool = Field(default=False, strict=True, description="Whether the amount may have parts of a cent.")
     idempotency_key: Key = None
 
@@ -152,7 +158,7 @@ class AdjustmentItem(ResponseModel):
 
     id: int
     period_id: str = Field(description="The first month that has it.", examples=["2026-11"])
-    until: str | None = Field(description="The last one; null without an end.", examples=["2026-11"])
+    until: str | None = Field(description="The last month that has it; null without an end.", examples=["2026-11"])
     by: str = Field(examples=["category:cost_center"])
     value: str = Field(examples=["payments"])
     from_value: str | None = Field(serialization_alias="from")
@@ -161,14 +167,14 @@ class AdjustmentItem(ResponseModel):
     applies_to: str | None
     reason: str
     reference: str | None
-    reverses: int | None = Field(description="The adjustment that it takes back.")
+    reverses: int | None = Field(description="The adjustment that it reverses.")
     created_by: str
     created_at: Instant
     removed_at: Instant | None
 
     @classmethod
     def made(cls, found: Adjustment) -> "AdjustmentItem":
-        """Return an adjustment as it is shown."""
+        """Return an adjustment for a response."""
         its = found.made
         return cls(
             id=found.id,
@@ -198,11 +204,11 @@ class AdjustmentList(ResponseModel):
 class AdjustmentQuery(TenantsQuery):
     """Parameters of the list of adjustments."""
 
-    period: PeriodId | None = Field(default=None, description="Only those that this month has.")
+    period: PeriodId | None = Field(default=None, description="Only adjustments of this month.")
 
 
 class ReverseBody(StrictModel):
-    """How an adjustment is taken back."""
+    """Parameters of the reversal of an adjustment."""
 
     period: PeriodId
     reason: Note = Field(description="Shown in the statement.", examples=["Booked twice"])
@@ -218,21 +224,21 @@ class InvoiceLine(StrictModel):
 class InvoiceBody(StrictModel):
     """An invoice of the provider."""
 
-    issuer: Note = Field(description="Who has sent it.", examples=["Confluent, Inc."])
+    issuer: Note = Field(description="The sender of the invoice.", examples=["Confluent, Inc."])
     kind: Literal["invoice", "credit_memo", "marketplace", "support"] = Field(
-        description="The amounts of a credit memo are taken from the sum, whatever their signs."
+        description="The amounts of a credit memo are subtracted from the sum, regardless of their signs."
     )
-    status: Literal["open", "issued", "voided"] = Field(description="One that was voided does not count.")
+    status: Literal["open", "issued", "voided"] = Field(description="Voided invoices do not count.")
     references: Text | None = Field(default=None, description="The invoice that it corrects.")
     issued: Day | None = Field(default=None, description="Its date.")
     due: Day | None = Field(default=None, description="When it is to be paid.")
     currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field(
-        description="That of the bill.", examples=["USD"]
+        description="The currency of the bill.", examples=["USD"]
     )
     total: Amount = Field(description="With tax.")
-    tax: Amount | None = Field(default=None, description="The part of it that is tax.")
+    tax: Amount | None = Field(default=None, description="The tax in the amount.")
     lines: list[InvoiceLine] = Field(
-        default=[], max_length=1000, description="Its lines; the bill is then compared with them by product type."
+        default=[], max_length=1000, description="The lines; with them, the bill is also compared by product type."
     )
 
 
@@ -292,8 +298,8 @@ def show_period(request: Facts, period: Month, params: Annotated[MonthQuery, Que
 
 @router.get("/periods/{period}/closing-preview", needs=Right.READ, whole=True, problems=_NO_PERIOD)
 def preview_closing(request: Facts, period: Month, params: Annotated[PreviewQuery, Query()]) -> ClosingPreview:
-    """Return what closing a month would book: its sums, what each value gets, corrections of earlier months,
-    adjustments, invoices, and what is in the way. Nothing is written."""
+    """Return what closing a month would book: its sums, the amount of each value, corrections of earlier months,
+    adjustments, invoices, and blockers. Nothing is written."""
     with before_the_books("period"):
         month = AccountingPeriod.named(period)
         answer = prepare(request.tenant, _posted(request, params), month, request.now).answer
@@ -301,7 +307,7 @@ def preview_closing(request: Facts, period: Month, params: Annotated[PreviewQuer
         return answer
     chosen = [each for each in answer.by if each.by == params.by]
     if not chosen:
-        raise NotFound(f"Statements are not kept by {params.by}, but by {', '.join(each.by for each in answer.by)}.")
+        raise NotFound(f"Statements are not stored by {params.by}, but by {', '.join(each.by for each in answer.by)}.")
     return answer.model_copy(update={"by": chosen})
 
 
@@ -319,8 +325,8 @@ def preview_closing(request: Facts, period: Month, params: Annotated[PreviewQuer
 def close_period(
     request: Change, caller: CallerDep, period: Month, new: Annotated[CloseBody, Body(default_factory=CloseBody)]
 ) -> Response:
-    """Close a month: what is booked of it never changes, and what is learned of it later is posted to the first open
-    month. Months are closed in order; the first closing chooses the first month of the books."""
+    """Close a month: its booked amounts never change, and later changes of its costs are posted to the first open
+    month. Months are closed in order; the first closing determines the first month of the books."""
     order = ClosingOrder(
         AccountingPeriod.named(period),
         caller.name,
@@ -377,7 +383,7 @@ def reopen_period(
 def seal_period(
     request: Change, caller: CallerDep, period: Month, new: Annotated[ReasonBody, Body()]
 ) -> ClosingReceipt:
-    """Seal a closed month: it cannot be reopened, and what is learned of it later is not posted any more."""
+    """Seal a closed month: it cannot be reopened, and later changes of its costs are not posted any more."""
     month = AccountingPeriod.named(period)
     done = seal(request.tenant, request.writing, month, caller.name, new.reason, lambda: request.now)
     return _receipt(request, done.n, done.digest)
@@ -429,7 +435,7 @@ def list_adjustments(request: Control, params: Annotated[AdjustmentQuery, Query(
     problems={409: "The month is closed."},
 )
 def add_adjustment(request: Change, caller: CallerDep, new: Annotated[AdjustmentBody, Body()]) -> AdjustmentItem:
-    """Add an amount to a value by hand, or move it from one to another. It is a line of its own in statements and
+    """Manually add an amount to a value, or move it from one value to another. It is a separate line in statements and
     journals, and never changes costs."""
     period = AccountingPeriod.named(new.period)
     if new.recurring and new.until is not None:
@@ -463,7 +469,7 @@ def add_adjustment(request: Change, caller: CallerDep, new: Annotated[Adjustment
     problems={404: "There is no such tenant or adjustment.", 409: "Its month is closed: reverse it."},
 )
 def remove_adjustment(request: Change, caller: CallerDep, number: Number) -> Response:
-    """Remove an adjustment of an open month. One that recurs is removed from the open months only."""
+    """Remove an adjustment of an open month. A recurring one is removed from the open months only."""
     if not end(request.writing, int(number), caller.name, lambda: request.now):
         raise NotFound(f"There is no adjustment {number}.")
     return Response(status_code=204)
@@ -474,13 +480,13 @@ def remove_adjustment(request: Change, caller: CallerDep, number: Number) -> Res
     status_code=201,
     needs=Right.CLOSE,
     whole=True,
-    answer="The adjustment that takes it back.",
+    answer="The adjustment that reverses it.",
     problems={404: "There is no such tenant or adjustment.", 409: "The month is closed, or it is reversed already."},
 )
 def reverse_adjustment(
     request: Change, caller: CallerDep, number: Number, new: Annotated[ReverseBody, Body()]
 ) -> AdjustmentItem:
-    """Take an adjustment back in an open month."""
+    """Reverse an adjustment in an open month."""
     period = AccountingPeriod.named(new.period)
     back = reverse(request.writing, int(number), period, new.reason, caller.name, lambda: request.now)
     if back is None:
@@ -499,8 +505,8 @@ def list_invoices(request: Control, period: Month, _params: Annotated[TenantsQue
 def put_invoice(
     request: Change, caller: CallerDep, period: Month, invoice_id: InvoiceId, new: Annotated[InvoiceBody, Body()]
 ) -> InvoiceItem:
-    """Enter an invoice of the provider, or replace it. Those that are not voided are compared with the bill; what a
-    closed month had then stays in its receipt."""
+    """Enter an invoice of the provider, or replace it. Invoices that are not voided are compared with the bill. The
+    receipt of a closed month keeps the invoices of that time."""
     if new.currency != request.tenant.currency:
         what = f"should be {request.tenant.currency}, the currency of the bill"
         raise InvalidRequest([InvalidParameter("currency", what)])
@@ -520,7 +526,8 @@ def put_invoice(
     problems={404: "There is no such tenant or invoice."},
 )
 def delete_invoice(request: Change, caller: CallerDep, period: Month, invoice_id: InvoiceId) -> Response:
-    """Remove an invoice that was entered by mistake; one that the issuer has voided keeps its number."""
+    """Remove an invoice that was entered by mistake. Set the status of an invoice that its issuer has voided
+    instead."""
     with request.writing() as connection:
         if not remove_invoice(connection, AccountingPeriod.named(period), invoice_id, who=caller.name):
             raise NotFound(f"{period} has no invoice {invoice_id[:80]!r}.")

@@ -26,7 +26,7 @@ from chargeback.store.control.runs import ask_to_end, latest_runs, pipeline_stat
 
 
 class RunBody(Restating):
-    """What the run shall do; without a body: everything that is due."""
+    """Parameters of a run; without a body, it processes everything that is due."""
 
     start_date: Day | None = Field(default=None, description="First UTC day to calculate, inclusive.")
     end_date: Day | None = Field(default=None, description="Last UTC day to calculate, inclusive.")
@@ -36,7 +36,7 @@ class RunBody(Restating):
         strict=True,
         description="With `recalculate`: also accept bills and usage that are smaller than the stored ones.",
     )
-    reason: Note | None = Field(default=None, description="Why; needed with `restate_closed`.", examples=[None])
+    reason: Note | None = Field(default=None, description="The reason; needed with `restate_closed`.", examples=[None])
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
@@ -57,7 +57,7 @@ class RunAccepted(ResponseModel):
 
 
 class RunResult(ResponseModel):
-    """How the last run that ended went."""
+    """The result of the last run that has ended."""
 
     dates_gathered: int
     dates_calculated: int
@@ -67,17 +67,17 @@ class RunResult(ResponseModel):
 
 
 class RunProgress(ResponseModel):
-    """How far the run in progress is."""
+    """The progress of the present run."""
 
     stage: str | None
     date: date | None
-    done: int = Field(description="How many days of its stage are done.")
-    total: int = Field(description="Of how many; 0 where the stage does not count days.")
-    is_cancelled: bool = Field(description="Whether it was asked to end.")
+    done: int = Field(description="The number of finished days of the stage.")
+    total: int = Field(description="The number of all days of the stage; 0 if it does not count days.")
+    is_cancelled: bool = Field(description="Whether the run was cancelled.")
 
 
 class RunCancelled(ResponseModel):
-    """What became of a cancellation."""
+    """The result of a cancellation."""
 
     run_id: str | None = Field(
         description="The run that ends at its next safe point; null if none is in progress.", examples=["17"]
@@ -101,14 +101,14 @@ class LogLine(ResponseModel):
 
 
 class PipelineStatus(ResponseModel):
-    """Whether a run is in progress, and how the last one went."""
+    """Whether a run is in progress, and the result of the last one."""
 
     tenant_name: str = Field(examples=["acme"])
     is_running: bool
-    progress: RunProgress | None = Field(description="How far the run in progress is; null without one.")
+    progress: RunProgress | None = Field(description="The progress of the present run; null if there is none.")
     permanent_failure: str | None = Field(
-        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
-        "scope is told that it is, and not why."
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. For callers with "
+        "a scope the reason is left out."
     )
     last_run: Instant | None = Field(description="The end of the last finished run.")
     last_result: RunResult | None
@@ -167,10 +167,10 @@ def run_pipeline(
     )
 
 
-@router.post("/cancel", needs=Right.RUN, answer="The run in progress is asked to end, or there is none.")
+@router.post("/cancel", needs=Right.RUN, answer="The run in progress will stop, or there is none.")
 def cancel_run(request: Change, caller: CallerDep) -> RunCancelled:
-    """Cancel the run in progress, on whatever host it is. It notices within some seconds and ends at its next safe
-    point, or is killed: what it has written is complete, and the next run continues."""
+    """Cancel the run in progress, on any host. It ends within some seconds at its next safe point, or is killed. The
+    days that it has written are complete, and the next run continues."""
     with request.writing() as connection:
         current = pipeline_state(connection).current
         if current is None:
@@ -183,8 +183,8 @@ def cancel_run(request: Change, caller: CallerDep) -> RunCancelled:
 
 @router.get("/log", needs=Right.READ, whole=True)
 def read_run_log(request: Control, params: Annotated[LogQuery, Query()]) -> PageOf[LogLine]:
-    """Return what a run has logged so far, in order: its stages, and what went wrong. Logs are kept as long as runs; a
-    run that is not known has none."""
+    """Return the log of a run so far, in order: its stages, and its errors. Logs are kept as long as runs; the log of
+    an unknown run is empty."""
     page = params.paging
     latest = latest_runs(request.connection, 1)
     run_id = params.run_id or (latest[0]["run_id"] if latest else 0)
@@ -196,8 +196,8 @@ def read_run_log(request: Control, params: Annotated[LogQuery, Query()]) -> Page
 
 @router.get("/status", needs=Right.READ)
 def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()]) -> PipelineStatus:
-    """Return whether a run is in progress, and the result of the last finished run, which is about the whole bill: a
-    caller with a scope is told only when it ended, and of a suspended tenant not why."""
+    """Return whether a run is in progress, and the result of the last finished run. The result is about the whole bill:
+    callers with a scope get only the time of its end, and no reason of a suspension."""
     state = pipeline_state(request.connection)
     last = state.last_ended
     result = None

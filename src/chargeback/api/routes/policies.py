@@ -1,4 +1,4 @@
-"""Policies as anyone can read them."""
+"""Policies, described in words."""
 
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
@@ -37,9 +37,7 @@ class PoliciesQuery(CommonParameters):
     hash: Text | None = Field(
         default=None, description="Only the policy with this hash, `policy` in the metadata of a chargeback row."
     )
-    date: Day | None = Field(
-        default=None, description="The policies in force on this UTC day; today, if it is left out."
-    )
+    date: Day | None = Field(default=None, description="The policies in force on this UTC day. Default: today.")
     product_type: Text | None = Field(
         default=None, description="Only policies of this product type, also by a pattern or an alias."
     )
@@ -70,8 +68,9 @@ def show_policies(request: Control, params: Annotated[PoliciesQuery, Query()]) -
 
 @router.get("/policies/history", needs=Right.READ)
 def show_policy_versions(request: Control, params: Annotated[CommonParameters, Query()]) -> PageOf[PolicyVersionItem]:
-    """List the versions of the tenant's own policies, and those that an upgrade has changed: from when on each is in
-    force, why, and how many days it has calculated. Policies without dates have no versions."""
+    """List the versions of the tenant's own policies, and those that an upgrade has changed: the first day on which
+    each is in force, the reason, and the number of days that were calculated by it. Policies without dates have no
+    versions."""
     is_scoped = request.context.scope is not None
     calculated = None if is_scoped else read_policy_versions(request.connection, None)
     applied = read_applied(request.connection)
@@ -80,23 +79,23 @@ def show_policy_versions(request: Control, params: Annotated[CommonParameters, Q
 
 
 class ApplyBody(StrictModel):
-    """Which plan to apply, and from when on."""
+    """The plan to apply, and its first day."""
 
     simulation: str = Field(
         description="The `id` of a simulation of policies that is done.", pattern="^[0-9a-f]{64}$", examples=["0" * 64]
     )
     expected_digest: str = Field(
-        description="The `digest` of its answer, as it was looked at.", max_length=64, examples=["0" * 64]
+        description="The `digest` of its reviewed `answer`.", max_length=64, examples=["0" * 64]
     )
     effective_from: Day | None = Field(
         default=None,
-        description="The first UTC day on which the policies are in force; needed where they have no dates themselves.",
+        description="The first UTC day on which the policies are in force; needed if they have no dates themselves.",
         examples=["2027-01-01"],
     )
     reason: Note | None = Field(
         default=None,
         description="Why they change; needed with `effective_from` and with `restate_closed`.",
-        examples=["The base fee is shared by everybody who is active"],
+        examples=["The base fee is shared by all active identities"],
     )
     restate_closed: bool = Field(
         default=False,
@@ -120,17 +119,16 @@ class ApplyBody(StrictModel):
     answer="The policies are in force from their day on.",
     problems={
         404: "There is no such tenant or simulation.",
-        409: "The policies cannot begin so (`plan-refused`), what they were tried on has changed (`plan-stale`, with "
-        "what), or closed months would change (`reaches-into-closed`).",
+        409: "The policies cannot begin on this day (`plan-refused`), the data of the simulation has changed "
+        "(`plan-stale`, with the changes), or closed months would change (`reaches-into-closed`).",
     },
 )
 def apply_policies(request: Change, caller: CallerDep, params: Annotated[ApplyBody, Body()]) -> AppliedPlan:
-    """Put policies in force that were simulated: exactly those, and only while nothing has changed of what they were
-    tried on.
+    """Put simulated policies in force, as long as the data of the simulation has not changed.
 
-    Days that are calculated already are calculated again by the next run if they are not before `effective_from`; every
-    one of them must have been simulated. What was applied is in force in addition to the policies of the
-    configuration, and listed by `GET …/policies/history`."""
+    Calculated days from `effective_from` on are calculated again by the next run; each of them must have been
+    simulated. Applied policies are in force in addition to those of the configuration, and `GET …/policies/history`
+    lists them."""
     simulator = request.tenant.simulator
     if simulator is None:
         raise NoRunner(NO_SIMULATOR)
@@ -139,7 +137,7 @@ def apply_policies(request: Change, caller: CallerDep, params: Annotated[ApplyBo
         if found is None:
             raise NotFound(f"There is no simulation {params.simulation}; they are kept for seven days.")
         if found.answer is None:
-            raise Conflict("The simulation has found nothing: it is running, or has failed.")
+            raise Conflict("The simulation has no result: it is running, or has failed.")
         plan = Plan(asked=dict(found.asked), answer=SimulationAnswer.model_validate_json(found.answer))
         candidate = checked(simulator, order_of(found.asked))
         order = PlanOrder(
@@ -152,7 +150,7 @@ def apply_policies(request: Change, caller: CallerDep, params: Annotated[ApplyBo
     "/policies/applied/{effective_from}",
     needs=Right.ADMIN,
     whole=True,
-    answer="It is not in force any more.",
+    answer="The version is withdrawn.",
     problems={404: "There is no such tenant, or no such version was applied.", 409: "It has calculated days."},
 )
 def withdraw_policies(

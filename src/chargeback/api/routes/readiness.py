@@ -1,5 +1,5 @@
-"""`GET /health`: the process is alive, answered from memory. `GET /api/v1/readiness`: the state of the service and its
-tenants, cached for two seconds."""
+"""`GET /health`: the process is alive, without access to storage. `GET /api/v1/readiness`: the state of the service and
+its tenants, cached for two seconds."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ class Health(ResponseModel):
 
 
 class TenantReadiness(ResponseModel):
-    """Whether one tenant can be asked, and what its pipeline does."""
+    """Whether one tenant can be queried, and the state of its pipeline."""
 
     tenant_name: str = Field(examples=["acme"])
     tables_ready: bool = Field(description="Whether its control database has the current schema.")
@@ -47,8 +47,8 @@ class TenantReadiness(ResponseModel):
     )
     last_run_at: Instant | None
     permanent_failure: str | None = Field(
-        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. A caller with a "
-        "scope is told that it is, and not why."
+        description="Why the tenant is suspended, and how to resume it; null if it is not suspended. For callers with "
+        "a scope the reason is left out."
     )
     storage_error: str | None = Field(
         description="Why its storage is unavailable, or null. It is retried automatically."
@@ -58,7 +58,7 @@ class TenantReadiness(ResponseModel):
 
 
 class Readiness(ResponseModel):
-    """What can be asked of the service now. It describes; to probe the process, ask `/health`."""
+    """The state of the service and its tenants. To probe the process, use `/health`."""
 
     status: Literal["ready", "initializing", "no_data", "error"]
     version: str = Field(examples=["0.1.0"])
@@ -69,9 +69,9 @@ class Readiness(ResponseModel):
 log = logging.getLogger(__name__)
 
 _REMEMBERED_SECONDS = 2.0
-#: The fields that say why something failed, which not every caller sees.
+#: The fields with reasons of failures, which not every caller may see.
 _REASONS: Final = ("permanent_failure", "topic_attribution_error")
-#: What is shown of a pipeline about which nothing is known.
+#: The fields of a pipeline whose state is unknown.
 _NO_STATE: Final = PipelineState(
     is_running=False,
     stage=None,
@@ -92,7 +92,7 @@ class TenantCondition:
 
 
 class ReadinessCache:
-    """The last answer, the errors that were logged, and the tenants whose schema is known to be current, which does
+    """The last response, the errors that were logged, and the tenants whose schema is known to be current, which does
     not change."""
 
     def __init__(self) -> None:
@@ -102,8 +102,8 @@ class ReadinessCache:
         self.current: set[str] = set()
         self.errors: dict[str, str] = {}
 
-    async def answered(self, services: Services, executor: RequestExecutor) -> Readiness:
-        """Return the last answer if it can be reused, else a new one."""
+    async def readiness(self, services: Services, executor: RequestExecutor) -> Readiness:
+        """Return the last response if it can be reused, else a new one."""
         async with self.lock:
             if self.answer is None or time.monotonic() - self.made_at >= _REMEMBERED_SECONDS:
                 self.answer = await _readiness(services, executor, self)
@@ -142,7 +142,7 @@ async def readiness(request: Request, services: ServicesDep, _params: Annotated[
     """Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
     Cached for two seconds."""
     cache: ReadinessCache = request.app.state.readiness
-    answer = await cache.answered(services, request.app.state.executor)
+    answer = await cache.readiness(services, request.app.state.executor)
     caller = await authenticated_or_none(request)
     shown = []
     for entry in answer.tenants:

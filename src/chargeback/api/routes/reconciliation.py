@@ -1,4 +1,4 @@
-"""The bill compared with what was charged for it."""
+"""Reconciliation: the bill compared with the charges."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ class ReconciliationQuery(PeriodQuery):
 
     group_by: ReconciledBy = Field(
         default="day",
-        description="What each entry is about: a UTC day (`days`), or a month, product type, resource, or ecosystem of "
+        description="The unit of each entry: a UTC day (`days`), or a month, product type, resource, or ecosystem of "
         "the bill (`buckets`).",
     )
 
@@ -36,9 +36,9 @@ router = Routes(prefix="/tenants/{tenant_name}/reconciliation", tags=["Reconcili
     also=lambda request, _: request.tenant.rules.catalogue.hash,
 )
 def show_reconciliation(request: Facts, params: Annotated[ReconciliationQuery, Query()]) -> ReconciliationAnswer:
-    """Compare the bill with what was charged for it, exactly: by UTC day, month, product type or resource.
+    """Compare the bill exactly with the charges, by UTC day, month, product type or resource.
 
-    An entry has the state of its worst day, and so has the total. `timezone` is ignored."""
+    Each entry, and the total, has the state of its worst day. `timezone` is ignored."""
     tenant = request.tenant
     reader = request.reader
     version = request.version

@@ -30,19 +30,21 @@ RevisedName = Literal["chargebacks", "topics"]
 
 
 class RevisionItem(ResponseModel):
-    """One content that a day has had."""
+    """A revision of the content of a day."""
 
     dataset: RevisedName = Field(description="Whether it is about charges or about the attribution to topics.")
     revision: int = Field(description="1 for the first content.", examples=[1])
-    calculated_at: Instant = Field(description="From when on the day has this content.")
-    cause: str = Field(description=f"Why: {', '.join(f'`{cause}`' for cause in CAUSES)}.", examples=["bill_changed"])
+    calculated_at: Instant = Field(description="The instant from which the day has this content.")
+    cause: str = Field(
+        description=f"The cause: {', '.join(f'`{cause}`' for cause in CAUSES)}.", examples=["bill_changed"]
+    )
     run_id: str | None = Field(description="The run that calculated it; null if it is not known.", examples=["17"])
     rows: int
     total: Exact | None = Field(description="The sum of the amounts; null if it is not known.")
     moved: Exact | None = Field(
-        description="Half of the sum of what changed for each identity (or topic) since the revision before."
+        description="Half of the sum of the changes of all identities (or topics) since the previous revision."
     )
-    billing_fingerprint: str | None = Field(description="Fingerprint of the bill that it was calculated from.")
+    billing_fingerprint: str | None = Field(description="Fingerprint of the bill from which it was calculated.")
     policies_hash: str | None = Field(description="One hash for the policies of all product types of the bill.")
     is_kept: bool = Field(description="Whether its rows can still be shown with `as_of`.")
 
@@ -82,7 +84,7 @@ def list_revisions(
     day: Annotated[Day, Path(alias="date", description="A UTC day.")],
     _params: Annotated[TenantsQuery, Query()],
 ) -> DayRevisions:
-    """List everything that a day has contained: from when on, why, and how much moved; the oldest first."""
+    """List the revisions of a day, each with its time, its cause and the moved amount; the oldest first."""
     with request.tenant.store.control.read() as connection:
         recorded = {name: read_day_revisions(connection, name, DayRange.of_day(day)) for name in REVISED}
         named = files_of_day(connection, day)
@@ -123,8 +125,8 @@ def list_restatements(request: Facts, params: Annotated[UsualPeriodQuery, Query(
 
 @router.get("/chargebacks/diff", needs=Right.READ, keep=True)
 def compare_moments(request: Facts, params: Annotated[DifferenceQuery, Query()]) -> Difference:
-    """Compare what was served at `from_as_of` with what was served at `as_of`, by default now; the largest changes
-    first, each with its causes. Page parameters are ignored."""
+    """Compare the costs as of `from_as_of` with those as of `as_of`, by default now; the largest changes first, each
+    with its causes. Page parameters are ignored."""
     tenant, context = request.tenant, request.context
     reader = request.reader
     version = request.version

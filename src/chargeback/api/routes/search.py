@@ -1,4 +1,4 @@
-"""Finding anything by a part of its name."""
+"""Search by a part of a name."""
 
 from functools import partial
 from typing import Annotated
@@ -20,7 +20,7 @@ class SearchQuery(UsualPeriodQuery):
 
     q: SearchText = Field(
         default="",
-        description="Part of an id, a display name or a value of a tag or a cost category, in any case. Nothing "
+        description="Part of an id, a display name or a value of a tag or a cost category, case-insensitive. Nothing "
         "finds nothing.",
     )
     limit: int = Field(default=20, ge=1, le=100, description="How many, the best first.")
@@ -33,7 +33,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Inventory"])
 def find_anything(request: Facts, params: Annotated[SearchQuery, Query()]) -> FoundList:
     """Search identities, resources, topics, and values of tags and cost categories by a part of the id, name or value.
 
-    Matches at the beginning come first, then what cost most in the period."""
+    Matches at the beginning of a name come first, then those with the largest costs in the period."""
     reader, tenant, version = request.reader, request.tenant, request.version
     period = params.chosen_period(tenant.lookback_days, version.control.last_calculated)
     window = instants(period.start, period.end, params.zone)

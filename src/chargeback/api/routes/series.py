@@ -55,9 +55,9 @@ class SeriesRow(ResponseModel):
         description="When the unit of time begins, with the offset of `timezone`.",
         examples=["2026-01-31T00:00:00+00:00"],
     )
-    value: str | None = Field(description="Null for rows without a value, and for the others together.")
+    value: str | None = Field(description="Null for rows without a value, and for the sum of the other values.")
     name: str = Field(
-        description="What to write as its name: the display name, or the value; `(other)` for the others together, "
+        description="The name to show: the display name, or the value; `(other)` for the sum of the other values, "
         "`(none)` for rows without a value, `total` without `group_by`.",
         examples=["orders-service"],
     )
@@ -73,10 +73,10 @@ class SeriesAnswer(ResponseModel):
     currency: str = Field(examples=["USD"])
     conversion: ConversionItem | None = CONVERSION
     total: ShownNumber
-    rows: list[SeriesRow] = Field(description="By time, then as `top` orders the values.")
+    rows: list[SeriesRow] = Field(description="Ordered by time, then by the costs of the values.")
 
 
-#: What is summed where no column is asked for; only the sums over all of its values are shown.
+#: The column that is summed if none is requested; only the sums over all of its values are returned.
 _ANY_COLUMN = "product_category"
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
@@ -86,9 +86,9 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 def show_series(request: Facts, params: Annotated[SeriesQuery, Query()]) -> Response:
     """Return costs over time as flat rows with JSON numbers, for display only.
 
-    Dashboards such as Grafana draw them as they are. The numbers have all digits, but most programs read them as binary
-    floating point, which rounds them: to calculate, use the decimal strings of `…/costs` or `…/chargebacks/aggregate`.
-    Units of time without costs have a row, too. Page parameters are ignored.
+    Dashboards such as Grafana can draw them directly. The numbers have all digits, but most programs read them as
+    binary floating point, which rounds them: to calculate, use the decimal strings of `…/costs` or
+    `…/chargebacks/aggregate`. Units of time without costs also have a row. Page parameters are ignored.
     """
     tenant = request.tenant
     reader = request.reader
@@ -127,5 +127,6 @@ def _rows(found: CostsAnswer, zone: ZoneInfo, *, grouped: bool) -> Iterator[tupl
 
 
 def _row(begins: str, value: str | None, name: str, amount: Decimal) -> str:
-    """Return a row as JSON. The amount is a number with all its digits: no value of Python is written so."""
+    """Return a row as JSON, with the amount as a number with all digits, which no JSON encoder writes from a
+    Decimal."""
     return f'{to_json({"time": begins, "value": value, "name": name}).decode()[:-1]},"amount":{render(amount)}}}'

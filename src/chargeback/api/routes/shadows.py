@@ -19,13 +19,13 @@ class ShadowQuery(CommonParameters):
     """Parameters of one shadow."""
 
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=20, description="How many identities `largest` has at most."
+        default=20, description="The maximum number of identities in `largest`."
     )
 
 
 @router.get("", needs=Right.READ, whole=True)
 def show_shadows(request: Facts, params: Annotated[CommonParameters, Query()]) -> PageOf[ShadowItem]:
-    """List the tenant's shadows with what each would move."""
+    """List the tenant's shadows, each with the amount that it would move."""
     with request.reading() as connection:
         found = list_shadows(connection, request.shadows(), request.now.date())
     return PageOf[ShadowItem].cut(found, params.paging)

@@ -1,4 +1,4 @@
-"""Other policies on days that are known, before they count."""
+"""Simulations: other policies, tried on past days before they are applied."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -37,12 +37,12 @@ from chargeback.store.control.simulations import (
 )
 from chargeback.store.queries.datasets import CHARGEBACKS
 
-#: The most days that are simulated at once.
+#: The maximum number of days of a simulation.
 MOST_DAYS = 400
 
 
 def _policies(value: object) -> object:
-    """Return what is sent as YAML, or is it already."""
+    """Return the policies that were sent as an object or as YAML text."""
     if isinstance(value, str):
         try:
             value = values_of(value) or {}
@@ -58,9 +58,9 @@ Policies = Annotated[
     Any,
     BeforeValidator(_policies),
     Field(
-        description="What `allocation_policies` of the tenant would be: a mapping of product types to policies, or a "
-        "list of versions of them; or the same as a text in YAML. By default those "
-        "in force; versions that were applied from a plan are part of them, and of what is written here.",
+        description="The `allocation_policies` of the tenant to try: a mapping of product types to policies, a list "
+        "of versions of such mappings, or a YAML text of either. Default: the policies in force. Versions that were "
+        "applied from a plan are always included.",
         examples=[{"SUPPORT": {"portions": [{"share": "1", "try": ["even(period)", "unallocated"]}]}}],
         json_schema_extra={"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]},
     ),
@@ -74,41 +74,39 @@ class TriedTag(StrictModel):
     entity_id: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     tag_key: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     tag_value: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
-        default=None, description="Null: it has no such tag."
+        default=None, description="Null: the tag is removed."
     )
 
 
-#: What can be tried; one of them is needed.
+#: The fields with what is tried; at least one is needed.
 _TRIED = ("policies", "cost_categories", "tags")
 
 
 class SimulationBody(StrictModel):
-    """What to try."""
+    """Parameters of a simulation."""
 
     policies: Policies = None
     isolate: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] = Field(
         default=[],
         max_length=100,
-        description="Try what the policies say of these product types alone, as they are named there; everything else "
-        "stays as it is in force.",
+        description="Try only the policies of these product types, by their names in `policies`; all other policies "
+        "stay as they are in force.",
     )
     cost_categories: dict[Annotated[str, StringConstraints(max_length=64)], dict[str, Any]] = Field(
         default={},
         max_length=20,
-        description="Documents of cost categories by their keys, as they would be.",
+        description="The documents of cost categories to try, by their keys.",
         examples=[{}],
     )
-    tags: list[TriedTag] = Field(default=[], max_length=10_000, description="Tags as they would be, on all days.")
-    start_date: Day = Field(description="The first UTC day to try them on.")
-    end_date: Day = Field(description=f"The last one, inclusive; at most {MOST_DAYS} days.")
-    as_of: When | None = Field(
-        default=None, description="With what was known at this instant; by default with what is known now."
-    )
+    tags: list[TriedTag] = Field(default=[], max_length=10_000, description="The tags to try, on all days.")
+    start_date: Day = Field(description="The first UTC day to simulate.")
+    end_date: Day = Field(description=f"The last UTC day to simulate, inclusive; at most {MOST_DAYS} days.")
+    as_of: When | None = Field(default=None, description="Use the data as of this instant. Default: the present data.")
     group_by: list[str] = groups_of(CHARGEBACKS, "identity_id")
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Check that the range is one."""
+        """Check the range, and that there is something to try."""
         wrong = check_order(raw) + super().cross_checks(raw, now)
         if raw.get("policies") is None and not any(map(raw.get, _TRIED[1:])):
             wrong.append(InvalidParameter("policies", f"is needed, or one of {', '.join(_TRIED[1:])}"))
@@ -131,27 +129,27 @@ class SimulationBody(StrictModel):
 
 
 def order_of(asked: Mapping[str, Any]) -> SimulationOrder:
-    """Return the order of a simulation that was asked for."""
+    """Return the order of a requested simulation."""
     return SimulationBody.model_validate(asked).order
 
 
 class SimulationItem(ResponseModel):
-    """A simulation that was asked for."""
+    """A requested simulation."""
 
-    id: str = Field(description="The same for the same question, for as long as nothing that it is made of changes.")
+    id: str = Field(description="The same for equal requests, as long as the data that they use does not change.")
     state: Literal["running", "done", "failed"]
-    days: int = Field(description="How many days there are; 0 before that is known.")
-    done: int = Field(description="How many of them are calculated.")
-    error: str | None = Field(description="Why it failed.")
-    asked: dict[str, Any] = Field(description="What was asked.", examples=[{"start_date": "2026-01-01"}])
+    days: int = Field(description="The number of days; 0 until it is known.")
+    done: int = Field(description="The number of calculated days.")
+    error: str | None = Field(description="Why it failed; null if it has not.")
+    asked: dict[str, Any] = Field(description="The parameters of the request.", examples=[{"start_date": "2026-01-01"}])
     asked_by: str = Field(examples=["alice"])
     asked_at: Instant
 
 
 class SimulationState(SimulationItem):
-    """A simulation, with what it found."""
+    """A simulation with its result."""
 
-    answer: SimulationAnswer | None = Field(description="Null while it is running, and of one that failed.")
+    answer: SimulationAnswer | None = Field(description="The result; null while it is running, and if it failed.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}/simulations", tags=["Policies"])
@@ -172,17 +170,17 @@ NO_SIMULATOR = "this process has no configuration of the tenant, and simulates n
     response_model=SimulationItem,
     needs=Right.RUN,
     whole=True,
-    answer="It is calculated, or was already.",
-    problems={503: "As many simulations as may are waiting (`Retry-After`), or the storage is unavailable."},
+    answer="The simulation was started, or exists already.",
+    problems={503: "The maximum number of simulations is waiting (`Retry-After`), or the storage is unavailable."},
     responses={202: {"headers": _LOCATION}},
 )
 def start_simulation(
     http: Request, request: Change, caller: CallerDep, params: Annotated[SimulationBody, Body()]
 ) -> Response:
-    """Try other policies on some days, from the evidence that is kept. No fact is written, and no run disturbed.
+    """Try other policies on past days, from stored evidence. Facts do not change, and runs are not affected.
 
-    It is calculated in a process of its own, when it is its turn; the answer is kept for seven days. The same question
-    gets the same `id`, and is not calculated twice, unless what it is made of has changed."""
+    The simulation runs in a separate process when it is its turn; the result is kept for seven days. Equal requests get
+    the same `id` and are calculated once, unless the data that they use has changed."""
     simulator, order = request.tenant.simulator, params.order
     if simulator is None:
         raise NoRunner(NO_SIMULATOR)
@@ -202,7 +200,7 @@ def start_simulation(
 
 
 def checked(simulator: SimulatorPort, order: SimulationOrder) -> PolicyCatalogue:
-    """Return the policies of an order whole.
+    """Return the complete catalogue of the policies of an order.
 
     Raises:
         InvalidRequest: they are not valid.
@@ -226,7 +224,7 @@ def show_simulations(request: Control, params: Annotated[CommonParameters, Query
 def show_simulation(
     request: Control, simulation_id: SimulationId, _params: Annotated[TenantsQuery, Query()]
 ) -> SimulationState:
-    """Return how far a simulation is, and what it found."""
+    """Return the progress of a simulation, and its result."""
     found = _kept(request, simulation_id)
     return SimulationState.like(_item(found), answer=_answer(found))
 
@@ -245,7 +243,7 @@ def show_simulated_items(
     """Return the groups whose cost would change as CSV, the largest change first."""
     answer = _answer(_kept(request, simulation_id))
     if answer is None:
-        raise Conflict("The simulation has found nothing: it is running, or has failed.")
+        raise Conflict("The simulation has no result: it is running, or has failed.")
     items = [each.model_dump(mode="json") for each in answer.items]
     rows = [each["dimensions"] | {name: each[name] for name in _AMOUNTS} for each in items]
     return csv_response("simulation.csv", (*answer.group_by, *_AMOUNTS), rows, numbers=_AMOUNTS)

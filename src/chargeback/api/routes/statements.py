@@ -1,4 +1,4 @@
-"""Statements: what finance books for each cost category value, identity or tag value of a month."""
+"""Statements: the amounts that finance books for each cost category value, identity or tag value in a month."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -68,14 +68,14 @@ By = Annotated[
     str,
     StringConstraints(pattern=f"^({_BY})$"),
     Field(
-        description="What each statement is about: `category:<key>`, `tag:<key>` or `identity_id`.",
+        description="The grouping of the statements: `category:<key>`, `tag:<key>` or `identity_id`.",
         examples=["category:cost_center"],
     ),
 ]
 Value = Annotated[
     Id,
     Field(
-        description="Whose statement: the value of the category or tag, or the id of the identity.",
+        description="The recipient of the statement: the value of the category or tag, or the id of the identity.",
         examples=["payments"],
     ),
 ]
@@ -84,9 +84,9 @@ Value = Annotated[
 StatementBasis = Annotated[
     Literal["accrual", "posted"] | None,
     Field(
-        description="`accrual`: the costs of the month, as they are known now. `posted`: what is booked in it, with "
-        "corrections of earlier months and adjustments; of a closed month, the statements that were kept. Default: "
-        "`posted` for the months of the books, from the first closed one on; else `accrual`."
+        description="`accrual`: the present costs of the month. `posted`: the amounts booked in it, with corrections "
+        "of earlier months and adjustments; for a closed month, the stored statements. Default: `posted` for months "
+        "from the first closed one on, else `accrual`."
     ),
 ]
 
@@ -125,13 +125,13 @@ class JournalQuery(FactsParameters):
     )
     template: Annotated[str, StringConstraints(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")] | None = Field(
         default=None,
-        description="The name of a template in `journal.templates` of the tenant, which writes the file instead.",
+        description="The name of a template in `journal.templates` of the tenant, which determines the file.",
         examples=["sap"],
     )
 
     @classmethod
     def cross_checks(cls, raw: dict[str, Any], now: datetime) -> list[InvalidParameter]:
-        """Check that a template is not given a format."""
+        """Check that a template and a format are not given together."""
         errors = super().cross_checks(raw, now)
         if "format" in raw and "template" in raw:
             errors.append(InvalidParameter("format", "should not be given together with template"))
@@ -139,25 +139,26 @@ class JournalQuery(FactsParameters):
 
 
 class NewReply(StrictModel):
-    """What the recipient says of a statement."""
+    """The recipient's reply to a statement."""
 
-    note: Note = Field(description="For those who see it later.", examples=["Booked on 54100"])
+    note: Note = Field(description="An explanation for later readers.", examples=["Booked on 54100"])
     number: Text | None = Field(
         default=None,
-        description="The number that the recipient has read. If the statement has another by now, the answer is 409.",
+        description="The number that the recipient has read. If the statement has another one now, the response is "
+        "409.",
         examples=["CB-acme-2026-10-cost_center.payments-r1"],
     )
     digest: Text | None = Field(
         default=None,
-        description="The `digest` of the content that the recipient has read. If the statement has another by now, the "
-        "answer is 409, also where the number is the same: while the month goes on, a statement gets more days.",
+        description="The `digest` of the content that the recipient has read. If the statement has another one now, "
+        "the response is 409, even if the number is the same: during its month, a statement gets more days.",
         examples=[EXAMPLE_DIGEST],
     )
     created_by: Author = "api"
 
 
 class ReplyQuery(StrictModel):
-    """Whose statement a reply is about."""
+    """The statement that a reply is about."""
 
     period: PeriodId
     by: By
@@ -170,18 +171,17 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Statements"])
 _NO_CATEGORY = {404: "There is no such tenant or cost category."}
 _NO_STATEMENT = {404: "There is no such tenant, cost category or statement."}
 _NO_REPLY = _NO_STATEMENT | {
-    403: "The caller lacks the right `read` in the tenant, or sees a part of the statement only. Or: a web page of "
+    403: "The caller lacks the right `read` in the tenant, or may see only a part of the statement. Or: a web page of "
     "another origin sent the request.",
-    409: "The statement has another number or content by now than the request names, or as many replies as it may "
-    "have.",
+    409: "The statement has another number or content now than the request names, or as many replies as it may have.",
 }
-_NO_PDF = {501: "What makes PDF files is not installed; `detail` says what to install."}
-_LINES = "CSV (RFC 4180, UTF-8), with texts written as by the export"
+_NO_PDF = {501: "The packages for PDF files are not installed; `detail` names them."}
+_LINES = "CSV (RFC 4180, UTF-8), with texts in the format of the export"
 _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`inline`, with the number as name."}}
 
 
 def _replied(request: FactsRequest, params: StatementsQuery) -> list[Any]:
-    """Return what else decides statements: the policies, the last reply to one of them, budgets, and settings."""
+    """Return the further values that statements depend on: policies, the last reply, budgets, and settings."""
     with request.reading() as connection:
         last, budgets = last_reply(connection, params.period, params.by), count_versions(connection)
     tenant = request.tenant
@@ -206,9 +206,9 @@ def _form(media_type: str, description: str) -> dict[int, Any]:
 def list_statements(request: Facts, params: Annotated[StatementsQuery, Query()]) -> StatementsAnswer | Response:
     """List the statements of a UTC month, one for each value, and compare their sum with the provider's bill.
 
-    Nothing is left out: what no rule or tag assigns has a statement, and what nobody is known to have caused one of its
-    own. While no day of the month is calculated, there are no statements. Dates, `timezone` and page parameters are
-    ignored.
+    Nothing is left out: costs that no rule or tag assigns have a statement, and costs without an identity have a
+    separate one. Until a day of the month is calculated, there are no statements. Dates, `timezone` and page parameters
+    are ignored.
     """
 
     found = _compiled(request, params)
@@ -241,7 +241,7 @@ def show_statement(request: Facts, params: Annotated[StatementQuery, Query()]) -
     response_class=Response,
     needs=Right.READ,
     problems=_NO_STATEMENT,
-    responses=_form("text/html", "A page that needs nothing else, and prints well."),
+    responses=_form("text/html", "A self-contained page that is suitable for printing."),
     keep=True,
     also=_replied,
 )
@@ -291,10 +291,10 @@ def print_statement(request: Facts, params: Annotated[StatementQuery, Query()]) 
     },
 )
 def print_statements(request: Export, params: Annotated[StatementsQuery, Query()]) -> RowsFile:
-    """Download all statements of a month as PDF files in one ZIP file, which is sent while it is made. The same
-    statements give the same bytes. Needs the extra `pdf` of the package.
+    """Download all statements of a month as PDF files in one ZIP file, which is sent while it is created. Equal
+    statements result in equal bytes. Needs the extra `pdf` of the package.
 
-    A connection that ends early, without the end of the transfer, means that it failed: such a file is not whole.
+    If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
     """
 
     tenant = request.ruled()
@@ -338,8 +338,8 @@ def _reply(
     """Record a verdict and its note about the statement at an address.
 
     Raises:
-        Conflict: the statement has another number or content by now, or as many replies as it may have.
-        Forbidden: the caller sees a part of it.
+        Conflict: the statement has another number or content now, or as many replies as it may have.
+        Forbidden: the caller may see only a part of it.
         NotFound: there is none.
     """
     verdict, new = said
@@ -351,11 +351,11 @@ def _reply(
     if statement is None:
         raise _missing(address, found)
     if statement.replies is None:
-        raise Forbidden("You see a part of this statement only; who sees all of it can reply.")
+        raise Forbidden("You may see only a part of this statement; replies need access to all of it.")
     if new.number not in {None, statement.number}:
-        raise Conflict(f"The statement is {statement.number} by now; read it again.")
+        raise Conflict(f"The statement is now {statement.number}; read it again.")
     if new.digest not in {None, statement.digest}:
-        raise Conflict(f"The statement {statement.number} says something else by now; read it again.")
+        raise Conflict(f"The content of statement {statement.number} has changed; read it again.")
     key = StatementKey(
         statement.number, address.period, address.by, address.value, found.heading.revision, statement.digest
     )
@@ -373,7 +373,7 @@ def _missing(address: StatementQuery | ReplyQuery, found: Statements) -> NotFoun
 
 
 def _compiled(request: FactsRequest, params: StatementsQuery) -> Statements:
-    """Return the statements of a month, which are compiled once for as long as nothing changes."""
+    """Return the statements of a month; they are cached as long as nothing changes."""
     tenant, reader = request.tenant, request.reader
 
     def _compile() -> Statements:

@@ -1,4 +1,4 @@
-"""Tags of resources and identities, one by one and many at once."""
+"""Tags of resources and identities: single changes and bulk changes."""
 
 from datetime import date
 from itertools import islice
@@ -41,27 +41,27 @@ from chargeback.store.control.tags import TagWrite
 from chargeback.store.queries.chargebacks import charged_entities
 from chargeback.store.queries.selection import Selection, equal
 
-#: The most entities that a preview names; its counts are of all.
+#: The maximum number of entities that a preview names; its counts include all.
 MAX_ENTITIES = 1000
-#: The most tags of one request; about as many fit into a body.
+#: The maximum number of tags of one request; more would hardly fit into a body.
 MAX_ITEMS = 100_000
 _ENTITIES = f"With `dry_run` only: the counts by entity, of the first {MAX_ENTITIES:,}, by type and id."
 
 EntityType = Literal["resource", "identity"]
 
 KEY = "A letter or a digit, then at most 62 more of them or of `_.:-`; once per entity and day."
-DRY_RUN = "Only tell what would change, and change nothing."
-#: Stands for the value of a tag that has no first day.
+DRY_RUN = "Change nothing; only report the changes."
+#: Selects the value of a tag that has no first day.
 NO_FIRST_DAY = "none"
-VALUE = "A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which say that there is no value."
-REPLACE = "Remove all other values of the key, whatever their dates; what is given here is then its only one."
+VALUE = "A text of 1 to 255 characters, not blank; not `UNTAGGED` or `UNALLOCATED`, which mean that there is no value."
+REPLACE = "Remove all other values of the key, regardless of their dates; the given value is then the only one."
 OVERRIDE = (
     "Update tags whose key the entity already has, as PUT does; otherwise they are skipped, and a value with dates is "
     "added if it overlaps no other."
 )
-REPLACE_MANY = "With `override_existing`: remove all other values of these keys, whatever their dates."
+REPLACE_MANY = "With `override_existing`: remove all other values of these keys, regardless of their dates."
 
-#: Who created it; informational, because the service has no users.
+#: The author of a tag; for information only.
 Author = Annotated[Note, Field(description="Who created the tag.", examples=["alice"])]
 
 
@@ -90,18 +90,18 @@ class TagValuesQuery(CommonParameters):
 class ChangingTags(Restating):
     """A change of tags."""
 
-    reason: Note | None = Field(default=None, description="Why; needed with `restate_closed`.", examples=[None])
+    reason: Note | None = Field(default=None, description="The reason; needed with `restate_closed`.", examples=[None])
 
 
 class Dated(StrictModel):
-    """A value that may hold on some days only."""
+    """A value that may be limited to some days."""
 
     valid_from: Day | None = Field(
         default=None, description="First UTC day on which the value holds. Default: no first day.", examples=[None]
     )
     valid_to: Day | None = Field(
         default=None,
-        description="UTC day from which on the value holds no more. Default: no end.",
+        description="First UTC day on which the value no longer holds. Default: no end.",
         examples=[None],
     )
 
@@ -115,7 +115,7 @@ class Dated(StrictModel):
 
     @property
     def during(self) -> Period:
-        """The days on which the value holds."""
+        """Return the days on which the value holds."""
         return Period(self.valid_from, self.valid_to)
 
 
@@ -130,8 +130,8 @@ class NewTag(ChangingTags, Dated):
 class NewValue(ChangingTags, Dated):
     """The new value of a tag.
 
-    Without dates, the only value that the key has changes, and its dates stay. With dates, the value that begins on the
-    same day changes, or a new one begins there and the former ends.
+    Without dates, the only value of the key changes, and its dates stay. With dates, the value that begins on the same
+    day changes, or a new value begins on it and the former ends.
     """
 
     tag_value: TagValue
@@ -145,11 +145,11 @@ def _first_day(text: str) -> str:
 
 
 class OnePeriod(ChangingTags):
-    """Which values of a tag are meant."""
+    """The values of a tag to select."""
 
     valid_from: Annotated[str, AfterValidator(_first_day)] | None = Field(
         default=None,
-        description="Only the value that begins on this UTC day, or, with `none`, the one without a first day. "
+        description="Only the value that begins on this UTC day, or, with `none`, the value without a first day. "
         "Default: all values.",
         examples=["2026-03-01"],
         json_schema_extra={"pattern": r"^(\d{4}-\d{2}-\d{2}|none)$"},
@@ -157,7 +157,7 @@ class OnePeriod(ChangingTags):
 
     @property
     def period(self) -> Period | None:
-        """The first day of the value that is meant; None means all."""
+        """Return the first day of the selected value; None selects all."""
         if self.valid_from is None:
             return None
         return Period(day_if_valid(self.valid_from))
@@ -177,7 +177,7 @@ class BulkItem(Dated):
 
 
 class BulkTags(ChangingTags):
-    """Many tags to write, as if one after the other; all of them or none."""
+    """Many tags to write, in order; all of them or none."""
 
     items: list[BulkItem] = Field(
         min_length=1,
@@ -192,7 +192,7 @@ class BulkTags(ChangingTags):
 
 
 class BulkPlace(StrictModel):
-    """A tag by where it is."""
+    """The entity and the key of a tag."""
 
     entity_type: EntityType
     entity_id: Id
@@ -242,7 +242,7 @@ class TagItem(ResponseModel):
         description="First UTC day on which the value holds; null if it has none.", examples=[None]
     )
     valid_to: date | None = Field(
-        description="UTC day from which on it holds no more; null if it has no end.", examples=[None]
+        description="First UTC day on which it no longer holds; null if it has no end.", examples=[None]
     )
 
 
@@ -250,14 +250,14 @@ _TagKey = tuple[str, str, str]
 
 
 class OfEntity(ResponseModel):
-    """What is about one entity."""
+    """The type and the id of an entity."""
 
     entity_type: EntityType
     entity_id: str = Field(examples=["lkc-abc123"])
 
 
 class BulkCounts(ResponseModel):
-    """What became of the entries of a bulk write."""
+    """The results of the entries of a bulk write."""
 
     created_count: int
     updated_count: int
@@ -270,17 +270,17 @@ class BulkCounts(ResponseModel):
 
 
 class EntityCounts(BulkCounts, OfEntity):
-    """What would become of the entries about one entity."""
+    """The results that the entries about one entity would have."""
 
 
 class BulkResult(BulkCounts):
-    """What a bulk write did, entry by entry, or, with `dry_run`, would do."""
+    """The changes of a bulk write, or, with `dry_run`, those that it would make."""
 
     entities: list[EntityCounts] | None = left_out(_ENTITIES)
 
 
 class RemovalCounts(ResponseModel):
-    """What became of the entries of a bulk removal."""
+    """The results of the entries of a bulk removal."""
 
     deleted_count: int
     missing_count: int = Field(description="Entries for which there was no tag.")
@@ -292,11 +292,12 @@ class RemovalCounts(ResponseModel):
 
 
 class EntityRemovals(RemovalCounts, OfEntity):
-    """What would become of the entries about one entity."""
+    """The results that the entries about one entity would have."""
 
 
 class BulkRemovalResult(RemovalCounts):
-    """What a bulk removal did, or, with `dry_run`, would do. A tag that is named twice counts once."""
+    """The changes of a bulk removal, or, with `dry_run`, those that it would make. A tag that is named twice counts
+    once."""
 
     entities: list[EntityRemovals] | None = left_out(_ENTITIES)
 
@@ -325,7 +326,7 @@ _CHANGE: Final[dict[str, Any]] = {
     "needs": Right.TAG,
     "answer": "The changed tag.",
     "problems": {
-        409: "Two values of the tag would hold on the same days, or it has several and no date says which is meant.",
+        409: "Two values of the tag would hold on the same days, or it has several values and no date selects one.",
         **_NO_TAG,
     },
 }
@@ -527,7 +528,7 @@ def _sees(visible: EntityIds | None, place: _TagKey) -> bool:
 
 
 def _require_known(connection: Connection, writes: list[tag_store.TagWrite], visible: EntityIds | None) -> None:
-    """Check that the inventory has all entities that are written to; what a caller does not see, it does not have."""
+    """Check that all tagged entities are in the inventory and visible to the caller."""
     hidden = {(tag.entity_type, tag.entity_id) for tag in writes if not _sees(visible, tag.entity_key)}
     unknown = sorted(hidden.union(tag_store.unknown(connection, writes)))
     if unknown:

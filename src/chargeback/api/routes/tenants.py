@@ -26,16 +26,16 @@ from chargeback.store.queries.engine import CancellationToken
 TopicStatus = Literal["disabled", "enabled", "config_error"]
 TopicError = Annotated[
     str | None,
-    Field(description="The reason if the status is `config_error`; a caller with a scope is not told it."),
+    Field(description="The reason if the status is `config_error`; left out for callers with a scope."),
 ]
 
 
 class TenantsQuery(CommonParameters):
-    """Parameters of endpoints that mind none but the common ones."""
+    """Parameters of endpoints that accept only the common ones."""
 
 
 class TenantSettings(ResponseModel):
-    """What every answer about a tenant says of its configuration."""
+    """The configuration of a tenant in every response about it."""
 
     tenant_name: str = Field(examples=["acme"])
     tenant_id: str = Field(examples=["acme"])
@@ -45,7 +45,7 @@ class TenantSettings(ResponseModel):
 
 
 class TenantSummary(TenantSettings):
-    """One tenant at a glance. The counts are null while its storage cannot be used."""
+    """A summary of one tenant. The counts are null while its storage is unavailable."""
 
     dates_pending: int | None = Field(description="Days that are gathered, but not calculated yet.")
     dates_calculated: int | None
@@ -54,7 +54,7 @@ class TenantSummary(TenantSettings):
 
 
 class DayFlags(ResponseModel):
-    """How far one UTC day is."""
+    """The state of one UTC day."""
 
     tracking_date: date
     billing_gathered: bool
@@ -65,12 +65,12 @@ class DayFlags(ResponseModel):
 
 
 class IncompleteDay(ResponseModel):
-    """A day that was calculated without something; it is calculated again once that can be had."""
+    """A day that was calculated with missing evidence; it is calculated again once the evidence is available."""
 
     tracking_date: date
     reasons: list[str] = Field(
-        description="The missing evidence, and why it is missing; a caller with a scope is told what is missing only.",
-        examples=[["metrics: the source did not answer"]],
+        description="The missing evidence, and why it is missing; for callers with a scope the reasons are left out.",
+        examples=[["metrics: the source did not respond"]],
     )
 
 
@@ -78,8 +78,8 @@ class TenantStatus(TenantSettings):
     """One tenant, day by day."""
 
     is_published: bool = Field(
-        description="Whether the tables that other engines read have everything that is stored: not while a run is at "
-        "work, after publishing has failed, nor if `storage.publish` is `none`."
+        description="Whether the tables for other engines are up to date. They are not during a run, after publishing "
+        "has failed, and if `storage.publish` is `none`."
     )
     states: list[DayFlags] = Field(description="The days that have a state, ascending.")
     incomplete: list[IncompleteDay] = Field(
@@ -138,8 +138,8 @@ def _summary(tenant: TenantView, access: TenantAccess, counts: DayCounts | Stora
 
 @router.get("/tenants/{tenant_name}/status", needs=Right.READ)
 def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) -> TenantStatus:
-    """Return the state of each UTC day of a range. A caller with a scope is told what incomplete days
-    lack, but not why."""
+    """Return the state of each UTC day of a range. For callers with a scope, the missing evidence of incomplete days is
+    returned without the reasons."""
     tenant, access = request.tenant, request.access
     first, last = params.days(tenant.lookback_days)
     topics = tenant.topic_attribution_status == "enabled"

@@ -67,7 +67,7 @@ class TopicAggregateQuery(TopicQuery, AggregateParameters):
 
 
 class TopicExportRequest(DateRangeParameters):
-    """Which days are exported, and as what; all fields have defaults."""
+    """The days to export, and the format; all fields have defaults."""
 
     format: ExportFormat = format_field()
 
@@ -116,7 +116,7 @@ class TopicBucket(ResponseModel):
 
 
 class TopicAggregateAnswer(ResponseModel):
-    """Sums by group and time. The totals cover everything, also buckets left out for being too many."""
+    """Sums by group and time. The totals include buckets that were left out because there were too many."""
 
     buckets: list[TopicBucket]
     currency: str = Field(examples=["USD"])
@@ -130,7 +130,7 @@ class TopicAggregateAnswer(ResponseModel):
 
 router = Routes(prefix="/tenants/{tenant_name}/topic-attributions", tags=["Topic attributions"])
 
-TOPIC_PROBLEMS = {400: "Something in the request is wrong, or topic attribution is not enabled for this tenant."}
+TOPIC_PROBLEMS = {400: "The request is invalid, or topic attribution is not enabled for this tenant."}
 _FILE = file_answer("ecosystem,tenant_id,timestamp\r\n")
 
 
@@ -147,7 +147,7 @@ async def _with_topics(tenant: TenantDep, access: AccessDep) -> TenantView:
 
 
 def require_topics(tenant: TenantView, access: TenantAccess) -> None:
-    """Check that the topics of a tenant are attributed; a refusal says only what the caller may know.
+    """Check that the topics of a tenant are attributed; a refusal has only reasons that the caller may know.
 
     Raises:
         TopicsUnavailable: they are not.
@@ -174,7 +174,7 @@ async def _topic_facts(request: Facts, _tenant: TopicTenantDep) -> FactsRequest:
     return request
 
 
-#: What :data:`Facts` is, of a tenant whose topics are attributed.
+#: As :data:`Facts`, for a tenant whose topics are attributed.
 TopicFacts = Annotated[FactsRequest, Depends(_topic_facts)]
 
 
@@ -240,8 +240,7 @@ def export_topic_attributions(
     remove one apostrophe at the beginning and after each `;`, tab and line break. The other formats have texts as they
     are.
 
-    A connection that ends early, without the end of the transfer, means that the export failed: such a file is not
-    whole.
+    If the connection closes before the end of the transfer, the export has failed, and the file is incomplete.
     """
     selection = params.selection(request.tenant.lookback_days)
     return rows_file(

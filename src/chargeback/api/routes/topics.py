@@ -1,4 +1,4 @@
-"""Topics in summary: what they cost, what went through them, which only cost."""
+"""A summary of topics: their costs, their traffic, and those that have costs but no traffic."""
 
 from typing import Annotated, ClassVar
 
@@ -17,7 +17,7 @@ from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, D
 
 
 class TopicsQuery(CostColumns, CurrencyParameter, ComparingQuery):
-    """Parameters of the summary of topics: the filters of costs, of which those that topics know count."""
+    """Parameters of the summary of topics: the filters of costs; those that topics do not have are ignored."""
 
     dataset: ClassVar[Dataset] = CHARGEBACKS
 
@@ -39,14 +39,14 @@ def summarise_topics(request: TopicFacts, params: Annotated[TopicsQuery, Query()
     """Return the most expensive topics of a period, compared with another period.
 
     The filters are those of costs. Topic costs have no identities and no tags of identities: such filters are ignored
-    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics,
-    whatever `top`.
+    and listed in `ignored_filters`. A filter by resource selects the cluster of the topics. A file has all topics, and
+    `top` is ignored.
     """
-    asked = request.comparison(params)
-    windows = [asked.selection.window, asked.previous]
+    comparison = request.comparison(params)
+    windows = [comparison.selection.window, comparison.previous]
     conversion = conversion_for(request.tenant, request.reader, params.currency, [TOPIC_ATTRIBUTIONS], windows)
     top = None if request.wants_csv else params.top
-    answer = topics_summary(request.tenant, request.reader, asked, top, conversion)
+    answer = topics_summary(request.tenant, request.reader, comparison, top, conversion)
     if request.wants_csv:
         columns = TopicSummaryItem.columns()
         return table_response("topics.csv", columns, answer.items, headers=rates_header(conversion))

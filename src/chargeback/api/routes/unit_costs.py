@@ -1,4 +1,4 @@
-"""What one unit of usage cost."""
+"""Unit costs: the costs of one unit of usage."""
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
@@ -26,7 +26,7 @@ from chargeback.api.tenant_requests import Facts
 from chargeback.reports.unit_costs import UNIT_MEASURES, Per, UnitCostsAnswer, UnitCostSums, unit_costs_answer
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS, Dataset
 
-#: What can be grouped by: columns of chargebacks and, where topics are measured, theirs.
+#: The columns of groups: those of chargebacks and, for measures of topics, those of topics.
 GROUPS = tuple(dict.fromkeys((*CHARGEBACKS.groups, *TOPIC_ATTRIBUTIONS.groups)))
 
 
@@ -38,8 +38,8 @@ class UnitCostsQuery(CostColumns, CurrencyParameter, UsualPeriodQuery, DatasetQu
     excluded: CostColumns = CostColumns()
     per: Per = Field(
         default="gib_in",
-        description="What the costs are divided by: `gib_in` and `gib_out`, GiB that identities wrote and read; "
-        "`gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two are about the "
+        description="The divisor of the costs: `gib_in` and `gib_out`, GiB that identities wrote and read; "
+        "`gib_stored`, GiB that topics retained, times days; `topic`, topics times days. The last two divide the "
         "costs of topics.",
     )
     group_by: list[str] = Field(
@@ -77,7 +77,7 @@ class UnitCostsQuery(CostColumns, CurrencyParameter, UsualPeriodQuery, DatasetQu
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Costs"])
 
-_PROBLEMS = {400: "Something in the request is wrong, or topics are asked for and not attributed."}
+_PROBLEMS = {400: "The request is invalid, or topics are requested but not attributed."}
 
 
 @router.get(
@@ -88,10 +88,11 @@ _PROBLEMS = {400: "Something in the request is wrong, or topics are asked for an
     keep=True,
 )
 def show_unit_costs(request: Facts, params: Annotated[UnitCostsQuery, Query()]) -> UnitCostsAnswer | Response:
-    """Return what a unit of measured usage cost: all selected costs, divided by the usage of those who bear them.
+    """Return the cost of a unit of measured usage: all selected costs, divided by the usage of the same identities or
+    topics.
 
-    The default period is the 30 days up to the last calculated day. A day on which the usage of a resource was not
-    measured does not count for the resource: its costs are in `excluded_amount`, and the day is in `missing_days`.
+    The default period is the 30 days up to the last calculated day. If the usage of a resource was not measured on a
+    day, the day does not count for the resource: its costs are in `excluded_amount`, and the day is in `missing_days`.
     A file has the groups.
     """
     tenant, reader, dataset = request.tenant, request.reader, UNIT_MEASURES[params.per].dataset

@@ -1,4 +1,4 @@
-"""What was measured: the evidence by which costs are shared."""
+"""Measurements: the evidence by which costs are shared."""
 
 from dataclasses import replace
 from datetime import date
@@ -22,17 +22,17 @@ from chargeback.store.queries.selection import ColumnFilter, Selection
 
 
 class MeasurementQuery(PeriodQuery):
-    """Parameters of the list of measurements. Days are UTC days, whatever the time zone."""
+    """Parameters of the list of measurements. Days are UTC days, in every time zone."""
 
     measure: list[Text] = Field(default=[], description="Only this measure, such as `bytes_in`.")
-    resource_id: list[Id] = Field(default=[], description="Only what was measured on this resource.")
-    subject: list[Text] = Field(default=[], description="Only what was measured of this identity or name.")
-    sort_by: Literal["date", "value"] = Field(default="date", description="What the measurements are ordered by.")
+    resource_id: list[Id] = Field(default=[], description="Only measurements on this resource.")
+    subject: list[Text] = Field(default=[], description="Only measurements of this identity or name.")
+    sort_by: Literal["date", "value"] = Field(default="date", description="The order of the measurements.")
     sort_order: Literal["asc", "desc"] = Field(default="asc", description="Direction.")
 
     @property
     def order(self) -> Order | None:
-        """The order, where it is another than the list's own."""
+        """Return the order if it is not the default one."""
         if (self.sort_by, self.sort_order) == ("date", "asc"):
             return None
         return Order(self.sort_by, self.sort_order == "desc")
@@ -44,7 +44,7 @@ class MeasurementQuery(PeriodQuery):
         return tuple(ColumnFilter(name, frozenset(values)) for name, values in given if values)
 
     def utc_days(self, lookback_days: int, last: date | None) -> DayRange:
-        """The UTC days that are meant; ``last`` is the last calculated day."""
+        """Return the requested UTC days; ``last`` is the last calculated day."""
         chosen = self.chosen_period(lookback_days, last)
         return DayRange(chosen.start, chosen.end + ONE_DAY)
 
@@ -54,7 +54,8 @@ class MeasurementItem(ResponseModel):
 
     date: date
     measure: str = Field(
-        description="What a policy's `usage(…)` names; of what is kept by statement, followed by `_by_statement`.",
+        description="The measure that a policy names in `usage(…)`; followed by `_by_statement` if it is stored by "
+        "statement.",
         examples=["bytes_in"],
     )
     resource_id: str = Field(examples=["lkc-abc123"])
@@ -63,7 +64,7 @@ class MeasurementItem(ResponseModel):
         "inventory has.",
         examples=["sa-123abc"],
     )
-    value: Exact = Field(description="In the unit of the measure, such as bytes.")
+    value: Exact = Field(description="The value in the unit of the measure, such as bytes.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])
@@ -71,7 +72,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Policies"])
 
 @router.get("/usage", response_model=PageOf[MeasurementItem], needs=Right.READ, whole=True)
 def list_usage(request: Facts, params: Annotated[MeasurementQuery, Query()]) -> Response:
-    """List what was measured of whom, as it is kept to explain the shares of costs; ordered by UTC day or by value."""
+    """List the stored measurements that explain the shares of costs, ordered by UTC day or by value."""
     lookback_days = request.tenant.lookback_days
     reader = request.reader
     version = request.version

@@ -1,4 +1,4 @@
-"""Saved views: everybody who may see the whole of a tenant sees and changes them; who sees a part, those of his own."""
+"""Saved views. Callers who may see the whole tenant share them; callers with a scope have views of their own."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.store.control import views as view_store
 from chargeback.store.control.views import ViewWrite
 
-#: The most views that a caller sees.
+#: The maximum number of views of a caller.
 MOST_VIEWS = 1000
 
 
@@ -30,7 +30,7 @@ QueryText = Annotated[
     str,
     StringConstraints(max_length=8000, pattern=r"^[!-~]*$"),
     Field(
-        description="The page's query, without the question mark, as an address has it: anything but printable ASCII "
+        description="The page's query, without the question mark, as in an address: anything but printable ASCII "
         "is percent-encoded.",
         examples=["period=30d&tag:team=payments"],
     ),
@@ -38,16 +38,16 @@ QueryText = Annotated[
 
 
 class ViewBody(StrictModel):
-    """What a view shall be."""
+    """A view to create, or the new version of one."""
 
     name: Note = Field(
-        description="What the view is called; not as another one that the caller sees.", examples=["Payments"]
+        description="The name of the view, unique among those that the caller sees.", examples=["Payments"]
     )
-    page: PageName = Field(description="The page that it shows.", examples=["costs"])
+    page: PageName = Field(description="The page of the view.", examples=["costs"])
     query: QueryText = ""
 
     def write(self) -> ViewWrite:
-        """The view as the store knows it."""
+        """Return the view as a write to the store."""
         return ViewWrite(self.name, self.page, self.query)
 
 
@@ -84,7 +84,7 @@ ViewId = Annotated[str, Path(description="The `id` of a view.", pattern="^[0-9]{
 
 @router.get("", needs=Right.READ)
 def list_views(request: Control, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> ViewList:
-    """Return all saved views by name; a caller with a scope gets those of his own."""
+    """Return all saved views by name; callers with a scope get their own."""
     owner = _owner(caller, request.context)
     return ViewList(items=[_item(row) for row in view_store.list_views(request.connection, owner)])
 
@@ -133,7 +133,7 @@ def change_view(
 @router.delete(
     "/{view_id}",
     needs=Right.READ,
-    answer="There is no such view any more.",
+    answer="The view is removed.",
     only=(*COMMON_STATUSES, 403),
     problems=_NO_VIEW,
 )
@@ -147,7 +147,7 @@ def remove_view(request: Change, caller: CallerDep, view_id: ViewId) -> Response
 
 
 def _owner(caller: Caller, context: RequestContext) -> str | None:
-    """Return whose views the caller sees, None if everybody's."""
+    """Return the owner of the views that the caller sees; None for the shared views."""
     return None if context.scope is None else caller.name
 
 

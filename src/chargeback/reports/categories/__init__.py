@@ -1,1 +1,1 @@
-"""Cost categories: what they assign, and their edits."""
+"""Cost categories: their assignments, and their edits."""

@@ -1,4 +1,5 @@
-"""Questions about a cost category: what it assigns altogether, or to one subject, and what an edit would change."""
+"""Reports about a cost category: its coverage, its assignment of one subject, and the changes that an edit would
+make."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from chargeback.store.queries.question import TOTAL, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
-#: How many unassigned identities, and how many that an edit moves, are named.
+#: The maximum number of listed identities: unassigned ones, and those that an edit moves.
 MOST_NAMED: Final = 50
 
 _IDENTITY: Final = ByColumn("identity_id")
@@ -51,50 +52,48 @@ _Values = TypeVar("_Values", bound=tuple[str, ...])
 class AppliedRule(ResponseModel):
     """A rule of the category."""
 
-    index: int = Field(description="Its place in the document, from 0.", examples=[0])
-    id: str = Field(description="`rules[3]` where it has none.", examples=["reorg-42"])
+    index: int = Field(description="The position in the document, from 0.", examples=[0])
+    id: str = Field(description="The id, or such as `rules[3]` if it has none.", examples=["reorg-42"])
     reason: str | None = Field(examples=["CHG-42"])
 
 
 class AssignedPart(ResponseModel):
-    """One value that is assigned, and its share."""
+    """One assigned value, and its share."""
 
     value: str = Field(examples=["payments"])
-    category_share: str = Field(description="1 where nothing is split.", examples=["0.6"])
-    path: list[str] = Field(
-        description="The value, what it belongs to, and so on up.", examples=[["payments", "retail"]]
-    )
+    category_share: str = Field(description="The share of the cost; 1 if it is not split.", examples=["0.6"])
+    path: list[str] = Field(description="The value and its ancestors, upwards.", examples=[["payments", "retail"]])
 
 
 class AssignedAnswer(ResponseModel):
-    """What a category assigns to one subject on one day."""
+    """The assignment of one subject by a category on one day."""
 
     subject: dict[str, str | None] = Field(examples=[{"identity_id": "sa-123abc", "resource_id": "lkc-abc123"}])
     date: str = Field(examples=["2026-01-31"])
     version: int = Field(description="The version of the category.")
     value: str | None = Field(
-        description="Null where the cost is split; `parts` has the values.", examples=["payments"]
+        description="The value; null if the cost is split among those in `parts`.", examples=["payments"]
     )
     path: list[str] = Field(
-        description="The value, what it belongs to, and so on up; empty where the cost is split.",
+        description="The value and its ancestors, upwards; empty if the cost is split.",
         examples=[["payments", "retail"]],
     )
     parts: list[AssignedPart]
-    rule: AppliedRule | None = Field(description="The rule that decided; null: none, it is the default.")
-    reason: str | None = Field(description="That of the rule.", examples=["CHG-42"])
-    lost: list[AppliedRule] = Field(description="Rules after it that would have applied, in order.")
+    rule: AppliedRule | None = Field(description="The applied rule; null for the default.")
+    reason: str | None = Field(description="The reason of the rule.", examples=["CHG-42"])
+    lost: list[AppliedRule] = Field(description="Later rules that would have applied, in order.")
 
 
 class RuleCoverage(ResponseModel):
-    """What one rule assigned to one value."""
+    """The costs that one rule assigned to one value."""
 
-    rule: AppliedRule | None = Field(description="Null: what no rule applied to.")
+    rule: AppliedRule | None = Field(description="The rule; null for costs to which no rule applied.")
     value: str
     amount: Exact
 
 
 class UnassignedIdentity(ResponseModel):
-    """An identity with costs that have no value."""
+    """An identity with unassigned costs."""
 
     identity_id: str = Field(examples=["sa-123abc"])
     display_name: str | None = Field(examples=["orders-service"])
@@ -102,17 +101,19 @@ class UnassignedIdentity(ResponseModel):
 
 
 class CoverageOf(ResponseModel):
-    """How much of the costs of a period a category assigns, before values hand on what they have."""
+    """How much of the costs of a period a category assigns, before values reallocate them."""
 
     assigned: Exact
-    unassigned: Exact = Field(description="What has the category's default.")
-    percent: str | None = Field(description="`assigned`, of both; null where there are no costs.", examples=["92.31"])
+    unassigned: Exact = Field(description="The costs with the category's default.")
+    percent: str | None = Field(
+        description="`assigned` in percent of all costs; null without costs.", examples=["92.31"]
+    )
     by_rule: list[RuleCoverage] = Field(description="By amount.")
     top_unassigned: list[UnassignedIdentity] = Field(description=f"By amount, at most {MOST_NAMED}.")
 
 
 class InCurrency(ResponseModel):
-    """An answer in the currency of the bill."""
+    """A response in the currency of the bill."""
 
     currency: str = Field(examples=["USD"])
 
@@ -131,7 +132,7 @@ class ValueChange(ResponseModel):
 
 
 class MovedAmount(ResponseModel):
-    """What would have another value."""
+    """Costs that would get another value."""
 
     before: str
     after: str
@@ -139,7 +140,7 @@ class MovedAmount(ResponseModel):
 
 
 class MovedItem(ResponseModel):
-    """What would have another value, of one identity."""
+    """Costs of one identity that would get another value."""
 
     identity_id: str
     display_name: str | None
@@ -149,42 +150,42 @@ class MovedItem(ResponseModel):
 
 
 class NeverMatchingRule(ResponseModel):
-    """A rule that applies to nothing, and why."""
+    """A rule that applies to nothing, and the reason."""
 
     rule: AppliedRule
     why: str
 
 
 class ShadowedRule(ResponseModel):
-    """A rule that matches only what rules before it decide."""
+    """A rule that matches only costs that earlier rules assign."""
 
     rule: AppliedRule
     by: list[AppliedRule]
 
 
 class OverlappingRules(ResponseModel):
-    """Two rules that assign different values to the same; the first one decides."""
+    """Two rules that assign different values to the same costs; the first one applies."""
 
     winner: AppliedRule
     loser: AppliedRule
-    subjects: int = Field(description="To how many combinations of identity, resource and so on.")
+    subjects: int = Field(description="The number of affected combinations of identity, resource and so on.")
 
 
 class UnknownRuleValue(ResponseModel):
-    """A value that a rule makes, and that the register does not have."""
+    """A value that a rule assigns but the register does not have."""
 
     value: str
     rule: AppliedRule
 
 
 class DryRunAnswer(InCurrency):
-    """What an edit would change in the costs of a period. Nothing was written."""
+    """The changes that an edit would make in the costs of a period. Nothing was written."""
 
     coverage_before: CoverageOf | None = Field(description="Null for a new category.")
     coverage_after: CoverageOf
-    values: list[ValueChange] = Field(description="The totals, with what values hand on.")
-    moved: list[MovedAmount] = Field(description="What rules would assign to another value, by amount.")
-    items: list[MovedItem] = Field(description=f"The same by identity, at most {MOST_NAMED}.")
+    values: list[ValueChange] = Field(description="The totals of the values, including reallocated costs.")
+    moved: list[MovedAmount] = Field(description="The costs that rules would assign to another value, by amount.")
+    items: list[MovedItem] = Field(description=f"The same costs by identity, at most {MOST_NAMED}.")
     never_matching: list[NeverMatchingRule]
     shadowed: list[ShadowedRule]
     overlaps: list[OverlappingRules]
@@ -243,12 +244,12 @@ def display_names(tenant: TenantView, identities: Collection[str]) -> dict[str, 
 
 
 def _place_of(value: str, rule: int | None) -> tuple[str, bool, int]:
-    """Return the place of a rule among those of one value with the same sum: as in the document, no rule last."""
+    """Return the sort key of a rule among those of one value with the same sum: as in the document, no rule last."""
     return value, rule is None, rule or 0
 
 
 def assignment_of(reader: TenantReader, key: str, subject: dict[str, str | None], day: date) -> AssignedAnswer:
-    """Return what a category assigns to one subject on a day, and why.
+    """Return the assignment of one subject by a category on a day, and the rule.
 
     Raises:
         UnknownCategory: the tenant has none of that key.
@@ -282,8 +283,8 @@ def preview(
     currency: str,
     names_of_identities: NamesOf,
 ) -> DryRunAnswer:
-    """Return what would change in the selected costs if ``candidate`` were the category ``key``: what the rules assign,
-    and the totals with what values hand on. Of what is split, the parts that differ move.
+    """Return the changes in the selected costs if ``candidate`` were the category ``key``: in the assigned costs, and
+    in the totals with reallocated costs. If costs are split, the parts that differ are moved.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -333,7 +334,7 @@ def preview(
 
 
 def _unstored(lookup: CategoryLookup, categories: Mapping[str, CostCategory]) -> CategoryLookup:
-    """Return categories that are not stored, with the tags and names of those that are."""
+    """Return categories that are not stored, with the tags and names of stored ones."""
     made: dict[tuple[str, str], Assignments] = {}
 
     def _assignments(dataset: Dataset, key: str) -> Assignments:
@@ -347,8 +348,8 @@ def _unstored(lookup: CategoryLookup, categories: Mapping[str, CostCategory]) ->
 
 
 def _undivided(category: CostCategory) -> CostCategory:
-    """Return a category whose rules decide about the same rows on the same days, and which divides none of them: a
-    split is named by its first value."""
+    """Return a category whose rules apply to the same rows on the same days, but that splits none of them: a split is
+    replaced by its first value."""
 
     def _undivided_rule(rule: Rule) -> Rule:
         if not isinstance(rule.assign, Split):
@@ -361,7 +362,7 @@ def _undivided(category: CostCategory) -> CostCategory:
 
 
 def _moved(reader: TenantReader, selection: Selection) -> dict[_Move, Decimal]:
-    """Return what would have another value, by identity."""
+    """Return the costs that would get another value, by identity."""
     index = reader.categories.index
     decided = (_IDENTITY, *_decided(_WHOLE[_BEFORE]), *_decided(_WHOLE[_AFTER]))
     moved: Counter[_Move] = Counter()
@@ -383,7 +384,7 @@ def _moved(reader: TenantReader, selection: Selection) -> dict[_Move, Decimal]:
 
 
 def _parts(category: CostCategory, rule: int | None, value: str) -> tuple[tuple[str, int], ...]:
-    """Return the values of the rows that a rule decides, with their weights."""
+    """Return the values of the rows to which a rule applies, with their weights."""
     assign = None if rule is None else category.rules[rule].assign
     return weights_of(assign.percentages) if isinstance(assign, Split) else ((value, 1),)
 
@@ -391,7 +392,7 @@ def _parts(category: CostCategory, rule: int | None, value: str) -> tuple[tuple[
 def _held(
     reader: TenantReader, selection: Selection, decided: Sequence[Key], name: str
 ) -> dict[_Decided, dict[str, int]]:
-    """Return what the values of one category have of each group of rows, in units."""
+    """Return the costs of the values of one category in each group of rows, in units."""
     held: dict[_Decided, dict[str, int]] = {}
     for *group, receiver, amount in _rows(reader, selection, *decided, ByCategory(name)):
         held.setdefault(tuple(group), {})[receiver] = to_units(amount)
@@ -399,8 +400,8 @@ def _held(
 
 
 def _fewest_moves(before: Mapping[str, int], after: Mapping[str, int], sign: int) -> Iterator[tuple[str, str, int]]:
-    """Yield (from, to, units) of what turns the units of values before into those after, in the order of their names;
-    what is moved has the ``sign`` of all rows together. In the other direction the same moves are made.
+    """Yield the moves (from, to, units) that turn the units of values before into those after, in the order of their
+    names; they have the ``sign`` of the sum of all rows. The reverse edit has the reverse moves.
 
     >>> list(_fewest_moves({"a": 60, "b": 40}, {"a": 50, "c": 50}, 1))
     [('a', 'c', 10), ('b', 'c', 40)]
@@ -423,12 +424,12 @@ def _largest(moved: Mapping[_Values, Decimal]) -> list[tuple[_Values, Decimal]]:
 
 
 def _totals(reader: TenantReader, key: str, selection: Selection) -> dict[str, Decimal]:
-    """Return the total of each value, with what values hand on."""
+    """Return the total of each value, including reallocated costs."""
     return dict(_rows(reader, selection, ByCategory(key), sum_of=TOTAL))
 
 
 def _decided(key: str) -> tuple[Key, Key]:
-    """Return the value of a category and the rule that decided it."""
+    """Return the keys of the value of a category and of the applied rule."""
     return ByCategory(key), ByRule(key)
 
 

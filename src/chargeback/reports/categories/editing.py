@@ -1,7 +1,6 @@
-"""Edits of cost categories: stored versions, writing one or several, and what differs between two versions.
+"""Edits of cost categories: stored versions, writing one or several, and the differences between two versions.
 
-For those who keep categories in version control, they are read from and written as YAML: ``cost_categories:``, and a
-document below each key.
+Categories can be kept in version control as YAML: ``cost_categories:``, and a document under each key.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from chargeback.store.control import cost_categories as store
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
 
-#: The most cost categories of a tenant.
+#: The maximum number of cost categories of a tenant.
 MOST_CATEGORIES: Final = 100
 
-#: What a difference does: it is there, it is gone, or it is another one.
+#: The kinds of differences.
 ADDED, REMOVED, CHANGED = "+", "-", "~"
 
 #: The key of all categories in a file.
 ROOT: Final = "cost_categories"
-#: The most values of a file, more than the largest categories need, and the width of its lines.
+#: The maximum number of values of a file, more than the largest categories need, and the width of its lines.
 _MOST_VALUES: Final = 1_000_000
 _WIDTH: Final = 120
 #: The longest text of a rule that a difference shows.
@@ -45,7 +44,7 @@ _SHOWN: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class CategoryDifference:
-    """One difference between two versions: :data:`ADDED`, :data:`REMOVED` or :data:`CHANGED`, and what it is about."""
+    """One difference between two versions: :data:`ADDED`, :data:`REMOVED` or :data:`CHANGED`, and its subject."""
 
     sign: str
     what: str
@@ -56,7 +55,7 @@ class CategoryDifference:
 
 @dataclass(frozen=True, slots=True)
 class CategoryEdit:
-    """What writing a category did, or would do: the version before and the one after it, None where there is none."""
+    """The result of writing a category, or of its preview: the versions before and after it, or None."""
 
     before: CategoryVersion | None
     after: CategoryVersion
@@ -85,8 +84,8 @@ def parse_version(version: CategoryVersion) -> CostCategory:
 
 
 def warnings_about(version: CategoryVersion) -> Sequence[CategoryProblem]:
-    """Return what is allowed in a stored version but probably not meant; of a version that an earlier service wrote and
-    this one refuses, why."""
+    """Return the warnings about a stored version, or, if it was written by an earlier version of the service and this
+    one refuses it, the reasons."""
     try:
         return warnings_of(parse_version(version))
     except CategoryError as error:
@@ -94,12 +93,12 @@ def warnings_about(version: CategoryVersion) -> Sequence[CategoryProblem]:
 
 
 def measures_in(category: CostCategory) -> set[str]:
-    """Return the measures by which values of a category hand on their cost."""
+    """Return the measures by which values of a category reallocate their cost."""
     return {step.metric for step in category.share if step.metric is not None}
 
 
 def check_measures(category: CostCategory, known: Collection[str]) -> None:
-    """Check that something is measured by which values hand on their cost.
+    """Check that the measures by which values reallocate their cost are known.
 
     Raises:
         CategoryError: a measure is not ``known``.
@@ -120,7 +119,7 @@ def _near(name: str, known: Collection[str]) -> str:
 
 
 def document_of(version: CategoryVersion) -> dict[str, Any]:
-    """Return the document of a version; an empty one of a removal."""
+    """Return the document of a version; empty for a removal."""
     found: dict[str, Any] = json.loads(version.document or "{}")
     return found
 
@@ -132,8 +131,8 @@ def counts_of(version: CategoryVersion) -> dict[str, int]:
 
 
 def etag_of(version: CategoryVersion) -> str:
-    """Return the strong ETag of a version. It has the number, and tells apart two versions of one number, which there
-    can be after a restore."""
+    """Return the strong ETag of a version: its number and a digest, because a restore can lead to two versions with the
+    same number."""
     made_of = [version.key, version.version, version.document, version.who, version.at.isoformat(), version.reason]
     digest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=8)
     return f'"{version.version}-{digest.hexdigest()}"'
@@ -148,11 +147,11 @@ def save_category(
     reason: str | None = None,
     clock: Clock = utc_now,
 ) -> CategoryEdit:
-    """Write a category instead of the ``expected`` version, or as a new one. One that says the same as the present
-    version is not written again.
+    """Write a category instead of the ``expected`` version, or as a new one. If it equals the present version, nothing
+    is written.
 
     Raises:
-        EditConflict: another version is there, or none; or there are too many categories.
+        EditConflict: the present version is another one, or there are too many categories.
     """
     text = _text(category)
     if expected is None and len(store.list_categories(connection)) >= MOST_CATEGORIES:
@@ -173,7 +172,7 @@ def save_categories(
     reason: str | None = None,
     clock: Clock = utc_now,
 ) -> list[CategoryEdit]:
-    """Write categories instead of their present versions; the caller's transaction makes it all or none.
+    """Write categories instead of their present versions, in the caller's transaction.
 
     Raises:
         EditConflict: there are too many categories.
@@ -209,8 +208,8 @@ def _preview(connection: Connection, category: CostCategory) -> CategoryEdit:
 
 
 def differences(before: CategoryVersion | None, after: CostCategory) -> tuple[CategoryDifference, ...]:
-    """Return what differs between a stored version and a category: rules, values, the default and the steps. Rules are
-    known by their ids; one without an id by all that it says."""
+    """Return the differences between a stored version and a category: rules, values, the default and the steps. Rules
+    are identified by their ids; rules without an id by their content."""
     old = {} if before is None else document_of(before)
     new = to_document(after)
     found = [*_rules(old.get("rules", []), new.get("rules", [])), *_values(old.get("values", {}), new)]
@@ -270,8 +269,8 @@ def _shown(rule: Mapping[str, Any]) -> str:
 
 
 def read_categories(text: str, check: Callable[[CostCategory], None] = lambda _: None) -> list[CostCategory]:
-    """Return the cost categories in a YAML text, in its order. A ``check`` of what the text alone does not tell raises
-    CategoryError.
+    """Return the cost categories in a YAML text, in its order. ``check`` may raise CategoryError for more than the
+    text shows.
 
     Raises:
         ConfigurationError: with every problem of every category, and its line.

@@ -1,8 +1,8 @@
 """Rules of a cost category as entries of single entities, and back: for CSV files and for imports.
 
 A rule is a list of entries if it names identities, resources or topics by their exact ids and assigns a value or a
-split. Entries become rules again: those with the same outcome and the same dates one rule, as far as the order of rules
-of one entity is the same.
+split. Entries become rules again: those with the same outcome and the same dates become one rule, unless this would
+change the order of the rules of an entity.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Unit = tuple[str, str, object, object]
 
 @dataclass
 class _Group:
-    """Entities that one rule names, and what the rule keeps of a former one."""
+    """The entities of one rule, and the id and reason that it keeps from a former rule."""
 
     like: EntityAssignment
     id: str | None
@@ -51,7 +51,7 @@ class _Group:
 
 
 def assignments_in(rule: Rule) -> list[EntityAssignment]:
-    """Return what a rule assigns to single entities; nothing if it says anything else."""
+    """Return the assignments of a rule to single entities; empty for other rules."""
     match, assign = rule.match, rule.assign
     if not isinstance(match, Test) or match.subject not in ENTITY_TYPES or match.pattern is None:
         return []
@@ -67,7 +67,8 @@ def assignments_in(rule: Rule) -> list[EntityAssignment]:
 
 
 def category_csv(category: CostCategory) -> str:
-    """Return the rules that a CSV file can say, as such a file; where two rules name one entity on a day, the first."""
+    """Return the rules that a CSV file can represent as such a file; if two rules name one entity on a day, the
+    first."""
     lines = [",".join(COLUMNS)]
     for each, _ in _assignments(category):
         for entry in each.entries():
@@ -79,8 +80,8 @@ def category_csv(category: CostCategory) -> str:
 
 
 def with_csv(category: CostCategory, content: SourceContent) -> CostCategory:
-    """Return the category with the entries of a CSV file in front of all rules that such a file cannot say. Rules whose
-    entities are in the file with the same value and days keep their id and reason.
+    """Return the category with the entries of a CSV file before all rules that such a file cannot represent. Rules
+    whose entities are in the file with the same value and days keep their id and reason.
 
     Raises:
         ConfigurationError: with every mistake, by its place in the file.
@@ -96,8 +97,8 @@ def with_csv(category: CostCategory, content: SourceContent) -> CostCategory:
 
 
 def with_import(category: CostCategory, source: str, content: SourceContent, *, is_new: bool) -> CostCategory:
-    """Return the category with the entries of a source as rules, whose ids begin with the source's name, instead of
-    those that an earlier import from it made: at their place, or behind all others.
+    """Return the category with the entries of a source as rules, whose ids begin with the source's name. They replace
+    the rules of an earlier import from it, at the same position, or follow all others.
 
     Values are added to the register if there is one, or if the category ``is_new`` and the source has a register;
     present entries of the register stay as they are.
@@ -121,8 +122,7 @@ def with_import(category: CostCategory, source: str, content: SourceContent, *, 
 
 
 def _assignments(category: CostCategory) -> list[tuple[EntityAssignment, Rule]]:
-    """Return what the rules of a category assign to single entities, with the rules; each on the days that no rule
-    before it has."""
+    """Return the assignments to single entities with their rules, each on the days that no earlier rule has."""
     found: list[tuple[EntityAssignment, Rule]] = []
     taken: dict[tuple[str, str], list[Period]] = {}
     for rule in category.rules:
@@ -141,8 +141,8 @@ def _unit(each: EntityAssignment) -> _Unit:
 
 
 def _grouped(found: Iterable[EntityAssignment], former: Callable[[_Unit], Rule | None]) -> list[_Group]:
-    """Return the assignments as groups of one outcome, in an order that means the same: it matters between entities of
-    different types, which one row has."""
+    """Return the assignments grouped by outcome, in an order with the same result: it matters between entities of
+    different types, because a row has several."""
     groups: list[_Group] = []
     for _, run in groupby(found, key=lambda each: each.entity_type):
         places: dict[object, _Group] = {}
@@ -166,7 +166,7 @@ def _free_ids(groups: Sequence[_Group], taken: set[str | None]) -> None:
 
 
 def _new_id(own: str, like: EntityAssignment, taken: set[str | None]) -> str:
-    """Return an id for an imported rule, which says what it assigns, and add it to those taken."""
+    """Return an id for an imported rule that describes its assignment, and add it to those taken."""
     base = f"{own}{like.entity_type}:{'+'.join(value for value, _ in like.parts)}"[:_MAX_ID_LENGTH].strip()
     found, number = base, 1
     while found in taken:
@@ -190,8 +190,8 @@ def _registered(category: CostCategory, content: SourceContent, groups: Iterable
 
 
 def _checked(category: CostCategory, groups: Sequence[_Group], first: int) -> CostCategory:
-    """Return the category as its document is read again; the problems of rules that were made here are told by the
-    places that they come from."""
+    """Return the category as parsed from its document; problems of generated rules are reported at their places in the
+    source."""
     try:
         return parse_category(category.key, to_document(category))
     except CategoryError as error:

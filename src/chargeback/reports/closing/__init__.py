@@ -1,1 +1,1 @@
-"""Closing months: what would be booked, what is missing for it, and what was booked."""
+"""Closing months: the preview of what would be booked, the blockers, and what was booked."""

@@ -1,4 +1,4 @@
-"""Making, ending and reversing adjustments: in months that are open."""
+"""Adding, ending and reversing adjustments in open months."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from chargeback.store.control.closings import Books, instant_of_closing, read_bo
 
 
 def check_adjustment(new: NewAdjustment, currency: str, *, exact: bool) -> None:
-    """Check that the parts of an adjustment go together; without ``exact`` its amount is in whole cents.
+    """Check that an adjustment is consistent; without ``exact`` its amount must be in whole cents.
 
     Raises:
-        AdjustmentInvalid: they do not.
+        AdjustmentInvalid: it is not.
     """
     problems = []
     places = minor_places(currency)
@@ -45,7 +45,7 @@ def check_adjustment(new: NewAdjustment, currency: str, *, exact: bool) -> None:
 
 
 def adjust(writing: Writing, new: NewAdjustment, who: str, now: Clock) -> Adjustment:
-    """Make an adjustment; the same key again gets the same one.
+    """Add an adjustment; a repeated key returns the same one.
 
     Raises:
         PeriodRefused: the month is closed.
@@ -86,7 +86,7 @@ def end(writing: Writing, number: int, who: str, now: Clock) -> bool:
 def reverse(
     writing: Writing, number: int, period: AccountingPeriod, reason: str, who: str, now: Clock
 ) -> Adjustment | None:
-    """Take an adjustment back in an open month; return what does, or None if there is no such adjustment.
+    """Reverse an adjustment in an open month; return the reversal, or None if there is no such adjustment.
 
     Raises:
         PeriodRefused: the month is closed, or the adjustment is reversed already.

@@ -1,7 +1,7 @@
-"""Closing and reopening months: each is one transaction, and leaves a receipt.
+"""Closing and reopening months: each is one transaction, and creates a receipt.
 
-What is closed is calculated before the transaction, which then checks that nothing has changed since. Documents lie
-under names that hold their digests: if the transaction fails, nothing names them.
+The amounts are calculated before the transaction, which then checks that nothing has changed since. The names of
+documents contain their digests: if the transaction fails, no record refers to them.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ from chargeback.store.queries.posted import PostedReader
 
 #: How long a second person can confirm a request.
 REQUEST_LASTS: Final = timedelta(days=7)
-#: How often a closing is calculated again because something has changed meanwhile.
+#: How often a closing is calculated again because the data has changed meanwhile.
 _TRIES: Final = 3
 
-#: Opens a reader of what was posted, as of now.
+#: Opens a reader of posted costs, as of now.
 OpenPosted = Callable[[], AbstractContextManager[PostedReader]]
 
 
 @dataclass(frozen=True)
 class ClosingOrder:
-    """What is to be closed, by whom and why.
+    """The month to close, the actor and the options.
 
     Attributes:
-        expected_digest: that of the preview that was looked at; None takes what there is.
-        looked_at: when it was, so that a refusal says what has changed since.
-        accept: the blockers that are taken, by their ids or kinds.
-        reason: why they are.
-        idempotency_key: the same key again gets the same entry.
+        expected_digest: the digest of the reviewed preview; None closes the present amounts.
+        looked_at: the instant of the reviewed preview, so that a refusal can list the changes since.
+        accept: the accepted blockers, by their ids or kinds.
+        reason: why they are accepted.
+        idempotency_key: a repeated key returns the same entry.
     """
 
     period: AccountingPeriod
@@ -87,7 +87,7 @@ class ClosingOrder:
 
 @dataclass(frozen=True)
 class Closed:
-    """What became of an order: the entry, or the request that a second person has to confirm."""
+    """The result of an order: the entry, or the request that a second person has to confirm."""
 
     closing: Closing | None
     request: ClosingRequest | None = None
@@ -97,9 +97,9 @@ def close(tenant: TenantView, open_posted: OpenPosted, writing: Writing, order: 
     """Close a month.
 
     Raises:
-        PeriodBlocked: something is in the way that is not accepted.
+        PeriodBlocked: there is a blocker that is not accepted.
         PeriodRefused: it is not the month to close next, or is closed already.
-        PreviewStale: it would book something else than was looked at.
+        PreviewStale: the amounts differ from those of the reviewed preview.
         StorageError: the tenant's storage cannot be read or written.
     """
     for _ in range(_TRIES):
@@ -150,7 +150,7 @@ def reopen(
     """Open the latest closed month again.
 
     Raises:
-        PeriodRefused: it is not that, or is sealed.
+        PeriodRefused: it is not the latest closed month, or is sealed.
         StorageError: the control database cannot be written.
     """
     with writing() as connection:
@@ -190,7 +190,7 @@ def check_turn(books: Books, period: AccountingPeriod) -> None:
 
 
 def _check(tenant: TenantView, reader: PostedReader, preview: ClosingPreview, order: ClosingOrder) -> None:
-    """Check that nothing is in the way, and that the month is as it was looked at."""
+    """Check that there are no blockers, and that the month has not changed since the reviewed preview."""
     damage = [
         Blocker(
             id=f"verify:{each.day}",
@@ -215,7 +215,7 @@ def _check(tenant: TenantView, reader: PostedReader, preview: ClosingPreview, or
     if order.expected_digest not in {None, preview.digest}:
         moved = [] if order.looked_at is None else _moved_since(tenant, reader, preview, order.looked_at)
         raise PreviewStale(
-            f"{order.period.id} would be booked with other amounts than those that were looked at{_such_as(moved)}; "
+            f"{order.period.id} would be booked with other amounts than in the reviewed preview{_such_as(moved)}; "
             "look at the preview again",
             preview.digest,
             [each.model_dump(mode="json") for each in moved],
@@ -223,7 +223,7 @@ def _check(tenant: TenantView, reader: PostedReader, preview: ClosingPreview, or
         )
 
 
-#: By what the sums of a whole month are said to have moved.
+#: The grouping of changed sums of a whole month.
 TOTALS: Final = "totals"
 _Sums = Mapping[str | None, Decimal]
 
@@ -231,8 +231,8 @@ _Sums = Mapping[str | None, Decimal]
 def _moved_since(
     tenant: TenantView, reader: PostedReader, preview: ClosingPreview, looked_at: datetime
 ) -> list[MovedAmount]:
-    """Return what is in a preview, and was not at an earlier instant: sums of the month, and values. Invoices have no
-    past: what they are now, they were then."""
+    """Return the changes of a preview since an earlier instant: of the sums of the month, and of values. Invoices have
+    no history, so their changes are not included."""
     period = AccountingPeriod.named(preview.period_id)
     try:
         before = prepare(tenant, reader.earlier(looked_at), period, looked_at).answer
@@ -254,7 +254,7 @@ def _by_value(found: PostedGrouping) -> _Sums:
 def _such_as(moved: Sequence[MovedAmount]) -> str:
     values = [each for each in moved if each.by != TOTALS]
     if not values:
-        return "" if moved else ": its invoices or adjustments have changed, or the statements are others"
+        return "" if moved else ": its invoices, adjustments or statements have changed"
     largest = max(values, key=lambda each: each.delta.copy_abs())
     return f", such as {render(largest.after)} instead of {render(largest.before)} of {largest.value}"
 
@@ -279,8 +279,8 @@ def _request(
 
 
 def _events_of(entry: Closing, booked: ClosingPreview) -> Iterator[Event]:
-    """Yield that a month was closed, which corrections of earlier months are final with it, and that its statements
-    are."""
+    """Yield the events of a closing: the month, the corrections of earlier months that it makes final, and its
+    statements."""
     amount, currency = render(booked.totals.posted), booked.currency
     yield event_of(events.PERIOD_CLOSED, entry, posted=amount, currency=currency)
     for each in booked.corrections:
@@ -294,7 +294,7 @@ def _events_of(entry: Closing, booked: ClosingPreview) -> Iterator[Event]:
 
 
 def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:
-    """Return the entry that the same order has made before.
+    """Return the entry that an earlier order with the same key has created, or None.
 
     Raises:
         PeriodRefused: its key was used for another month.
@@ -310,7 +310,7 @@ def _same_order(connection: Connection, order: ClosingOrder) -> Closing | None:
 def _receipt(
     tenant: TenantView, prepared: Prepared, documents: Sequence[PeriodDocument], order: ClosingOrder, at: datetime
 ) -> Mapping[str, Any]:
-    """Return what the receipt of a closing says, besides its place among the others."""
+    """Return the content of the receipt of a closing, without its links to other receipts."""
     preview = prepared.answer
     rates = {code: rates.get(order.period.start) for code, rates in tenant.currencies.items()}
     content = {

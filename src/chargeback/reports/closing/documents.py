@@ -1,8 +1,8 @@
 """The documents of a closed month: its statements by each grouping and their journals, as they were when it was closed.
 
 Each is canonical text: JSON lines of statements, or the JSON of a journal. Everything else, such as pages and CSV, is
-rendered from them. A receipt names each document, and each statement, by its SHA-256, so it can be checked later that
-everything closed is still what the receipts say: their chain, their documents, and the sums of the books.
+rendered from them. A receipt has the SHA-256 of each document and of each statement, so that closed months can be
+verified later: the chain of receipts, their documents, and the sums of the books.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from chargeback.store.queries.sums import sums_by
 def documents_of(
     found: Iterable[Statements], profile: JournalProfile, names: str, lookups: Lookups
 ) -> list[PeriodDocument]:
-    """Return the documents of a month: its statements by some groupings, their journals, the display names, and what
-    its rows of FOCUS show."""
+    """Return the documents of a month: its statements by some groupings, their journals, the display names, and the
+    lookups of its rows in FOCUS."""
     documents = [PeriodDocument(NAMES, None, names), PeriodDocument(FOCUS, None, canonical(lookups))]
     for each in found:
         by = each.heading.by
@@ -52,7 +52,7 @@ def documents_of(
             "total": each.total.model_dump(mode="json"),
             "tie_out": None if each.tie_out is None else each.tie_out.model_dump(mode="json"),
         }
-        # What recipients say comes afterwards.
+        # Replies of recipients follow after the closing.
         later: dict[str, Any] = {"replies": [], "verdict": None}
         lines = [canonical(item.model_copy(update=later).model_dump(mode="json")) for item in each.items]
         documents.append(PeriodDocument(STATEMENTS, by, "\n".join([canonical(first), *lines])))
@@ -61,7 +61,7 @@ def documents_of(
 
 
 def kept_statements(place: Place, connection: Connection, closed: ClosedPeriod, by: str) -> Statements | None:
-    """Return the statements of a closed month by a grouping as they were kept; None if they were not.
+    """Return the stored statements of a closed month by a grouping; None if they were not stored.
 
     Raises:
         StorageError: the document is missing or cannot be read.
@@ -78,7 +78,7 @@ def kept_statements(place: Place, connection: Connection, closed: ClosedPeriod, 
 
 
 def kept_journal(place: Place, connection: Connection, closed: ClosedPeriod, by: str) -> JournalAnswer | None:
-    """Return the journal of a closed month by a grouping as it was kept; None if it was not.
+    """Return the stored journal of a closed month by a grouping; None if it was not stored.
 
     Raises:
         StorageError: the document is missing or cannot be read.
@@ -90,7 +90,7 @@ def kept_journal(place: Place, connection: Connection, closed: ClosedPeriod, by:
 
 
 def check_closings(tenant: TenantView, reader: PostedReader) -> Iterator[str]:
-    """Yield what is wrong with the closings of a tenant, a sentence each.
+    """Yield the problems of the closings of a tenant, a sentence for each.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -133,7 +133,7 @@ def _documents(tenant: TenantView, receipt: dict[str, Any]) -> Iterator[str]:
 
 
 def _sums(reader: PostedReader, closed: ClosedPeriod, receipt: dict[str, Any]) -> Iterator[str]:
-    """Compare what the books say of a month with its receipt."""
+    """Compare the sums of a month in the books with its receipt."""
     period, totals = closed.period, receipt["totals"]
     try:
         known = reader.known(reader.books.regular(period).at)

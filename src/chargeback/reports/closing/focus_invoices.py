@@ -1,8 +1,8 @@
 """Our own months and statements in FOCUS 1.4: the datasets *Billing Period* and *Invoice Detail*.
 
-A statement is an invoice: its number is the ``InvoiceId``, each of its lines, corrections and adjustments a row, in the
-cents that are booked. That of a closed month is issued; of a month that was opened again, voided, and the one that
-takes its place refers to it.
+A statement is an invoice: its number is the ``InvoiceId``, and each of its lines, corrections and adjustments is a row,
+in the booked cents. Statements of closed months are issued. Those of a reopened month are voided, and the ones that
+supersede them refer to them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from chargeback.store.queries.sql_format import END_OF_LINE
 USAGE: Final = "Usage"
 CREDIT: Final = "Credit"
 ADJUSTMENT: Final = "Adjustment"
-#: FOCUS wants terms of every invoice; a chargeback is settled within the company.
+#: FOCUS requires payment terms of every invoice; a chargeback is settled within the company.
 _TERMS: Final = "Internal"
 
 
@@ -52,18 +52,18 @@ class FocusBillingPeriod(FocusRecord):
 class FocusInvoiceDetail(FocusRecord):
     """A line of a statement."""
 
-    billed_cost: Exact = Field(description="In the cents that are booked; those of a statement add up to it.")
+    billed_cost: Exact = Field(description="The booked cents; the lines of a statement sum to it.")
     billing_account_id: str
     billing_currency: str = Field(examples=["USD"])
     billing_period_end: InstantText = Field(description="Exclusive.")
-    billing_period_start: InstantText = Field(description="Of the month that it is booked in.")
+    billing_period_start: InstantText = Field(description="The start of the month in which it is booked.")
     charge_category: Literal["Usage", "Credit", "Adjustment"] = Field(
-        description="`Adjustment`: a correction of an earlier month, or what was added by hand."
+        description="`Adjustment`: a correction of an earlier month, or a manual adjustment."
     )
     invoice_detail_created: InstantText
     invoice_detail_description: str | None
     invoice_detail_grain: dict[str, str] | None = Field(
-        description="By which columns of Cost and Usage the row is a sum, in addition to those of the statement."
+        description="The columns of Cost and Usage by which the row is summed, in addition to those of the statement."
     )
     invoice_detail_id: str
     invoice_detail_last_updated: InstantText
@@ -76,11 +76,11 @@ class FocusInvoiceDetail(FocusRecord):
     payment_due_date: InstantText | None
     payment_terms: str
     reference_invoice_id: str = Field(
-        description="The statement that it corrects, or that its own supersedes; else its own."
+        description="The statement that it corrects, or that its statement supersedes; else its own statement."
     )
-    x_by: str = Field(serialization_alias="x_By", description="By what the statement is made.")
-    x_exact_cost: Exact = Field(serialization_alias="x_ExactCost", description="With all digits.")
-    x_value: str = Field(serialization_alias="x_Value", description="Whose statement it is.")
+    x_by: str = Field(serialization_alias="x_By", description="The grouping of the statement.")
+    x_exact_cost: Exact = Field(serialization_alias="x_ExactCost", description="The cost with all digits.")
+    x_value: str = Field(serialization_alias="x_Value", description="The value of the statement.")
 
     @field_serializer("invoice_detail_grain", when_used="json")
     def _as_text(self, grain: dict[str, str] | None) -> str | None:
@@ -89,7 +89,7 @@ class FocusInvoiceDetail(FocusRecord):
 
 @dataclass(frozen=True, slots=True)
 class _Issued:
-    """The statements of a month: since when they are what they are, and what became of them."""
+    """The statements of a month: the instant from which they are valid, and their state."""
 
     period: AccountingPeriod
     found: Statements
@@ -100,7 +100,7 @@ class _Issued:
 
 
 def billing_periods(tenant: TenantView, reader: PostedReader) -> list[FocusBillingPeriod]:
-    """Return the months of the books, and the first one that is open; none while no month was ever closed.
+    """Return the months of the books, and the first open one; empty if no month was ever closed.
 
     Raises:
         StorageError: the control database cannot be read.
@@ -124,20 +124,20 @@ def billing_periods(tenant: TenantView, reader: PostedReader) -> list[FocusBilli
 def invoice_details(
     tenant: TenantView, reader: PostedReader, by: str, period: AccountingPeriod | None = None
 ) -> list[FocusInvoiceDetail]:
-    """Return the lines of all statements by a grouping, or of those of one month: the kept ones of each closing, and
-    those of the first open month, as they are now.
+    """Return the lines of all statements by a grouping, or of those of one month: the stored ones of each closing, and
+    the present ones of the first open month.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     return [row for each in _issued(tenant, reader, by, period) for row in _rows(tenant, reader, each)]
 
 
 def focus_csv_text(items: Sequence[FocusRecord], kind: type[FocusRecord]) -> str:
-    """Return records as CSV under the names of FOCUS, whose texts must stay as they are."""
+    """Return records as CSV under the names of FOCUS, with unchanged texts."""
     names = list(kind.model_json_schema(by_alias=True, mode="serialization")["properties"])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator=END_OF_LINE)
@@ -149,7 +149,7 @@ def focus_csv_text(items: Sequence[FocusRecord], kind: type[FocusRecord]) -> str
 
 
 def _entries(tenant: TenantView, reader: PostedReader) -> list[Closing]:
-    """Return what was done to months, up to the instant of the books."""
+    """Return the entries of the books up to their instant."""
     with tenant.store.control.read() as connection:
         entries = read_closings(connection)
     at = reader.books.at
@@ -209,7 +209,7 @@ def _rows(tenant: TenantView, reader: PostedReader, issued: _Issued) -> Iterator
 
 
 def _lines(tenant: TenantView, reader: PostedReader, statement: StatementAnswer) -> Iterator[dict[str, Any]]:
-    """Yield what each line, correction and adjustment of a statement says."""
+    """Yield the fields of each line, correction and adjustment of a statement."""
     its_own = statement.supersedes or statement.number
     for line in statement.lines:
         yield {

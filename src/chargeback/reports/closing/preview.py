@@ -1,4 +1,4 @@
-"""What closing a month would book, and what is missing for it."""
+"""Previews of closings: the amounts that closing a month would book, and its blockers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import sums_by
 
-#: How long after its end a month may still be changed by what arrives late.
+#: How long after its end a month may still change because of late bills.
 SETTLING: Final = timedelta(hours=72)
 
 PeriodState = Literal["accruing", "settling", "blocked", "ready", "closed", "sealed"]
@@ -46,25 +46,25 @@ _ZERO: Final = Decimal(0)
 
 
 class Blocker(ResponseModel):
-    """Why a month cannot be closed, and what to do."""
+    """A reason for which a month cannot be closed, and a remedy."""
 
-    id: str = Field(description="What `accept` of the request names.", examples=["day-pending:2026-10-31"])
+    id: str = Field(description="The id for `accept` of the request.", examples=["day-pending:2026-10-31"])
     kind: str = Field(examples=["day-pending"])
     date: date | None
     detail: str
     remedy: str
-    can_be_accepted: bool = Field(description="Whether the month can be closed all the same.")
+    can_be_accepted: bool = Field(description="Whether the month can be closed in spite of it.")
 
 
 class PeriodWarning(ResponseModel):
-    """What should be looked at before a month is closed."""
+    """Something to review before a month is closed."""
 
     kind: str = Field(examples=["unallocated"])
     detail: str
 
 
 class CorrectionTotal(ResponseModel):
-    """What was learned of an earlier month."""
+    """The changes of an earlier month."""
 
     period_id: str = Field(examples=["2026-09"])
     amount: Sum
@@ -73,24 +73,22 @@ class CorrectionTotal(ResponseModel):
 class PeriodTotals(ResponseModel):
     """The sums of a month."""
 
-    billed: Sum = Field(description="What the provider billed for its days.")
-    regular: Sum = Field(description="What was charged for its days.")
-    corrections: Sum = Field(description="Of earlier months, posted to it.")
-    adjustments: Sum = Field(description="Made by hand.")
-    posted: Sum = Field(description="All of this but `billed`: what is booked.")
+    billed: Sum = Field(description="The provider's bill for its days.")
+    regular: Sum = Field(description="The charges for its days.")
+    corrections: Sum = Field(description="The corrections of earlier months that are posted to it.")
+    adjustments: Sum = Field(description="The manual adjustments.")
+    posted: Sum = Field(description="The booked amount: `regular` + `corrections` + `adjustments`.")
 
 
 class PeriodReceipt(ResponseModel):
-    """What was recorded when a month was closed."""
+    """The receipt of a closing."""
 
     n: int = Field(description="Its number among all receipts.", examples=[1])
     receipt_digest: str = Field(description="Its SHA-256.")
     previous: str | None = Field(description="The SHA-256 of the receipt before it; null for the first one.")
     note: str | None
-    accepted: list[str] = Field(
-        description="What was in the way and accepted, by id.", examples=[["day-missing:2026-10-31"]]
-    )
-    reason: str | None = Field(description="Why it was.")
+    accepted: list[str] = Field(description="The ids of accepted blockers.", examples=[["day-missing:2026-10-31"]])
+    reason: str | None = Field(description="Why they were accepted.")
 
 
 class PeriodItem(ResponseModel):
@@ -100,17 +98,17 @@ class PeriodItem(ResponseModel):
     start: date
     end: date = Field(description="Its last day.")
     state: PeriodState = Field(
-        description="`accruing`: it is not over. `settling`: late bills may still come. `blocked`, `ready`: it cannot "
-        "be closed, or can. `closed`: it was booked. `sealed`: nothing can change it any more."
+        description="`accruing`: it is not over. `settling`: late bills may still arrive. `blocked`: it cannot be "
+        "closed. `ready`: it can be closed. `closed`: it is booked. `sealed`: it cannot change any more."
     )
     totals: PeriodTotals
-    blockers: int = Field(description="How many things are in the way of closing it.")
+    blockers: int = Field(description="The number of its blockers.")
     closed_at: Instant | None
     closed_by: str | None
     sealed_at: Instant | None
     times_closed: int = Field(description="How often it was closed.")
-    digest: str | None = Field(description="That of the content that was booked.")
-    receipt: PeriodReceipt | None = Field(description="That of the closing; null while it is open.")
+    digest: str | None = Field(description="The digest of the booked content.")
+    receipt: PeriodReceipt | None = Field(description="The receipt of the closing; null while it is open.")
 
 
 class PeriodList(ResponseModel):
@@ -118,13 +116,13 @@ class PeriodList(ResponseModel):
 
     items: list[PeriodItem]
     currency: str = Field(examples=["USD"])
-    by: list[str] = Field(description="By what statements are kept.", examples=[["category:cost_center"]])
-    books_begin: str | None = Field(description="The first month that was closed; null while none is.")
+    by: list[str] = Field(description="The groupings of the stored statements.", examples=[["category:cost_center"]])
+    books_begin: str | None = Field(description="The first month that was closed; null if none is.")
     next_to_close: str | None = Field(description="The only month that can be closed next; null if any can.")
 
 
 class PostedValue(ResponseModel):
-    """What is booked of a value."""
+    """The booked amounts of a value."""
 
     value: str = Field(examples=["payments"])
     name: str | None
@@ -137,26 +135,26 @@ class PostedValue(ResponseModel):
 
 
 class PostedGrouping(ResponseModel):
-    """What is booked, by the values of a grouping."""
+    """The booked amounts by the values of a grouping."""
 
     by: str = Field(examples=["category:cost_center"])
     values: list[PostedValue]
     rounded: Cents = Field(description="The sum of all statements.")
-    difference: Sum = Field(description="All statements less the bill, corrections and adjustments: 0.")
+    difference: Sum = Field(description="All statements minus the bill, corrections and adjustments: 0.")
 
 
 class InvoiceTieOut(ResponseModel):
-    """The provider's invoices compared with what was billed; without those that were voided, and without taxes."""
+    """The provider's invoices compared with the bill, without voided ones and without taxes."""
 
     invoices: list[str] = Field(description="Their numbers.")
     total: Sum
     tax: Sum
-    difference: Sum | None = Field(description="`total` less what was billed; null without an invoice.")
-    by_product_type: dict[str, Sum] | None = left_out("The same by product type, where all invoices have lines.")
+    difference: Sum | None = Field(description="`total` minus the bill; null without an invoice.")
+    by_product_type: dict[str, Sum] | None = left_out("The difference by product type, if all invoices have lines.")
 
 
 class ClosingPreview(ResponseModel):
-    """What closing a month would book."""
+    """The amounts that closing a month would book, and its blockers."""
 
     period_id: str = Field(examples=["2026-10"])
     start: date
@@ -165,40 +163,41 @@ class ClosingPreview(ResponseModel):
     currency: str = Field(examples=["USD"])
     totals: PeriodTotals
     corrections: list[CorrectionTotal]
-    by: list[PostedGrouping] = Field(description="By each grouping of `closing.by`.")
+    by: list[PostedGrouping] = Field(description="The booked amounts by each grouping of `closing.by`.")
     adjustments: list[dict[str, Any]]
     invoices: InvoiceTieOut
     opening: list[CorrectionTotal] = Field(
-        description="Before the first closing: what is known of the months before. What is learned of them later is "
-        "visible, and never posted."
+        description="Before the first closing: the costs of the earlier months. Later changes of them are visible, but "
+        "never posted."
     )
     blockers: list[Blocker]
     warnings: list[PeriodWarning]
-    digest: str = Field(description="That of all amounts: `expected_digest` of the closing.")
+    digest: str = Field(description="The digest of all amounts, for `expected_digest` of the closing.")
     as_of: Instant = Field(
-        description="The last change that is in it: `looked_at` of the closing, which then says what has changed since."
+        description="The instant of the last change that it includes, for `looked_at` of the closing: a refusal then "
+        "lists the changes since."
     )
-    requested_by: str | None = left_out("Who asked for the closing that a second person has to confirm.")
+    requested_by: str | None = left_out("The actor who requested the closing, which a second person has to confirm.")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A month as it would be closed: the answer, and its statements by each grouping."""
+    """A month as it would be closed: the preview, and its statements by each grouping."""
 
     answer: ClosingPreview
     statements: Sequence[Statements]
 
 
 def groupings(tenant: TenantView, reader: PostedReader) -> list[str]:
-    """Return by what the statements of a tenant are kept: as configured, as far as its cost categories exist; at least
-    by identities."""
+    """Return the groupings of the stored statements of a tenant: the configured ones whose cost categories exist, or by
+    identities if there are none."""
     known = reader.categories.index.by_key
     found = [by for by in tenant.closing.by if not by.startswith("category:") or by.partition(":")[2] in known]
     return found or ["identity_id"]
 
 
 def prepare(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, now: datetime) -> Prepared:
-    """Return what closing a month would book, at the instant of the books.
+    """Return the preview of closing a month, at the instant of the books.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -342,7 +341,7 @@ def _item(
 def _totals(days: Sequence[ReconciledDay], corrections: Iterable[Decimal], made: Sequence[Adjustment]) -> PeriodTotals:
     regular = total(each.charged for each in days)
     learned = total(corrections)
-    # What is moved from one to another is nothing in sum.
+    # Reallocations sum to zero.
     adjusted = total(each.made.amount for each in made if each.made.from_value is None)
     return PeriodTotals(
         billed=total(each.billed for each in days),
@@ -354,7 +353,7 @@ def _totals(days: Sequence[ReconciledDay], corrections: Iterable[Decimal], made:
 
 
 def _opening(tenant: TenantView, reader: TenantReader, first: AccountingPeriod) -> dict[AccountingPeriod, Decimal]:
-    """Return what is known of each month before the first one."""
+    """Return the costs of each month before the first one."""
     with tenant.store.control.read() as connection:
         states = states_seen(reader, connection)
     earlier = [day for day in states if day < first.start]
@@ -395,7 +394,7 @@ def _grouping(found: Statements) -> PostedGrouping:
 def tie_out(
     invoices: Sequence[Invoice], billed: Decimal, reader: TenantReader, period: AccountingPeriod
 ) -> InvoiceTieOut:
-    """Return the invoices of a month compared with what was billed.
+    """Return the invoices of a month compared with the bill.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -423,14 +422,14 @@ def tie_out(
 
 
 def _signed(invoice: Invoice, amount: Decimal) -> Decimal:
-    """Return an amount of an invoice as it adds to what is paid: that of a credit memo takes from it."""
+    """Return the signed amount of an invoice: negative for a credit memo."""
     return amount.copy_abs().copy_negate() if invoice.content["kind"] == "credit_memo" else amount
 
 
 def _blockers(
     tenant: TenantView, connection: Connection, period: AccountingPeriod, days: Sequence[ReconciledDay], now: datetime
 ) -> Iterator[Blocker]:
-    """Yield what is in the way of closing a month."""
+    """Yield the blockers of a month."""
     last, end = period.last_day, period.window.end
     if now < end:
         yield Blocker(
@@ -449,7 +448,7 @@ def _blockers(
             kind=SETTLES,
             date=None,
             detail=f"The bill of {period.name} may still change until {settled:%Y-%m-%d %H:%M} UTC.",
-            remedy="Wait, or accept that what comes later is a correction of the next month.",
+            remedy="Wait, or accept that later changes are corrections in the next month.",
             can_be_accepted=True,
         )
     for day in days:
@@ -488,7 +487,7 @@ def _of_day(kind: str, day: ReconciledDay, what: str, remedy: str) -> Blocker:
         kind=kind,
         date=day.day,
         detail=f"{day.day} {what}.",
-        remedy=f"{remedy}, or accept it: what comes later is a correction.",
+        remedy=f"{remedy}, or accept it: later changes are corrections.",
         can_be_accepted=True,
     )
 
@@ -501,7 +500,7 @@ def _warnings(
     states: Mapping[date, DayState],
     invoices: InvoiceTieOut,
 ) -> Iterator[PeriodWarning]:
-    """Yield what should be looked at."""
+    """Yield the warnings."""
     whole = total(each.regular.amount for each in found.items if each.regular is not None)
     by_value = {each.recipient.value: each for each in found.items}
     for value, kind in ((UNALLOCATED, "unallocated"), (UNASSIGNED, "unassigned"), (UNTAGGED, "unassigned")):

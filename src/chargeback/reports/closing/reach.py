@@ -1,7 +1,7 @@
-"""What a change of tags, cost categories or policies would move in closed months.
+"""The effects of changes of tags, cost categories or policies on closed months.
 
-What is learned of a closed month is posted later, as a correction. An edit that would do so is refused unless it says
-that it is meant: usually the new value should begin in an open month.
+Changes of a closed month are posted later, as corrections. An edit that would cause them is refused unless it allows
+them explicitly: usually the new value should begin in an open month.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ZERO = Decimal(0)
 
 
 class MovedAmount(ResponseModel):
-    """What a value of a month has instead of what it had."""
+    """The changed amount of a value in a month."""
 
     period_id: str = Field(examples=["2026-10"])
     by: str = Field(examples=["category:cost_center"])
@@ -56,8 +56,8 @@ def moved_between(
 def moved_in_closed(
     tenant: TenantView, reader: TenantReader, caches: LookupCaches, books: Books, connection: Connection
 ) -> list[MovedAmount]:
-    """Return what the tags and cost categories that a transaction has written move in months that are closed and not
-    sealed; ``reader`` sees those before it.
+    """Return the changes in closed months, except sealed ones, that are caused by the tags and cost categories written
+    in a transaction; ``reader`` sees those before it.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -95,8 +95,8 @@ def check_reach(moved: Sequence[MovedAmount], books: Books, currency: str) -> No
 
 
 def check_recalculation(books: Books, request: RunRequest, currency: str) -> None:
-    """Refuse to calculate days of closed months again, which would be by the present policies and metrics. What that
-    moves is known when it is done.
+    """Refuse to calculate days of closed months again, which would use the present policies and metrics. The changes
+    are only known afterwards.
 
     Raises:
         ReachesIntoClosed: the request does.
@@ -125,5 +125,5 @@ def moved_in_month(before: TenantReader, after: TenantReader, period: Accounting
     try:
         old, new = (sums_by(each, CHARGEBACKS, Selection(period.window), (by,)) for each in (before, after))
     except UnknownCategory:
-        return []  # nothing was booked by a category that was not there, or is no more
+        return []  # nothing was booked by a category that did not exist, or no longer exists
     return moved_between(period.id, by, *({key: sums[key,] for (key,) in sums} for sums in (old, new)))

@@ -1,6 +1,6 @@
-"""Sealing a month, and what every entry of the books does: it writes documents and tells that it was made.
+"""Sealing a month, and what all entries of the books share: their documents and their events.
 
-A worker seals months by itself, so that this module knows nothing of what statements and files are made of.
+Workers seal months, too, so this module does not depend on the modules of statements and files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from chargeback.store.facts.errors import translate_file_errors
 from chargeback.store.facts.places import Place
 from chargeback.store.queries.pinned import DOCUMENTS, NAMES, document_path
 
-#: How many days more than are gathered again must be kept, so that retention never takes what may still change.
+#: How many more days must be kept than are gathered again, so that retention never deletes days that may still change.
 RETENTION_MARGIN: Final = 31
 
 #: Opens a connection that writes in one durable transaction.
@@ -50,7 +50,7 @@ STATEMENT: Final = "statement"
 
 @dataclass(frozen=True, slots=True)
 class PeriodDocument:
-    """A document: what it is, by what its statements are made, and its text."""
+    """A document: its kind, the grouping of its statements, and its text."""
 
     kind: str
     by: str | None
@@ -58,16 +58,16 @@ class PeriodDocument:
 
     @property
     def sha256(self) -> str:
-        """Its digest."""
+        """Return its digest."""
         return digest_of(self.text)
 
     @property
     def path(self) -> str:
-        """Where it lies among the facts."""
+        """Return its path among the facts."""
         return document_path(self.kind, self.sha256)
 
     def named(self) -> list[dict[str, Any]]:
-        """Return what the receipt says of it, and of each of its statements."""
+        """Return its entries in the receipt: its own, and those of each of its statements."""
         found = [{"kind": self.kind, "by": self.by, "value": None, "sha256": self.sha256}]
         if self.kind == STATEMENTS:
             for line in self.text.split("\n")[1:]:
@@ -89,7 +89,7 @@ class Documents:
         self._written: list[str] = []
 
     def write(self, connection: Connection, documents: Sequence[PeriodDocument], at: datetime) -> None:
-        """Write documents, and name them as from an instant on.
+        """Write documents, and add them to the catalogue from an instant on.
 
         Raises:
             StorageError: one cannot be written.
@@ -106,8 +106,8 @@ class Documents:
         add(connection, [(DOCUMENTS, None, file) for file in files], at)
 
     def discard(self, connection: Connection) -> None:
-        """Delete what was written and is named by nothing, in a transaction in which no one else writes. What stays for
-        some reason, upkeep removes."""
+        """Delete written documents that are not in the catalogue, in a transaction in which no one else writes. Upkeep
+        removes the rest."""
         named = {each.path for each in every_file(connection)} if self._written else set()
         for path in set(self._written) - named:
             with suppress(OSError):
@@ -116,7 +116,7 @@ class Documents:
 
 @contextmanager
 def writing_documents(tenant: TenantView) -> Iterator[Documents]:
-    """Write documents in a transaction inside; if it fails, nothing is left of them."""
+    """Yield a writer of documents for a transaction; if that fails, delete the documents."""
     documents = Documents(tenant.whole_store.facts.place)
     try:
         yield documents
@@ -128,14 +128,14 @@ def writing_documents(tenant: TenantView) -> Iterator[Documents]:
 
 
 def event_of(kind: str, entry: Closing, **more: object) -> Event:
-    """Return the event that an entry was made."""
+    """Return the event about a new entry."""
     subject = f"period/{entry.period.id}"
     body = {"period_id": entry.period.id, "n": entry.n, "receipt_digest": entry.digest, **more}
     return Event(kind, subject, body, f"{kind}/{entry.n}")
 
 
 def seal(tenant: TenantView, writing: Writing, period: AccountingPeriod, who: str, reason: str, now: Clock) -> Closing:
-    """Seal a closed month: it cannot be reopened any more, and what is learned of it later is not posted.
+    """Seal a closed month: it cannot be reopened any more, and later changes of it are not posted.
 
     Raises:
         PeriodRefused: it is not closed, or sealed already.

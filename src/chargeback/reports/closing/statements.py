@@ -1,4 +1,4 @@
-"""The statements and the journal of a month, as they are asked for: accrued, posted, or as they were kept."""
+"""The statements and the journal of a month: accrued, posted, or as stored at its closing."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from chargeback.store.queries.reader import TenantReader
 Basis = Literal["accrual", "posted"]
 
 
-def basis_of(reader: PostedReader, period: AccountingPeriod, asked: Basis | None) -> Basis:
-    """Return which statements are meant: those that were asked for; of a month of the books, what was posted."""
-    if asked is not None:
-        return asked
+def basis_of(reader: PostedReader, period: AccountingPeriod, requested: Basis | None) -> Basis:
+    """Return the basis of statements: the requested one, by default posted costs for a month of the books."""
+    if requested is not None:
+        return requested
     start = reader.books.start
     return "accrual" if start is None or period < start else "posted"
 
@@ -44,7 +44,7 @@ def statements_of(
     posted: PostedReader,
     period: AccountingPeriod,
     by: str,
-    asked: Basis | None,
+    requested: Basis | None,
 ) -> Statements:
     """Return the statements of a month, with the present budgets of their values. ``reader`` and ``posted`` see the
     same instant.
@@ -57,7 +57,7 @@ def statements_of(
     """
     with tenant.store.control.read() as connection:
         budgets = _budgets(connection, period, by, reader.scope)
-    if basis_of(posted, period, asked) == "accrual":
+    if basis_of(posted, period, requested) == "accrual":
         found = compile_statements(tenant, reader, period.start, by)
     else:
         found = _posted(tenant, reader, posted, period, by)
@@ -65,7 +65,7 @@ def statements_of(
 
 
 def _budgets(connection: Connection, period: AccountingPeriod, by: str, scope: RowScope | None) -> dict[str, Decimal]:
-    """Return the amounts of the budgets of a month that are about one value alone, and lie within a scope."""
+    """Return the amounts of the budgets of a month that are about a single value and within a scope."""
     found = {}
     for each in list_budgets(connection):
         amount = None if each.budget is None else each.budget.amount_of(period)
@@ -81,7 +81,7 @@ def _budgets(connection: Connection, period: AccountingPeriod, by: str, scope: R
 def _posted(
     tenant: TenantView, reader: TenantReader, posted: PostedReader, period: AccountingPeriod, by: str
 ) -> Statements:
-    """Return what was posted, as it was kept when the month was closed, to those who see everything."""
+    """Return posted statements, for readers without a scope as stored when the month was closed."""
     closed = posted.books.find(period)
     if closed is not None and reader.sees_everything:
         with tenant.store.control.read() as connection:
@@ -100,19 +100,19 @@ def journal_for(
     posted: PostedReader,
     period: AccountingPeriod,
     by: str,
-    asked: Basis | None,
+    requested: Basis | None,
 ) -> JournalAnswer:
-    """Return the journal of a month, as :func:`statements_of` its statements."""
+    """Return the journal of a month, from the statements of :func:`statements_of`."""
     closed = posted.books.find(period)
-    if closed is not None and reader.sees_everything and basis_of(posted, period, asked) == "posted":
+    if closed is not None and reader.sees_everything and basis_of(posted, period, requested) == "posted":
         with tenant.store.control.read() as connection:
             kept = kept_journal(tenant.whole_store.facts.place, connection, closed, by)
         if kept is not None:
             return kept
-    return journal_of(statements_of(tenant, reader, posted, period, by, asked), tenant.journal)
+    return journal_of(statements_of(tenant, reader, posted, period, by, requested), tenant.journal)
 
 
 def _with_replies(statement: StatementAnswer, replies: list[Reply]) -> StatementAnswer:
-    """Return a statement as it was kept, with what was said of it since."""
+    """Return a stored statement with the replies to it since."""
     said = [StatementReply.of(each, statement.digest) for each in replies]
     return statement.model_copy(update={"replies": said, "verdict": current_verdict(said)})

@@ -1,1 +1,1 @@
-"""Why a row is as it is: its explanation, in full, as a sentence, and for callers who see some rows only."""
+"""Explanations of rows: in full, as a sentence, and for callers with a scope."""

@@ -1,4 +1,4 @@
-"""An explanation as the front ends show it."""
+"""Explanations of chargeback rows for the front ends."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ class ExplainedPolicy(ResponseModel):
     """The policy by which the line was split."""
 
     product_type: str = Field(examples=["KAFKA_NUM_CKUS"])
-    matched: str | None = Field(description="Its name or pattern; null if it is in no catalogue any more.")
+    matched: str | None = Field(description="Its name or pattern; null if it is no longer in a catalogue.")
     hash: str
     source: Literal["shipped", "configured", "recorded"] = Field(
         description="`shipped`: the ecosystem's own; `configured`: changed by the tenant's configuration; `recorded`: "
-        "in force when the row was calculated, and not any more."
+        "in force when the row was calculated, but no longer."
     )
     portions: list[PolicyPortion]
 
 
 class ExplainedPortion(ResponseModel):
-    """The portion that is explained: its share of the line, and its exact cost."""
+    """The explained portion: its share of the line, and its exact cost."""
 
     number: int
     share: Exact
@@ -99,8 +99,8 @@ class TriedMethod(ResponseModel):
     position: int
     method: str = Field(examples=["usage(bytes_in + bytes_out)"])
     applied: bool
-    why_not: str | None = Field(description="Why it did not apply, and so what it would have needed.")
-    candidates: int | None = Field(description="How many identities it finds; null within a scope.")
+    why_not: str | None = Field(description="Why it did not apply, and what it would have needed.")
+    candidates: int | None = Field(description="The number of identities that it finds; null within a scope.")
 
     @classmethod
     def all_of(
@@ -126,29 +126,29 @@ Ratio = Annotated[
 
 
 class Contender(ResponseModel):
-    """An identity that shares the portion; or all those together that the caller may not see."""
+    """An identity that shares the portion; or the sum of those that the caller may not see."""
 
-    identity_id: str | None = Field(description="Null for others together.")
+    identity_id: str | None = Field(description="The identity; null for the sum of others.")
     name: str | None
-    value: Exact | None = Field(description="What was measured or charged; null if all parts are equal.")
+    value: Exact | None = Field(description="The measured or charged value; null if all parts are equal.")
     ratio: Ratio
 
 
 class ExplainedEvidence(ResponseModel):
-    """What decided how the portion was split."""
+    """The evidence by which the portion was split."""
 
     measure: str | None = Field(examples=["bytes_in + bytes_out"])
     total: Exact | None = Field(description="The sum of all values; null if all parts are equal.")
     contenders: list[Contender] = Field(
-        description="A page of them, the largest first, equal ones by id; and the identity that was asked for."
+        description="A page of the contenders, the largest first, equal ones by id; and the requested identity."
     )
-    contenders_total: int = Field(description="How many there are on all pages; others together are one.")
-    members: int | None = Field(description="How many identities were active on the resource; null within a scope.")
+    contenders_total: int = Field(description="The number of contenders on all pages; the sum of others counts as one.")
+    members: int | None = Field(description="The number of active identities on the resource; null within a scope.")
     metrics_available: bool
 
     @classmethod
-    def of(cls, found: UsageSplit, asked: str, page: Page, names: Mapping[str, str]) -> Self:
-        """Return what decided a portion, with a page of the identities; ``names`` are theirs."""
+    def of(cls, found: UsageSplit, requested: str, page: Page, names: Mapping[str, str]) -> Self:
+        """Return the evidence of a portion, with a page of the identities and their ``names``."""
         contenders = [
             Contender(
                 identity_id=None if each.identity_id == OTHERS else each.identity_id,
@@ -156,7 +156,7 @@ class ExplainedEvidence(ResponseModel):
                 value=each.value,
                 ratio=render(rounded(each.ratio, 6)),
             )
-            for each in listed_participants(found, asked, page)
+            for each in listed_participants(found, requested, page)
         ]
         return cls(
             measure=found.measure,
@@ -174,12 +174,10 @@ class Arithmetic(ResponseModel):
     exact: str = Field(description="The exact share as a fraction.", pattern=r"^\d+/\d+$", examples=["10/3"])
     units_floor: str = Field(description="The share rounded down, as a text.", pattern=r"^\d+$")
     spare_units: int | None = Field(
-        description="How many units remain when all shares are rounded down. They go, one each, to the largest "
-        "remainders, equal ones by id. Null within a scope."
+        description="The number of units that remain when all shares are rounded down. The shares with the largest "
+        "remainders get one each, equal ones by id. Null within a scope."
     )
-    remainder_rank: int | None = Field(
-        description="The place of the identity's remainder, from 1; null within a scope."
-    )
+    remainder_rank: int | None = Field(description="The rank of the identity's remainder, from 1; null within a scope.")
     extra_unit: bool = Field(description="Whether the identity got one of the spare units.")
     amount: Exact
 
@@ -196,17 +194,17 @@ class Arithmetic(ResponseModel):
         )
 
 
-#: Says of an explanation how much of its row the caller sees.
+#: The field with the visible part of the row of an explanation.
 VISIBLE: Final = Field(
-    description="What the caller's scope shows of the row; null if that is all of it, or there is no row. Then "
-    "`row` and `revisions` have the visible part, and the calculation has the whole amount."
+    description="The part of the row that the caller's scope shows; null if all of it is visible, or there is no row. "
+    "If there is a part, `row` and `revisions` have it, and the calculation has the whole amount."
 )
 
 
 class Siblings(ResponseModel):
     """All stored rows of the line."""
 
-    rows: int | None = Field(description="How many; null within a scope.")
+    rows: int | None = Field(description="The number of rows; null within a scope.")
     sum: Exact
     equals_line: bool | None = Field(description="Whether they sum to the line; null if the bill is lost.")
 
@@ -218,17 +216,17 @@ class RevisionAmount(ResponseModel):
     calculated_at: Instant
     cause: str = Field(examples=["bill_changed"], json_schema_extra={"enum": list(CAUSES)})
     line_id: str | None = Field(
-        description="The line in that revision: one whose content changed has another id. Null if there is none, or if "
-        "several may be the one."
+        description="The line in that revision: its id changes with its content. Null if there is none, or if it "
+        "cannot be identified among several."
     )
     amount: Exact | None = Field(
-        description="Zero without a line or a row; null if it is not known: it is no longer kept, or several lines may "
-        "be the one."
+        description="Zero without a line or a row; null if it is not known, because it is no longer kept, or because "
+        "the line cannot be identified among several."
     )
 
 
 class ExplainAnswer(ResponseModel):
-    """Why an identity has an amount of a billing line: the line is calculated again from the kept evidence."""
+    """Why an identity has an amount of a billing line: the line is calculated again from the stored evidence."""
 
     sentence: str = Field(description="The explanation in plain English, with rounded amounts.")
     date: date
@@ -249,12 +247,12 @@ class ExplainAnswer(ResponseModel):
     revision: int | None = Field(description="The revision of the day that was in force.")
     revisions: list[RevisionAmount]
     recomputed: Literal["same", "different"] | None = Field(
-        description="Whether the calculation gives what is stored; null if the evidence is missing."
+        description="Whether the calculation agrees with the stored row; null if the evidence is missing."
     )
     links: ExplainLinks
 
 
-#: The participants that are listed unless a request says otherwise: the largest.
+#: The page of participants that is listed by default: the largest ones.
 USUAL_CONTENDERS: Final = Page(0, 20)
 
 
@@ -263,7 +261,7 @@ def names_of_explanation(
     found: Explanation,
     page: Page = USUAL_CONTENDERS,
 ) -> DisplayNames:
-    """Return the names of everything that an explanation mentions, if it lists a page of its participants."""
+    """Return the names of the ids in an explanation with a page of its participants."""
     usage_split = found.portion.usage_split if found.portion else None
     listed = listed_participants(usage_split, found.key.identity_id, page) if usage_split else ()
     identities = {found.key.identity_id, *(each.identity_id for each in listed)}
@@ -276,10 +274,10 @@ def names_of_explanation(
     )
 
 
-def listed_participants(usage_split: UsageSplit, asked: str, page: Page) -> Sequence[Participant]:
-    """Return a page of the participants, and, if they are not on it, the one that was asked for and others together."""
+def listed_participants(usage_split: UsageSplit, requested: str, page: Page) -> Sequence[Participant]:
+    """Return a page of the participants, and, if they are not on it, the requested one and the sum of others."""
     listed = usage_split.participants[page.offset : page.offset + page.limit]
-    always = (each for each in usage_split.participants if each.identity_id in {asked, OTHERS})
+    always = (each for each in usage_split.participants if each.identity_id in {requested, OTHERS})
     return (*listed, *(each for each in always if each not in listed))
 
 
@@ -290,8 +288,8 @@ def explained_charge(
     page: Page = USUAL_CONTENDERS,
     part: VisiblePart | None = None,
 ) -> ExplainAnswer:
-    """Return an explanation with a page of its participants; ``part`` is what is visible of the row, if not all of it
-    is."""
+    """Return an explanation with a page of its participants; ``part`` is the visible part of the row, if not all of it
+    is visible."""
     row, portion, policy, key = found.row, found.portion, found.policy, found.key
     usage_split = None if portion is None else portion.usage_split
     return ExplainAnswer(
@@ -333,20 +331,20 @@ def explained_charge(
 
 
 def arithmetic_of(portion: calculation.ExplainedPortion | None) -> Arithmetic | None:
-    """Return how an amount follows from a portion, if it does."""
+    """Return the calculation of an amount from a portion, if there is one."""
     return None if portion is None or portion.arithmetic is None else Arithmetic.of(portion.arithmetic)
 
 
 def part_sentence(found: Explained, part: VisiblePart | None, currency: str) -> str:
-    """Return what the sentence of a calculation has to add where a ``part`` of the row is visible."""
+    """Return the addition to the sentence of a calculation if only a ``part`` of the row is visible."""
     if part is None or found.portion is None:
         return ""
     return f" Of this, a cost category gives {money_text(part.amount, currency)} to what you see."
 
 
 def stored_fields(found: Explained, part: VisiblePart | None) -> dict[str, Any]:
-    """Return the fields of an answer about what is stored with the amount: the visible ``part`` of the row, if not
-    all is visible, the rows of the line, the revisions, and whether they agree."""
+    """Return the fields of an explanation about stored data: the visible ``part`` of the row, if not all is visible,
+    the rows of the line, the revisions, and whether they agree."""
     siblings = found.siblings
     return {
         "visible": part,

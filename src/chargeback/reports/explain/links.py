@@ -1,6 +1,6 @@
-"""Links around an explanation: from a row to its explanation, and from there to what it was made of.
+"""Links around an explanation: from a row to its explanation, and from there to its sources.
 
-They are relative to the address of the answer that they stand in, so they hold behind every proxy.
+They are relative to the address of their response, so they work behind every proxy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chargeback.reports.answers import ResponseModel
 
 
 class ExplainLinks(ResponseModel):
-    """Where to look further; relative to the address of the answer."""
+    """Links to the sources of an explanation, relative to the address of the response."""
 
     line: str = Field(description="The billing line.", examples=["../billing?line_id=0f3a"])
     rows: str = Field(description="All rows of the line.")
@@ -28,7 +28,7 @@ class ExplainLinks(ResponseModel):
 
 
 def chargeback_link(row: Mapping[str, Any], as_of: datetime | None) -> str:
-    """Return the link from a chargeback row, as lists show it, to its explanation."""
+    """Return the link from a chargeback row of a list to its explanation."""
     metadata = row["metadata"]
     return (
         f"chargebacks/explain?date={row['timestamp'][:10]}&line_id={_encoded(metadata['line_id'])}"
@@ -37,7 +37,7 @@ def chargeback_link(row: Mapping[str, Any], as_of: datetime | None) -> str:
 
 
 def topic_link(row: Mapping[str, Any], as_of: datetime | None) -> str:
-    """Return the link from a topic row, as lists show it, to its explanation."""
+    """Return the link from a topic row of a list to its explanation."""
     return (
         f"topic-attributions/explain?date={row['timestamp'][:10]}&line_id={_encoded(row['metadata']['line_id'])}"
         f"&topic_name={_encoded(row['topic_name'])}{_instant(as_of)}"
@@ -63,7 +63,7 @@ def _instant(as_of: datetime | None) -> str:
     return "" if as_of is None else f"&as_of={_encoded(render_instant(as_of))}"
 
 
-# A page of rows names few lines and identities, each many times.
+# A page of rows has few lines and identities, each many times.
 @lru_cache(maxsize=4096)
 def _encoded(text: str) -> str:
     return quote(text, safe="")

@@ -13,7 +13,7 @@ from chargeback.recompute.explain import Explanation
 from chargeback.reports.wording import DisplayNames, calendar_day, measured, money_text, name, percent, start
 
 _VERBS: Final = {("bytes_in",): "wrote", ("bytes_out",): "read", ("bytes_in", "bytes_out"): "wrote and read"}
-#: Who shares a cost, by the method: the only one, and one of several.
+#: The texts about those who share a cost, by the method: the only one, and one of several.
 _SHARERS: Final = {
     "even(active)": (
         "was the only identity active on {resource}",
@@ -26,11 +26,11 @@ _SHARERS: Final = {
 
 
 def sentence(found: Explanation, names: DisplayNames, currency: str) -> str:
-    """Return what an explanation says, for people who do not know the service."""
+    """Return an explanation in words, for people who do not know the service."""
     if found.billed is None or found.portion is None:
         return _without_evidence(found, names, currency)
-    teller = _Teller(found, found.portion, names, currency, found.billed)
-    return f"{teller.evidence()} {teller.split()}".strip()
+    sentences = _Sentences(found, found.portion, names, currency, found.billed)
+    return f"{sentences.evidence()} {sentences.split()}".strip()
 
 
 def _without_evidence(found: Explanation, names: DisplayNames, currency: str) -> str:
@@ -46,8 +46,8 @@ def _without_evidence(found: Explanation, names: DisplayNames, currency: str) ->
 
 
 def fallback(portion: ExplainedPortion) -> str:
-    """Return why a portion was not split by the methods before the one that applied, for the middle of a sentence; of a
-    cost that stays unallocated the sentence says so elsewhere."""
+    """Return why a portion was not split by the methods before the applied one, for the middle of a sentence; empty for
+    unallocated costs, whose sentence has the reasons elsewhere."""
     applied = portion.applied
     if applied is None or applied.position == 1 or applied.method.kind is MethodKind.UNALLOCATED:
         return ""
@@ -56,8 +56,8 @@ def fallback(portion: ExplainedPortion) -> str:
 
 
 @dataclass(frozen=True)
-class _Teller:
-    """Tells one calculation."""
+class _Sentences:
+    """The sentences about one calculation."""
 
     found: Explanation
     portion: ExplainedPortion
@@ -67,22 +67,22 @@ class _Teller:
 
     @property
     def who(self) -> str:
-        """The identity, at the start of a sentence."""
+        """Return the identity, for the start of a sentence."""
         return start(name(self.names.identities, self.found.key.identity_id))
 
     @property
     def resource(self) -> str:
-        """The resource of the line."""
+        """Return the resource of the line."""
         return name(self.names.resources, self.billed["resource_id"])
 
     def evidence(self) -> str:
-        """Return what was found out, with the day."""
+        """Return the sentence about the evidence, with the day."""
         portion, applied = self.portion, self.portion.applied
         where, day = self.resource, calendar_day(self.found.key.day)
         if applied is None or portion.usage_split is None:
             return f"{self.who} is charged nothing for {where} on {day}, because {portion.why_nothing}."
         if applied.method.kind is MethodKind.UNALLOCATED:
-            return f"Nobody could be found to charge for {where} on {day}{self._needed()}."
+            return f"No identity could be charged for {where} on {day}{self._needed()}."
         mine = portion.usage_split.participant(self.found.key.identity_id)
         if mine is None:
             return f"{self.who} is charged nothing for {where} on {day}: {portion.why_nothing}."
@@ -100,7 +100,7 @@ class _Teller:
         return f"{self.who} {text} on {day}."
 
     def split(self) -> str:
-        """Return how the amount follows from the line."""
+        """Return the sentence about the calculation of the amount."""
         portion, applied = self.portion, self.portion.applied
         if applied is None:
             return ""
@@ -119,7 +119,7 @@ class _Teller:
         return "Users without a known owner" if self.found.key.identity_id == UNALLOCATED else self.who
 
     def _needed(self) -> str:
-        """Return what each method before the last would have needed."""
+        """Return the requirements of each method before the last."""
         reasons = [each.why_not for each in self.portion.methods if each.why_not]
         if not reasons and self.found.policy is not None and self.found.policy.matched is None:
             reasons = [f"no policy is known for {self.found.policy.product_type}"]

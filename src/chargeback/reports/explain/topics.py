@@ -1,4 +1,4 @@
-"""An explanation of a topic row as the front ends show it: its JSON, and one sentence."""
+"""Explanations of topic rows for the front ends."""
 
 from __future__ import annotations
 
@@ -62,34 +62,34 @@ class ExplainedTopicRow(ResponseModel):
 
 
 class ContendingTopic(ResponseModel):
-    """A topic that shares the line; or all those together that the caller may not see."""
+    """A topic that shares the line; or the sum of those that the caller may not see."""
 
-    topic_name: str | None = Field(description="Null for others together.")
-    value: Exact | None = Field(description="What was measured; null if all parts are equal.")
+    topic_name: str | None = Field(description="The topic; null for the sum of others.")
+    value: Exact | None = Field(description="The measured value; null if all parts are equal.")
     ratio: Ratio
 
 
 class TopicEvidence(ResponseModel):
-    """What decided how the line was attributed."""
+    """The evidence by which the line was attributed."""
 
     measure: str | None = Field(examples=["topic_bytes_in"])
     total: Exact | None = Field(description="The sum of all values; null if all parts are equal.")
     contenders: list[ContendingTopic] = Field(
-        description="A page of them, the largest first, equal ones by name; and the topic that was asked for."
+        description="A page of the contenders, the largest first, equal ones by name; and the requested topic."
     )
-    contenders_total: int = Field(description="How many there are on all pages; others together are one.")
-    topics: int | None = Field(description="How many topics of the cluster are known on the day; null within a scope.")
+    contenders_total: int = Field(description="The number of contenders on all pages; the sum of others counts as one.")
+    topics: int | None = Field(description="The number of known topics of the cluster on the day; null within a scope.")
 
     @classmethod
-    def of(cls, found: UsageSplit, asked: str, page: Page) -> Self:
-        """Return what decided a line, with a page of the topics."""
+    def of(cls, found: UsageSplit, requested: str, page: Page) -> Self:
+        """Return the evidence of a line, with a page of the topics."""
         contenders = [
             ContendingTopic(
                 topic_name=None if each.identity_id == OTHERS else each.identity_id,
                 value=each.value,
                 ratio=render(rounded(each.ratio, 6)),
             )
-            for each in listed_participants(found, asked, page)
+            for each in listed_participants(found, requested, page)
         ]
         return cls(
             measure=found.measure,
@@ -101,7 +101,7 @@ class TopicEvidence(ResponseModel):
 
 
 class TopicExplainAnswer(ResponseModel):
-    """Why a topic has an amount of a billing line: the line is attributed again from the kept measurements."""
+    """Why a topic has an amount of a billing line: the line is attributed again from the stored measurements."""
 
     sentence: str = Field(description="The explanation in plain English, with rounded amounts.")
     date: date
@@ -111,8 +111,8 @@ class TopicExplainAnswer(ResponseModel):
     why_nothing: str | None = Field(description="Why the topic has nothing; null if it has something.")
     line: ExplainedLine | None = Field(description="Null if the bill is lost.")
     attribution_method: AttributionMethod | None = Field(description="How the line was attributed; null if unknown.")
-    methods: list[TriedMethod] = Field(description="All methods that were to be tried, in order.")
-    evidence: TopicEvidence | None = Field(description="Null if it is missing, or the line is attributed to nothing.")
+    methods: list[TriedMethod] = Field(description="All methods of attribution, in order.")
+    evidence: TopicEvidence | None = Field(description="Null if it is missing, or the line is attributed to no topic.")
     evidence_missing: str | None = Field(description="Why the evidence is missing; null if it is there.")
     arithmetic: Arithmetic | None = Field(description="Null if the topic does not share the line.")
     visible: VisiblePart | None = VISIBLE
@@ -120,7 +120,7 @@ class TopicExplainAnswer(ResponseModel):
     revision: int | None = Field(description="The revision of the day's topic rows that was in force.")
     revisions: list[RevisionAmount]
     recomputed: Literal["same", "different"] | None = Field(
-        description="Whether the calculation gives what is stored; null if the evidence is missing."
+        description="Whether the calculation agrees with the stored row; null if the evidence is missing."
     )
     links: ExplainLinks
 
@@ -140,8 +140,8 @@ def explained_topic(
     page: Page = USUAL_CONTENDERS,
     part: VisiblePart | None = None,
 ) -> TopicExplainAnswer:
-    """Return an explanation with a page of its topics. ``names`` are those of clusters, ``part`` is what is visible of
-    the row, if not all of it is."""
+    """Return an explanation with a page of its topics. ``names`` are those of clusters, ``part`` is the visible part of
+    the row, if not all of it is visible."""
     row, portion, key = found.row, found.portion, found.key
     usage_split = None if portion is None else portion.usage_split
     return TopicExplainAnswer(
@@ -174,7 +174,7 @@ def _cluster(found: TopicExplanation) -> str | None:
 
 
 def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: str) -> str:
-    """Return what an explanation says, for people who do not know the service."""
+    """Return an explanation in words, for people who do not know the service."""
     cluster, day, portion = _cluster(found) or "", calendar_day(found.key.day), found.portion
     topic = "No topic" if found.key.topic_name == UNATTRIBUTED else f"Topic {found.key.topic_name}"
     where = names.get(cluster, cluster)
@@ -204,7 +204,7 @@ def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: 
 
 
 def _split(found: TopicExplanation, portion: ExplainedPortion, method: AllocationMethod, currency: str) -> str:
-    """Return how the amount follows from the line."""
+    """Return the sentence about the calculation of the amount."""
     line = f"The {(found.line or {})['product_type']} line of {money_text(portion.amount, currency)}"
     amount = None if portion.arithmetic is None else portion.arithmetic.amount
     part = f"{money_text(amount, currency) if amount else 'nothing'} for {found.key.topic_name}"

@@ -1,6 +1,6 @@
-"""Explanations for callers who see some rows only: their own, and all others of the line as one sum, without counts.
+"""Explanations for callers with a scope: the visible rows of the line, and all others as one sum, without counts.
 
-Where a cost category of the scope splits the row, its amount is what lists and sums have of it: the visible part.
+If a cost category of the scope splits the row, its amount is the visible part, as in lists and sums.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ E = TypeVar("E", bound=Explained)
 
 
 class VisiblePart(ResponseModel):
-    """What the caller's scope shows of a row that a cost category splits."""
+    """The visible part of a row that a cost category of the caller's scope splits."""
 
-    amount: Exact = Field(description="The visible part, as lists and sums have it.")
+    amount: Exact = Field(description="The visible part, as in lists and sums.")
     others: Exact = Field(description="The rest of the row.")
 
 
 def as_seen(reader: TenantReader, dataset: Dataset, found: E, visible: Collection[str]) -> tuple[E, VisiblePart | None]:
-    """Return the explanation of a row that a reader with a scope sees, with the participants that are ``visible`` and
-    the others as one sum; with the visible parts of the amounts of the row and of its revisions, and the part; None
-    where the whole row is visible. The calculation stays that of the row.
+    """Return the explanation of a row for a reader with a scope: with the ``visible`` participants and the others as
+    one sum, and with the visible parts of the amounts of the row and of its revisions. Also return the visible part, or
+    None if the whole row is visible. The calculation stays that of the row.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -65,7 +65,7 @@ class VisibleShares:
         """Read which rows are visible.
 
         Raises:
-            LineNotFound: none of the identity, or of the portion that is asked for.
+            LineNotFound: no row of the identity, or of the requested portion, is visible.
             StorageError: the facts cannot be read.
         """
         found = rows_of_line(reader, CHARGEBACKS, key.day, key.line_id, ("identity_id", "portion"))
@@ -79,7 +79,7 @@ class VisibleShares:
         """Return the identities whose rows of the explained portion are visible.
 
         Raises:
-            LineNotFound: that which was asked for is not among them.
+            LineNotFound: the requested identity is not among them.
         """
         visible = frozenset(identity for identity, portion in self._rows if portion == found.key.portion)
         if found.key.identity_id not in visible:
@@ -94,7 +94,7 @@ def visible_topics(reader: TenantReader, key: TopicKey) -> frozenset[str]:
     """Return the topics whose rows of a line a reader with a scope sees.
 
     Raises:
-        LineNotFound: that which is asked for is not among them.
+        LineNotFound: the requested topic is not among them.
         StorageError: the facts cannot be read.
     """
     found = rows_of_line(reader, TOPIC_ATTRIBUTIONS, key.day, key.line_id, ("topic_name",))
@@ -105,7 +105,7 @@ def visible_topics(reader: TenantReader, key: TopicKey) -> frozenset[str]:
 
 
 def with_others(usage_split: UsageSplit, visible: Collection[str]) -> UsageSplit:
-    """Return a split with those of its participants that are ``visible``, and the others as one, the last."""
+    """Return a split with its ``visible`` participants, and the others as one, the last."""
     hidden = [each for each in usage_split.participants if each.identity_id not in visible]
     if not hidden:
         return usage_split
@@ -116,8 +116,7 @@ def with_others(usage_split: UsageSplit, visible: Collection[str]) -> UsageSplit
 
 
 def _without_counts(portion: ExplainedPortion, visible: Collection[str]) -> ExplainedPortion:
-    """Return a portion as a reader sees it who sees the ``visible`` participants: how many the others are, and how they
-    are ranked, is not shown."""
+    """Return a portion with the ``visible`` participants, without the number and the ranks of the others."""
     usage_split, arithmetic = portion.usage_split, portion.arithmetic
     return replace(
         portion,

@@ -1,1 +1,1 @@
-"""Costs from elsewhere, compared with those stored here."""
+"""External costs, compared with the stored ones."""

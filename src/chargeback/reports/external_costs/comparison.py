@@ -1,4 +1,4 @@
-"""Costs from elsewhere compared with those stored here, by entity and product type. Nothing is stored."""
+"""The comparison of external costs with the stored ones, by entity and product type. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ class ComparedAmounts(ResponseModel):
 
 
 class ComparedItem(ResponseModel):
-    """What both sides say of one entity and product type."""
+    """The amounts of both sides for one entity and product type."""
 
     entity: str | None = Field(description="Null if the mapping has no column for it.", examples=["lkc-abc123"])
     name: str | None = Field(description="Its display name.", examples=["prod"])
     product_type: str | None = Field(
         description="Null if the mapping has no column for it.", examples=["KAFKA_NUM_CKUS"]
     )
-    theirs: LongDecimal | None = Field(description="Null if the file has nothing of it.")
-    ours: Sum | None = Field(description="Null if nothing of it is stored here.")
+    theirs: LongDecimal | None = Field(description="The amount in the file; null if it has none.")
+    ours: Sum | None = Field(description="The stored amount; null if there is none.")
     delta: LongDecimal = Field(description="`ours` minus `theirs`, exactly.")
 
 
 class ComparedRest(ComparedAmounts, Counted):
-    """The entries that are not listed, together."""
+    """The sum of the entries that are not listed."""
 
 
 class OneSided(Counted):
-    """What only one side has, listed or not."""
+    """The entries that only one side has, listed or not."""
 
     amount: LongDecimal
 
 
 class ExternalReconciliation(ResponseModel):
-    """Costs from elsewhere compared with those stored here, the largest difference first."""
+    """External costs compared with the stored ones, the largest difference first."""
 
     start_date: date
     end_date: date
@@ -75,7 +75,7 @@ class ExternalReconciliation(ResponseModel):
 
 
 def dataset_of(mapping: CostMapping) -> Dataset:
-    """Return what a file is compared with: the bill or, by identities, the chargebacks."""
+    """Return the dataset that a file is compared with: the bill or, by identities, the chargebacks."""
     return CHARGEBACKS if mapping.entity == "identity_id" else BILLING_LINES
 
 
@@ -89,8 +89,8 @@ def compare_costs(
     currency: str,
     limit: int | None = None,
 ) -> ExternalReconciliation:
-    """Return the costs of a file compared with those stored here: with the bill or, by identities, the chargebacks.
-    Lines of other days are counted only. At most ``limit`` entries are listed, the rest together.
+    """Return the costs of a file compared with the bill or, by identities, with the chargebacks. Lines of other days
+    are only counted. At most ``limit`` entries are listed; the rest is summed.
 
     Raises:
         QueryTimeout: the query was cancelled.

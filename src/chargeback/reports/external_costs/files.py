@@ -1,6 +1,6 @@
-"""Files of costs from elsewhere, such as an invoice or a provider's own cost allocation as CSV.
+"""Files of external costs, such as an invoice or a provider's own cost allocation as CSV.
 
-A mapping says which columns of the file mean what.
+A mapping describes the columns of the file.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from chargeback.model.money import LIMIT, exact_sum, parse_decimal
 
 T = TypeVar("T")
 
-#: Mistakes in a file beyond these are not listed.
+#: The maximum number of listed mistakes of a file.
 MOST_MISTAKES: Final = 20
 
-#: The decimal places that an amount of a file may have: sums of such amounts are exact.
+#: The maximum number of decimal places of an amount in a file: sums of such amounts are exact.
 MOST_PLACES: Final = 100
 
 _DOLLARS: Final = "ARS AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD XCD"
@@ -47,12 +47,12 @@ _SIGNS: Final = {
     **{"CN¥": ("CNY",), "₹": ("INR",), "₩": ("KRW",), "₪": ("ILS",), "₫": ("VND",), "₱": ("PHP",), "₺": ("TRY",)},
 }
 _SIGN_OR_CODE: Final = r"[^\d\s.,;+\-()]{1,3}"
-# No costs are older or younger than that, and time stamps of these days exist.
+# There are no costs before or after these years, whose days have valid timestamps.
 _FIRST_DAY: Final = date(1970, 1, 2)
 _LAST_DAY: Final = date(2999, 12, 30)
 _PROBE: Final = date(2026, 1, 31)
 
-#: What is compared: the values of the entity column and of the product type column, None where there is no such column.
+#: The compared key: the values of the entity column and of the product type column, None without such a column.
 CostKey = tuple[str | None, str | None]
 
 
@@ -62,7 +62,7 @@ def _date_format(text: str) -> str:
     except ValueError:
         is_complete = False
     if not is_complete:
-        raise ValueError("should tell day, month and year as in Python, such as %m/%d/%Y")
+        raise ValueError("should have day, month and year in the notation of Python, such as %m/%d/%Y")
     return text
 
 
@@ -75,12 +75,12 @@ class FileColumns(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     amount: Name = Field(description="The column with the amount.", examples=["amount"])
-    entity: Name | None = Field(default=None, description="That with the id of the resource or identity, if any.")
-    product_type: Name | None = Field(default=None, description="That with the product type, if any.")
-    date: Name | None = Field(default=None, description="That with the day, if any.", examples=["start_date"])
+    entity: Name | None = Field(default=None, description="The column with the id of the resource or identity.")
+    product_type: Name | None = Field(default=None, description="The column with the product type.")
+    date: Name | None = Field(default=None, description="The column with the day.", examples=["start_date"])
     currency: Name | None = Field(
         default=None,
-        description="That with the code of the currency (ISO 4217), if any. Every line must have the tenant's.",
+        description="The column with the code of the currency (ISO 4217). Every line must have that of the tenant.",
         examples=["currency"],
     )
 
@@ -101,28 +101,25 @@ class CostMapping(BaseModel):
     columns: FileColumns
     entity: Literal["resource_id", "identity_id"] = Field(
         default="resource_id",
-        description="What the entity column names: resources, whose costs are compared with the bill, or identities, "
-        "whose costs are compared with the chargebacks.",
+        description="The entities in the entity column: resources, whose costs are compared with the bill, or "
+        "identities, whose costs are compared with the chargebacks.",
     )
     date_format: Annotated[str, StringConstraints(max_length=40), AfterValidator(_date_format)] | None = Field(
         default=None,
-        description="How days are written, in the notation of Python's `strptime`. Default: ISO 8601, a time is "
-        "ignored.",
+        description="The format of days, in the notation of Python's `strptime`. Default: ISO 8601, a time is ignored.",
         examples=["%m/%d/%Y"],
     )
-    delimiter: Literal[",", ";", "\t", "|"] = Field(default=",", description="What separates the columns.")
+    delimiter: Literal[",", ";", "\t", "|"] = Field(default=",", description="The separator of columns.")
     decimal: Literal[".", ","] = Field(
         default=".", description="The decimal separator; the other one may separate thousands."
     )
-    entities: dict[str, str] = Field(default={}, description="Ids as the file writes them, and as they are here.")
-    product_types: dict[str, str] = Field(
-        default={}, description="Product types as the file writes them, and as they are here."
-    )
+    entities: dict[str, str] = Field(default={}, description="The ids of entities by their names in the file.")
+    product_types: dict[str, str] = Field(default={}, description="The product types by their names in the file.")
 
 
 @dataclass(frozen=True, slots=True)
 class CostMistake:
-    """A mistake in a file: the line (from 1, the head is the first), the column if it is about one, what is wrong."""
+    """A mistake in a file: the line (from 1, the head is the first), the column, if any, and the message."""
 
     line: int
     column: str | None
@@ -175,8 +172,8 @@ def read_costs(text: str, mapping: CostMapping, currency: str) -> list[ExternalC
     places of the file.
 
     Raises:
-        CostFileError: a column is missing or there twice, a value of a line cannot be read, an amount is in another
-            currency, or the amounts sum to more than an amount can be.
+        CostFileError: a column is missing or occurs twice, a value of a line cannot be read, an amount is in another
+            currency, or the sum of the amounts has too many digits.
     """
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=mapping.delimiter, strict=True)
     costs: list[ExternalCost] = []
@@ -217,7 +214,7 @@ class _LineReader:
         self._sum = Decimal(0)
 
     def read(self, row: Sequence[str], line: int) -> ExternalCost | list[CostMistake]:
-        """Return the cost of a line, or what is wrong with it."""
+        """Return the cost of a line, or its mistakes."""
         if len(row) != self._count:
             return [CostMistake(line, None, f"has {len(row)} fields, and the head has {self._count}")]
         mistakes: list[CostMistake] = []
@@ -279,7 +276,7 @@ def _several_columns(count: int) -> str:
 
 def _amount_reader(decimal: str, currency: str, *, is_certain: bool) -> Callable[[str], Decimal]:
     """Return a function that reads amounts with this decimal separator, which may have the sign or code of their
-    currency. ``is_certain`` says that a column has the currency, so that shared signs are no question."""
+    currency. ``is_certain`` means that a column has the currency, so that signs of several currencies are accepted."""
     thousands = {".": ",", ",": "."}[decimal]
     digits = rf"(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)"
     number = rf"{digits}?(?:{re.escape(decimal)}\d*)?(?:[eE][+-]?\d{{1,3}})?"
@@ -304,8 +301,8 @@ def _amount_reader(decimal: str, currency: str, *, is_certain: bool) -> Callable
 
 
 def _check_mark(text: str, mark: str, currency: str, *, is_certain: bool) -> None:
-    """Check that a sign or code that an amount has is that of ``currency``; with ``is_certain``, a sign that several
-    currencies share may be."""
+    """Check that the sign or code of an amount is that of ``currency``; with ``is_certain``, a sign that it shares with
+    other currencies is accepted."""
     codes = _SIGNS.get(mark, (mark,))
     if currency == codes[0] or (is_certain and currency in codes):
         return
@@ -318,8 +315,7 @@ def _check_mark(text: str, mark: str, currency: str, *, is_certain: bool) -> Non
 
 
 def period_of(costs: Iterable[ExternalCost], start: date | None, end: date | None) -> DayRange | None:
-    """Return the days from ``start`` to ``end`` (inclusive), by default those that the file has; None if neither
-    tells."""
+    """Return the days from ``start`` to ``end`` (inclusive), by default those of the file; None if it has none."""
     days = [cost.day for cost in costs if cost.day is not None]
     first, last = start or min(days, default=None), end or max(days, default=None)
     if first is None or last is None:

@@ -1,1 +1,1 @@
-"""The bill as the FinOps Open Cost and Usage Specification has it."""
+"""The bill in the FinOps Open Cost and Usage Specification (FOCUS)."""

@@ -1,4 +1,5 @@
-"""What of each billing line went to which commitment of a contract: the column ``ContractApplied`` of FOCUS 1.4."""
+"""The parts of billing lines that are applied to commitments of contracts: the column ``ContractApplied`` of FOCUS
+1.4."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 
 CONTRACT_APPLIED: Final = "ContractApplied"
-#: What of the lines of some days went to which commitment: money or a quantity, in units of 10⁻¹².
+#: The parts of lines that were applied to commitments: money or a quantity, in units of 10⁻¹².
 _APPLIED: Final = pa.schema(
     [
         ("date", pa.date32()),
@@ -42,14 +43,14 @@ _APPLIED: Final = pa.schema(
     ]
 )
 
-# Without an array of Python objects, for which pyarrow looks for pandas: a start should not wait for that.
+# Without an array of Python objects, for which pyarrow would import pandas at the start.
 NOTHING_APPLIED: Final = pa.Table.from_batches([], _APPLIED)
 
 
 @dataclass(frozen=True)
 class AppliedToLines:
-    """What went to commitments of the lines of some days: the charges, and the credits, of a place by the ids of their
-    lines, until there is nothing more to go to any."""
+    """The parts of the lines of some days that were applied to commitments. For each place, its charges, and its
+    credits, are applied in the order of the line ids, until nothing is left."""
 
     reader: TenantReader
     drawing: Drawing
@@ -63,7 +64,7 @@ class AppliedToLines:
         contracts: Sequence[ContractSettings],
         days: Collection[date],
     ) -> Self:
-        """Return it of some of the days that a reader sees.
+        """Return the applied parts of some of the days that a reader sees.
 
         Raises:
             QueryTimeout: the query was cancelled.
@@ -75,7 +76,7 @@ class AppliedToLines:
         return cls(reader, drawing, list(places_of(commitments)))
 
     def table(self, days: DayRange) -> pa.Table:
-        """Return the lines of some days of which anything went to a commitment.
+        """Return the lines of some days that have parts applied to commitments.
 
         Raises:
             QueryTimeout: the query was cancelled.
@@ -104,7 +105,7 @@ class AppliedToLines:
 
 
 def _taken(left: list[Applied], money: int, sign: int) -> Iterator[dict[str, Any]]:
-    """Take what a line costs from what is left of a place, and yield its elements."""
+    """Take the cost of a line from the rest of a place, and yield its elements."""
     while money and left:
         first = left[0]
         whole = abs(first.money)

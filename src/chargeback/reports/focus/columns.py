@@ -1,4 +1,4 @@
-"""The columns of FOCUS data, each with the SQL that makes it: the mapping is this table.
+"""The columns of FOCUS data, each with the SQL of its values: this table is the mapping to FOCUS.
 
 The expressions are over the relations of :func:`~chargeback.reports.focus.file.focus_query`: a billing line ``line``,
 one of its shares ``share``, the billed ``resource`` with its ``environment``, the ``payer`` in the inventory, the
@@ -19,7 +19,7 @@ from chargeback.store.queries.sql_format import instant_text, json_object, json_
 
 TEXT: Final = pa.string()
 MONEY: Final = pa.decimal128(38, 12)
-#: At twelve places, price × quantity of a small share of something dear would miss the list cost.
+#: With only twelve places, price × quantity of a small share of an expensive line would differ from the list cost.
 QUANTITY: Final = pa.decimal128(38, 18)
 USAGE: Final = pa.decimal128(38, 6)
 NUMBER: Final = pa.int16()
@@ -39,7 +39,7 @@ class FocusColumn:
 
 @dataclass(frozen=True)
 class FocusLayout:
-    """Which FOCUS data is made: the version, among whom lines are split, and some ``columns``; none means all."""
+    """The layout of FOCUS data: the version, how lines are split, and the ``columns``; none means all."""
 
     version: str = VERSIONS[0]
     split: str = IDENTITIES

@@ -1,7 +1,7 @@
 """Contracts with the provider in FOCUS 1.4: the dataset *Contract Commitment*, a row for each commitment.
 
-What a contract of ours does not say is what the agreements are that it stands for: negotiated, billed monthly in
-arrears, and measured over their interval.
+Properties that our contracts do not have are those of the usual agreements: negotiated, billed monthly in arrears, and
+measured over their interval.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INTERVALS: Final[Mapping[str, FulfillmentInterval]] = {
     "annual": "Annual",
     "term": "Full Period",
 }
-#: The columns of Cost and Usage by which lines are told apart.
+#: The columns of Cost and Usage that distinguish lines.
 _DIMENSIONS: Final = {
     "product_category": "x_ProductCategory",
     "product_type": "SkuMeter",
@@ -45,10 +45,10 @@ class FocusContractCommitment(FocusRecord):
     """A commitment of a contract."""
 
     billing_currency: str = Field(examples=["USD"])
-    contract_commitment_applicability: dict[str, Any] = Field(description="Which charges count, as JSON.")
+    contract_commitment_applicability: dict[str, Any] = Field(description="The charges that count, as JSON.")
     contract_commitment_benefit_category: Literal["Other"]
     contract_commitment_category: Literal["Spend", "Usage"]
-    contract_commitment_cost: Exact | None = Field(description="Of spend: what is committed to in each interval.")
+    contract_commitment_cost: Exact | None = Field(description="For spend: the committed amount of each interval.")
     contract_commitment_created: InstantText
     contract_commitment_description: str | None
     contract_commitment_discount_percentage: Exact | None
@@ -63,7 +63,9 @@ class FocusContractCommitment(FocusRecord):
     contract_commitment_payment_model: Literal["No Upfront"]
     contract_commitment_period_end: InstantText = Field(description="Exclusive.")
     contract_commitment_period_start: InstantText
-    contract_commitment_quantity: Exact | None = Field(description="Of usage: the same.")
+    contract_commitment_quantity: Exact | None = Field(
+        description="For usage: the committed quantity of each interval."
+    )
     contract_commitment_type: str
     contract_commitment_unit: str | None
     contract_id: str = Field(examples=["confluent-2026"])
@@ -143,7 +145,7 @@ def _status(contract: ContractSettings, item: CommitmentItem, today: date) -> Li
 
 
 def _duration(days: DayRange) -> str:
-    """Return how long some days are: in years or months, where these are whole, else in days.
+    """Return the length of some days in years or months, if these are whole, else in days.
 
     >>> first = date(2026, 1, 15)
     >>> [_duration(DayRange(first, end)) for end in (date(2027, 1, 15), date(2026, 4, 15), date(2026, 1, 16))]

@@ -1,10 +1,10 @@
 """The bill in the FinOps Open Cost and Usage Specification (FOCUS): one row for each share of a billing line.
 
-Some days at a time are one query: their lines, the shares of these, and small tables of names, tags and products are
-joined, and prices and quantities are shared as amounts were. Memory does not grow with the number of days.
+Each query reads a few days: it joins their lines, the shares of these, and small tables of names, tags and products,
+and divides prices and quantities in the same proportions as amounts. Memory does not grow with the number of days.
 
-Of what was posted, the rows of a month are followed by its corrections of earlier months: what was known of the changed
-days before, reversed, and what is known of them instead.
+With posted costs, the rows of a month are followed by its corrections of earlier months: the former rows of the changed
+days, reversed, and the present ones.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import END_OF_LINE, named
 
-#: The digits that a product may have.
+#: The maximum number of digits of a product.
 _DIGITS: Final = 37
 
 
 def positions(shares: str, order: Sequence[str]) -> str:
     """Return a query that adds ``weight``, ``upto`` and ``total`` to the rows of ``shares``, which have a ``line_id``
-    and ``units``; ``order`` are the columns that tell the rows of a line apart.
+    and ``units``; ``order`` are the columns that distinguish the rows of a line.
 
-    Of a line that costs nothing the first row has everything.
+    If a line costs nothing, its first row has the whole weight.
     """
     return f"""
         SELECT *, sum(weight) OVER (PARTITION BY line_id ORDER BY place)::HUGEINT AS upto,
@@ -78,8 +78,8 @@ def positions(shares: str, order: Sequence[str]) -> str:
 
 
 def divisor(*wholes: str) -> str:
-    """Return by what ``upto`` and ``total`` are divided, so that no product with one of some whole numbers is too
-    large; what is shared by the same divisor is shared in the same proportions."""
+    """Return the divisor of ``upto`` and ``total`` with which no product with one of some whole numbers is too large.
+    Numbers that are shared with the same divisor are shared in the same proportions."""
     longest = f"greatest({', '.join(f'length(coalesce(abs({whole}), 0)::VARCHAR)' for whole in wholes)})"
     digits = "length(total::VARCHAR)"
     return f"('1' || repeat('0', least(greatest({digits} + {longest} - {_DIGITS}, 0), {digits} - 1)))::HUGEINT"
@@ -101,18 +101,16 @@ def units_of(number: str) -> str:
     return f"replace(({number})::VARCHAR, '.', '')::HUGEINT"
 
 
-#: Whether a line has a price and a quantity, of which a share fits 18 places; without, it is one unit at its whole
-#: price.
+#: Whether a line has a price, and a quantity whose shares fit 18 places; otherwise it is one unit at its whole price.
 _IS_PRICED: Final = "unit_price IS NOT NULL AND quantity IS NOT NULL AND abs(quantity) < 100000000000000000000"
 _WHOLE_PRICE: Final = "coalesce(original_amount, total_cost)"
-#: A refund is a negative quantity at a positive price, wherever the provider has put the sign.
+#: A refund is a negative quantity at a positive price, regardless of where the provider has put the sign.
 _SIGN: Final = "CASE WHEN coalesce(nullif(original_amount, 0), total_cost) < 0 THEN -1 ELSE 1 END"
 #: The list cost in 10⁻¹², rounded half up: price and quantity have twelve places each.
 _PRODUCT: Final = f"(abs({units_of('unit_price')}) * abs({units_of('quantity')}) + 500000000000) // 1000000000000"
 _ONE: Final = f"1{'0' * 18}::HUGEINT"
 
-#: What is calculated for each line: numbers without a unit are whole numbers, of 10⁻¹² or 10⁻¹⁸. Of a credit only the
-#: amount is known.
+#: The values that are calculated for each line, as whole numbers of 10⁻¹² or 10⁻¹⁸. Credits only have an amount.
 _PRICES: Final = {
     "list_units": f"CASE WHEN NOT is_credit THEN CASE WHEN {_IS_PRICED} THEN {_SIGN} * ({_PRODUCT}) "
     f"ELSE {units_of(_WHOLE_PRICE)} END END",
@@ -123,7 +121,7 @@ _PRICES: Final = {
     "pricing_unit": f"CASE WHEN {_IS_PRICED} THEN coalesce(focus_unit, '{UNITS}') ELSE '{UNITS}' END",
 }
 _DIVISOR: Final = divisor("list_units", "quantity_units")
-# Of what a line has applied to commitments, each share has the part that it has of the line.
+# Each share has the same part of the applied commitments as of the line.
 _APPLIED_UNITS: Final = "applied.units::HUGEINT"
 _APPLIED_PART: Final = f"CASE WHEN is_reversal THEN -1 ELSE 1 END * {shared(_APPLIED_UNITS, divisor(_APPLIED_UNITS))}"
 _APPLIED_KIND: Final = "ContractCommitmentApplied"
@@ -135,7 +133,7 @@ _APPLIED_ELEMENT: Final = f"""concat(
 _CONTRACT_APPLIED: Final = f"""(
     SELECT '{{"Elements":[' || nullif(array_to_string([{_APPLIED_ELEMENT} FOR applied IN line_applied.elements
                                                IF {_APPLIED_PART} <> 0], ','), '') || ']}}')"""
-#: What is calculated for each share.
+#: The values that are calculated for each share.
 _SHARED: Final = {
     "list_cost": f"CASE WHEN is_credit THEN amount ELSE {decimal_of(shared('list_units', _DIVISOR), 12)} END",
     "quantity": decimal_of(shared("quantity_units", _DIVISOR), 18),
@@ -152,9 +150,9 @@ def category_columns(keys: Sequence[str]) -> list[str]:
 
 
 def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
-    """Return the query of ``fields`` (SQL over what :mod:`~chargeback.reports.focus.columns` describes), in the
-    order of lines, portions and payers. ``categories`` are the keys of the tenant's cost categories, and the names
-    of the ``tables`` begin so."""
+    """Return the query of ``fields`` (SQL over the relations in :mod:`~chargeback.reports.focus.columns`), in the order
+    of lines, portions and payers. ``categories`` are the keys of the tenant's cost categories, and ``tables`` is the
+    prefix of the names of tables."""
     shares = f"(SELECT *, {units_of('amount')} AS units FROM {tables}_shares)"
     order = ["portion", "payer", *category_columns(categories)]
     return f"""
@@ -192,10 +190,10 @@ def focus_query(fields: str, categories: Sequence[str], tables: str) -> str:
 FocusFormat = Literal["csv", "parquet"]
 
 _BATCH: Final = 20_000
-#: How many shares are made at a time, or those of one day.
+#: The maximum number of shares of one query, unless a single day has more.
 _PIECE: Final = 100_000
 
-#: What the columns of shares are made of, where they are rows of chargebacks, of topics, or whole lines.
+#: The SQL of the columns of shares, for rows of chargebacks, of topics, and for whole lines.
 _SHARES: Final[Mapping[str, Mapping[str, str]]] = {
     CHARGEBACKS.table: {
         "payer": "identity_id",
@@ -232,7 +230,7 @@ _SPLIT: Final = {IDENTITIES: CHARGEBACKS, TOPICS: TOPIC_ATTRIBUTIONS}
 
 @dataclass(frozen=True)
 class FocusSource:
-    """What FOCUS data is made of: the facts of a reader without a scope, the control database, and whose bill it is."""
+    """The source of FOCUS data: the facts of a reader without a scope, the control database, and the tenant."""
 
     reader: TenantReader
     control: ControlDatabase
@@ -240,12 +238,12 @@ class FocusSource:
 
     @classmethod
     def of(cls, tenant: TenantView, reader: TenantReader) -> Self:
-        """Return it of a tenant."""
+        """Return the source of a tenant."""
         return cls(reader, tenant.store.control, FocusTenant.of_view(tenant))
 
     @cached_property
     def categories(self) -> list[str]:
-        """The keys of the tenant's cost categories, in their order."""
+        """Return the keys of the tenant's cost categories, in their order."""
         return sorted(self.reader.categories.index.by_key)
 
     def columns(self, layout: FocusLayout) -> tuple[FocusColumn, ...]:
@@ -275,11 +273,11 @@ class FocusSource:
             return [state for _, state in sorted(states_seen(self.reader, connection, days).items())]
 
     def regular(self, days: DayRange) -> Iterator[tuple[FocusSource, DayRange, datetime | None]]:
-        """Yield what sees some days, with these and the instant that it sees (None: the present): all days at once or,
-        of what was posted, each month as it was closed.
+        """Yield sources with the days that they are for and their instant (None: the present): one for all days or,
+        with posted costs, one for each month as it was closed.
 
         Raises:
-            ValueError: what was posted is not asked for by whole months, or for a month before the books.
+            ValueError: posted costs are not requested by whole months, or for a month before the books.
         """
         if not isinstance(self.reader, PostedReader):
             yield self, days, None
@@ -289,14 +287,14 @@ class FocusSource:
             yield self.seen_by(self.reader.known(at)), posted.days, at
 
     def seen_by(self, reader: TenantReader) -> FocusSource:
-        """Return the same of what another reader sees."""
+        """Return the same source with another reader."""
         return replace(self, reader=reader)
 
 
 @dataclass(frozen=True)
 class Posting:
-    """How rows were posted: to which ``month`` (None: that of their day), as what ``charge_class``, and whether they
-    take back what was posted before."""
+    """How rows were posted: the ``month`` (None: that of their day), the ``charge_class``, and whether they reverse
+    former rows."""
 
     month: AccountingPeriod | None = None
     charge_class: str | None = None
@@ -304,7 +302,7 @@ class Posting:
 
     @property
     def table(self) -> pa.Table:
-        """It as a table of one row."""
+        """Return the posting as a table of one row."""
         month = None if self.month is None else self.month.window.start
         return pa.Table.from_pylist([{**vars(self), "month": month}], _POSTING)
 
@@ -333,8 +331,8 @@ def focus_batches(source: FocusSource, layout: FocusLayout, days: DayRange) -> I
 
 
 def focus_csv(source: FocusSource, layout: FocusLayout, days: DayRange) -> Iterator[memoryview]:
-    """Yield the same as CSV (RFC 4180, UTF-8), the header first. Values are written as they are, also those that a
-    spreadsheet would take for formulas.
+    """Yield the rows of :func:`focus_batches` as CSV (RFC 4180, UTF-8), the header first. Texts are not altered, also
+    if a spreadsheet would take them for formulas.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -348,7 +346,7 @@ def focus_csv(source: FocusSource, layout: FocusLayout, days: DayRange) -> Itera
 
 
 def focus_file(source: FocusSource, layout: FocusLayout, days: DayRange, form: FocusFormat) -> Iterator[memoryview]:
-    """Yield the same as a file of some format.
+    """Yield the rows of :func:`focus_batches` as a file of some format.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -361,8 +359,8 @@ def focus_file(source: FocusSource, layout: FocusLayout, days: DayRange, form: F
 
 
 def focus_lookups(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Lookups:
-    """Return what is known now of what occurs in the rows of a month and of its corrections, to be kept when it is
-    closed; ``reader`` is that of the source.
+    """Return the present lookups of the rows of a month and of its corrections, to be stored when it is closed;
+    ``reader`` is that of the source.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -377,13 +375,13 @@ def focus_lookups(source: FocusSource, reader: PostedReader, posted: AccountingP
 
 
 def in_the_books(source: FocusSource, posted: PostedReader, month: AccountingPeriod) -> FocusSource:
-    """Return what the file of a month is made of where it is not said otherwise: of a month of the books what was
-    posted to it, else what was charged on its days."""
+    """Return the default source of the file of a month: posted costs for a month of the books, else the charges of its
+    days."""
     start = posted.books.start
     return source if start is None or month < start else source.seen_by(posted)
 
 
-#: Returns the SQL of what is selected of some columns.
+#: Returns the SQL of the selected fields of some columns.
 _Render = Callable[[Sequence[FocusColumn]], str]
 
 
@@ -414,8 +412,7 @@ def _rows(
 def _corrections(
     source: FocusSource, layout: FocusLayout, parts: Sequence[_FilePart], render: _Render, lookups: Lookups
 ) -> Iterator[pa.RecordBatch]:
-    """Yield both sides of what was learned of earlier months, where they differ: what only has other ids, or is divided
-    into other lines, is not shown."""
+    """Yield both sides of the changes of earlier months, if they differ by more than ids or the division into lines."""
     cursor, every = source.reader.cursor, replace(layout, columns=())
     columns = source.columns(every)
     if not parts:
@@ -440,7 +437,7 @@ def _corrections(
     )
 
 
-#: What tells apart the rows of one line, or of two lines that are alike but for their amounts.
+#: The columns that distinguish the rows of one line, or of two lines that differ only by their amounts.
 _OF_LINES: Final = frozenset(
     {
         *("AllocatedMethodDetails", "AllocatedMethodId", "x_AllocatedMethodId", "x_AllocationDetail"),
@@ -463,7 +460,7 @@ _STORED: Final = {
 
 @dataclass(frozen=True)
 class _FilePart:
-    """A part of a file: what a source sees of some days, and how it was posted."""
+    """A part of a file: some days of a source, and how they were posted."""
 
     source: FocusSource
     days: DayRange
@@ -472,7 +469,7 @@ class _FilePart:
 
 
 def _sides(source: FocusSource, reader: PostedReader, posted: AccountingPeriod) -> Iterator[_FilePart]:
-    """Yield what was known of the changed days of earlier months, and what is known of them instead."""
+    """Yield the former and the present rows of the changed days of earlier months."""
     for after, before in reader.books.corrections(posted):
         days = reader.changed_days(None, after, before)
         if days:
@@ -496,7 +493,7 @@ def _kept_lookups(source: FocusSource, reader: PostedReader, posted: AccountingP
 
 
 def _loaded(source: FocusSource, layout: FocusLayout, part: _FilePart, lookups: Lookups) -> Iterator[str]:
-    """Make the tables of a query for some days at a time; yield what their names begin with. The columns of cost
+    """Make the tables of the queries, each for some days; yield the prefixes of their names. The columns of cost
     categories are those of ``source``."""
     cursor, states = source.reader.cursor, part.source.states(part.days)
     if part.only is not None:
@@ -517,7 +514,7 @@ def _loaded(source: FocusSource, layout: FocusLayout, part: _FilePart, lookups: 
 
 
 def _applied(source: FocusSource, layout: FocusLayout, part: _FilePart, days: Sequence[date]) -> AppliedToLines | None:
-    """Return what went to commitments of the lines of some days, by what the part sees; None if no column shows it."""
+    """Return the parts of the lines of some days that were applied to commitments; None if no column shows them."""
     if not any(column.name == CONTRACT_APPLIED for column in source.columns(layout)):
         return None
     with source.control.read() as connection:
@@ -585,11 +582,11 @@ def _register_tags(source: FocusSource, layout: FocusLayout, day: date, prefix: 
 def _load(
     source: FocusSource, layout: FocusLayout, piece: Sequence[DayState], prefix: str, categories: Sequence[str]
 ) -> None:
-    """Make the tables of the lines and of the shares of some days, these with the values of some cost categories; their
-    names begin with ``prefix``.
+    """Make the tables of the lines and of the shares of some days, the latter with the values of some cost categories;
+    their names begin with ``prefix``.
 
     Raises:
-        StorageError: the shares of a line do not sum to its cost, or nothing is known of its product.
+        StorageError: the shares of a line do not sum to its cost, or its product is unknown.
     """
     cursor = source.reader.cursor
     days = DayRange(piece[0].tracking_date, piece[-1].tracking_date + ONE_DAY)
@@ -623,7 +620,7 @@ def _load(
 def _insert(
     source: FocusSource, dataset: Dataset, days: DayRange, shares: str, which: str, categories: Sequence[str]
 ) -> None:
-    """Insert rows of a dataset into the shares. A cost category that was not there at that instant has no values."""
+    """Insert rows of a dataset into the shares. A cost category that did not exist at that instant has no values."""
     index = source.reader.categories.index
     known = {
         key: name for key, name in zip(categories, category_columns(categories), strict=True) if key in index.by_key

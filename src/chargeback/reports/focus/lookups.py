@@ -1,4 +1,4 @@
-"""What FOCUS rows show that is not in the facts, as small tables of a query: products, names, places, tags, units."""
+"""The data of FOCUS rows that is not in the facts, as small tables of a query: products, names, places, tags, units."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from chargeback.store.control.policies import used_policies
 from chargeback.store.facts.places import Place
 from chargeback.store.queries.pinned import FOCUS, digest_of_kept, read_document
 
-#: The keys of a resource's metadata that say where it is; what lies in a resource is where that is.
+#: The keys of a resource's metadata with its location; resources inherit it from the one that contains them.
 REGION: Final = "region"
 CLOUD: Final = "cloud"
 
@@ -67,8 +67,8 @@ _Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FocusTenant:
-    """Whose bill it is: the tenant's name and id, the profile of its ecosystem with the tenant's changes, and the
-    contracts with the provider."""
+    """The tenant of a bill: its name and id, the profile of its ecosystem with the tenant's changes, and the contracts
+    with the provider."""
 
     name: str
     tenant_id: str
@@ -77,19 +77,19 @@ class FocusTenant:
 
     @classmethod
     def of(cls, tenant: Tenant) -> Self:
-        """Return that of a configured tenant."""
+        """Return the data of a configured tenant."""
         return cls(tenant.name, tenant.settings.tenant_id, tenant.focus, tenant.settings.contracts)
 
     @classmethod
     def of_view(cls, tenant: TenantView) -> Self:
-        """Return that of a tenant that is shown."""
+        """Return the data of a tenant's view."""
         return cls(tenant.tenant_name, tenant.tenant_id, tenant.focus, tenant.contracts)
 
 
 @dataclass(frozen=True)
 class Occurring:
-    """What occurs in the bill of some days, and in what was charged for them; ``products`` are bill,
-    category and type of each product: the name of an additional bill, or the empty text."""
+    """The ids and products in the bill and the charges of some days; ``products`` are the bill (the name of an
+    additional one, or the empty text), category and type of each product."""
 
     resources: Collection[str]
     environments: Collection[str]
@@ -99,11 +99,11 @@ class Occurring:
 
     @classmethod
     def nothing(cls) -> Self:
-        """Return that nothing occurs."""
+        """Return an empty object."""
         return cls(*(frozenset() for _ in fields(cls)))
 
     def __or__(self, other: Self) -> Self:
-        """Return what occurs in either."""
+        """Return the union of both."""
         mine, others = (vars(each).values() for each in (self, other))
         return type(self)(*({*one, *another} for one, another in zip(mine, others, strict=True)))
 
@@ -113,7 +113,7 @@ Lookups = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def read_lookups(connection: Connection, tenant: FocusTenant, found: Occurring) -> Lookups:
-    """Return what is known now of what occurs.
+    """Return the present lookups of some ids and products.
 
     Raises:
         StorageError: the control database cannot be read.
@@ -130,7 +130,7 @@ def read_lookups(connection: Connection, tenant: FocusTenant, found: Occurring) 
 
 
 def kept_lookups(place: Place, connection: Connection, closed: ClosedPeriod) -> Lookups | None:
-    """Return what was kept when a month was closed; None if it was not.
+    """Return the lookups that were stored when a month was closed; None if they were not.
 
     Raises:
         StorageError: the document is missing or cannot be read.
@@ -155,7 +155,7 @@ def tag_table(tags: Mapping[str, Mapping[str, Sequence[DatedValue]]], day: date)
 
 
 def billed_account(connection: Connection, tenant: FocusTenant) -> _Row:
-    """Return the account that is billed: the resource of the profile's type, the tenant where there is none."""
+    """Return the billed account: the resource of the profile's type, or the tenant if there is none."""
     profile = tenant.profile
     found = None
     if profile.account_type is not None:
@@ -181,7 +181,7 @@ def _resources(lineages: Mapping[str, Lineage]) -> Iterator[_Row]:
 
 
 def _inherited(lineages: Mapping[str, Lineage], resource_id: str, key: str) -> str | None:
-    """Return what the metadata of a resource, or of the nearest one that contains it, has under a key."""
+    """Return the value of a key in the metadata of a resource, or of the nearest one that contains it."""
     above: str | None = resource_id
     seen: set[str] = set()
     while above is not None and above in lineages and above not in seen:
@@ -214,8 +214,8 @@ def _product(tenant: FocusTenant, bill: str, category: str, product_type: str) -
 
 
 def _measures(connection: Connection, profile: FocusProfile) -> Iterator[_Row]:
-    """Yield the unit of what each method of each recorded policy measures, where it is known. Portions and methods
-    count from 1, as in rows."""
+    """Yield the unit of the measure of each method of each recorded policy, if it is known. Portions and methods count
+    from 1, as in rows."""
     policies = {used.hash: used.policy for used in used_policies(connection)}
     for policy_hash, policy in policies.items():
         for portion, each in enumerate(policy.portions, start=1):

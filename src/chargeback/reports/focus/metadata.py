@@ -1,4 +1,4 @@
-"""What data in FOCUS says about itself: its columns, and which days are complete."""
+"""The metadata of data in FOCUS: its columns, and which days are complete."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ InstantText = Annotated[datetime, PlainSerializer(render_instant, return_type=st
 
 
 class FocusRecord(ResponseModel):
-    """Something under the names that FOCUS has for its fields."""
+    """A record under the field names of FOCUS."""
 
-    # What is not named here may come with another version.
+    # Other versions may have fields that are not named here.
     model_config = ConfigDict(alias_generator=AliasGenerator(serialization_alias=to_pascal), extra="ignore")
 
 
 class FocusDataGenerator(FocusRecord):
-    """Who made the data."""
+    """The generator of the data."""
 
     data_generator: str
 
 
 class FocusDatasetInstance(FocusRecord):
-    """A dataset: that of one split."""
+    """A dataset, for one way of splitting lines."""
 
-    dataset_instance_id: str = Field(description="The same for ever, for a tenant and a split.")
+    dataset_instance_id: str = Field(description="Always the same for a tenant and a way of splitting lines.")
     dataset_instance_name: str
     focus_dataset_id: Literal["CostAndUsage"]
 
@@ -88,19 +88,19 @@ class FocusSchema(FocusRecord):
 
 
 class FocusMetadata(FocusRecord):
-    """What FOCUS data says about itself; the names are those of the specification."""
+    """The metadata of FOCUS data, under the names of the specification."""
 
     data_generator: FocusDataGenerator
     dataset_instance: list[FocusDatasetInstance]
-    recency: list[FocusRecency] = Field(description="Empty where no day has data.")
+    recency: list[FocusRecency] = Field(description="Empty if no day has data.")
     schema_: list[FocusSchema] = Field(serialization_alias="Schema")
 
 
 def focus_metadata(source: FocusSource, layout: FocusLayout, days: DayRange) -> FocusMetadata:
-    """Return the metadata of the rows of some UTC days, in the form of FOCUS: the same for the same data.
+    """Return the metadata of the rows of some UTC days, in the form of FOCUS; equal data has equal metadata.
 
-    A day that was handled, but not calculated from its present bill, is a time sector that is not complete; and, of
-    topics, one whose topics are still to be attributed.
+    A known day that is not calculated from its present bill is a time sector that is not complete. For topics, so is a
+    day whose topics are not attributed yet.
 
     Raises:
         StorageError: the storage cannot be read.
@@ -145,7 +145,7 @@ def focus_metadata(source: FocusSource, layout: FocusLayout, days: DayRange) -> 
 
 
 def dataset_instance_id(tenant_id: str, split: str) -> UUID:
-    """Return the id of a tenant's data, which each split has of its own."""
+    """Return the id of a tenant's data for one way of splitting lines."""
     return uuid5(_NAMES, f"instance {tenant_id} {split}")
 
 

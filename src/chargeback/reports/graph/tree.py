@@ -1,7 +1,7 @@
-"""The graph of an organisation: environments, the resources in them, and who pays for these or which topics they have.
+"""The graph of an organisation: environments, their resources, and the identities that pay for these, or their topics.
 
-It is a tree. The cost of a node is what its filters select, to the last digit, and it is the sum of the costs of its
-children and its own cost, which belongs to the node and to no child.
+It is a tree. The cost of a node is exactly the sum of the rows that its filters select. It is also the sum of the costs
+of its children and its own cost, which belongs to no child.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chargeback.store.control.inventory_lists import Lineage
 
 Kind = Literal["organisation", "environment", "resource", "identity", "topic"]
 Leaves = Literal["identities", "topics", "none"]
-#: What the part of an id of each kind begins with.
+#: The prefixes of the parts of an id, by kind.
 _LETTERS: Final[Mapping[Kind, str]] = {"environment": "e", "resource": "r", "identity": "i", "topic": "t"}
 
 Units = tuple[int, int]
@@ -30,10 +30,10 @@ class Node:
 
     Attributes:
         id: the parts of the path to it, such as ``e:env-1/r:lkc-1``; empty for the organisation.
-        kind: what it is.
-        value: the id that rows have; None for what is in no environment, and for the organisation.
+        kind: its kind.
+        value: its id in rows; None for resources without an environment, and for the organisation.
         parent: the node that contains it.
-        units: its cost in the period and in the previous one, in 10⁻²⁴, with everything in it.
+        units: its cost in the period and in the previous one, in 10⁻²⁴, including its descendants.
         is_in: whether the period and the previous one have rows of it.
         children: by their ids.
     """
@@ -48,7 +48,7 @@ class Node:
 
     @property
     def own(self) -> Units:
-        """What belongs to the node and to none of its children."""
+        """Return the cost that belongs to the node and to none of its children."""
         return _minus(self.units, _sum(child.units for child in self.children.values()))
 
     def path(self) -> list[Node]:
@@ -57,13 +57,13 @@ class Node:
         return [*above, self]
 
     def below(self) -> Iterator[Node]:
-        """Yield the node and everything in it."""
+        """Yield the node and its descendants."""
         yield self
         for child in self.children.values():
             yield from child.below()
 
     def child(self, kind: Kind, value: str | None) -> Node:
-        """Return a child, which is made if there is none."""
+        """Return a child, which is created if there is none."""
         part = f"{_LETTERS[kind]}:{quote(value or '', safe='')}"
         id_ = f"{self.id}/{part}" if self.id else part
         return self.children.setdefault(id_, Node(id_, kind, value, self))
@@ -77,7 +77,8 @@ class Node:
 def build(
     charged: Iterable[PlacedCost], topics: Iterable[PlacedCost], known: Mapping[str, Lineage], leaves: Leaves
 ) -> Node:
-    """Return the organisation. ``known`` are the resources of the inventory that have costs, and what contains them."""
+    """Return the organisation. ``known`` are the resources of the inventory that have costs, and those that contain
+    them."""
     root = Node("", "organisation", None)
     chains = _Chains(known)
     for cost in charged:
@@ -97,7 +98,7 @@ def build(
 
 
 class _Chains:
-    """Where resources are: in an environment, and in other resources."""
+    """The paths to resources: an environment, and the resources that contain them."""
 
     def __init__(self, known: Mapping[str, Lineage]) -> None:
         self._known = known
@@ -124,7 +125,8 @@ class _Chains:
 
 
 def find(root: Node, focus: str) -> Node | None:
-    """Return the node of an id. The last part of one is enough: then it is the most expensive node that ends so."""
+    """Return the node of an id. The last part of an id is enough: then the most expensive node whose id ends with it is
+    returned."""
     if not focus:
         return root
     ending = f"/{focus}"
@@ -155,12 +157,12 @@ def filters_of(node: Node, known: Mapping[str, Lineage]) -> dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Shown:
-    """A node as an answer has it.
+    """A node in a response.
 
     Attributes:
         parent: the id of the node above it; None for the focus.
-        hidden: how many of its children are not named.
-        others: what these cost together.
+        hidden: the number of its children that are not named.
+        others: the sum of the costs of these.
     """
 
     node: Node
@@ -170,7 +172,7 @@ class Shown:
 
 
 def shown(focus: Node, depth: int, top: int) -> list[Shown]:
-    """Return a node and what is in it, down to a depth, the most expensive first; each names at most ``top`` children.
+    """Return a node and its descendants down to a depth, the most expensive first; each names at most ``top`` children.
 
     Nodes at that depth name none of their children.
     """

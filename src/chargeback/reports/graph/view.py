@@ -1,4 +1,4 @@
-"""The graph of an organisation as one request asks for it: read from the facts and the inventory, with names."""
+"""The graph of an organisation for a request: read from the facts and the inventory, with names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class TopicsNotFiltered(ValueError):
 
 @dataclass(frozen=True)
 class GraphRequest:
-    """What is asked: the selected costs, the other period, the node in the middle, and what resources consist of."""
+    """A request for a graph: the selected costs, the other period, the focus, and the kind of the children of
+    resources."""
 
     selection: Selection
     previous: InstantRange | None
@@ -46,24 +47,26 @@ class GraphRequest:
 
 @dataclass(frozen=True)
 class GraphView:
-    """The node that was asked for, with everything in it, and the resources as the inventory has them."""
+    """The requested node with its descendants, and the resources in the inventory."""
 
     focus: Node
     known: Mapping[str, Lineage]
 
 
 class GraphPart(ResponseModel):
-    """A node by its names."""
+    """A node with its id and names."""
 
     id: str = Field(description="The path to the node; empty for the organisation.", examples=["e:env-abc12/r:lkc-1"])
     kind: Kind
-    value: str | None = Field(description="The id that rows have; null in no environment, and for the organisation.")
+    value: str | None = Field(
+        description="The id in rows; null for resources without an environment, and for the organisation."
+    )
     name: str | None
     type: str | None = Field(description="The type of a resource or an identity.", examples=["kafka_cluster"])
 
     @classmethod
     def of(cls, node: Node, view: GraphView, identities: Mapping[str, Named], **more: Any) -> Self:
-        """Return a node by its names; ``more`` are further fields."""
+        """Return a node with its names; ``more`` are further fields."""
         name, type_ = None, None
         if node.kind == "identity" and (person := identities.get(node.value or "")):
             name, type_ = person.name, person.type
@@ -73,10 +76,10 @@ class GraphPart(ResponseModel):
 
 
 class PlacedPart(GraphPart):
-    """A node in its place."""
+    """A node with its position in the tree."""
 
     parent: str | None = Field(description="The `id` of the node above it; null for the focus.")
-    children: int = Field(description="How many it has, named or not.")
+    children: int = Field(description="The number of its children, named or not.")
     rows: Literal["chargebacks", "topic-attributions"] = Field(description="The list that has its rows.")
     filters: dict[str, list[str]] = Field(
         description="The filters of that list, and of its aggregate, that select exactly the rows of the node, in "
@@ -85,7 +88,7 @@ class PlacedPart(GraphPart):
 
     @classmethod
     def at(cls, each: Shown, view: GraphView, identities: Mapping[str, Named], **costs: Any) -> Self:
-        """Return a node in its place, with its ``costs``."""
+        """Return a node with its position and its ``costs``."""
         return cls.of(
             each.node,
             view,
@@ -106,12 +109,12 @@ class GraphOthers(ResponseModel):
 
 
 class GraphNode(PlacedPart):
-    """A node with its cost: the sum of its children, named or not, and of what is its own."""
+    """A node with its cost: the sum of its children, named or not, and of its own cost."""
 
     amount: Sum
     own: Sum = Field(
-        description="What belongs to the node and to none of its children: with `topics`, what no topic of a cluster "
-        "has. It is negative while topics are still attributed from an earlier bill."
+        description="The cost that belongs to the node and to none of its children: with `topics`, the cost of a "
+        "cluster that no topic has. It is negative while topics are still attributed from an earlier bill."
     )
     other: GraphOthers | None
 
@@ -179,11 +182,11 @@ class GraphTimeline(ResponseModel):
 
 
 def read_graph(reader: TenantReader, tenant: TenantView, asked: GraphRequest) -> GraphView:
-    """Return the node that was asked for.
+    """Return the requested node.
 
     Raises:
         UnknownFocus: there is no such node.
-        TopicsNotFiltered: topics were asked for, with filters that they do not have.
+        TopicsNotFiltered: topics were requested, with filters that do not apply to them.
         QueryTimeout: the query was cancelled.
         StorageError: the facts or the inventory cannot be read.
     """
@@ -213,7 +216,7 @@ def selection_of(view: GraphView, selection: Selection) -> Selection:
 
 
 def graph_of(tenant: TenantView, view: GraphView, period: Period, depth: int, top: int) -> GraphAnswer:
-    """Return the node that was asked for and what is in it, down to a depth."""
+    """Return the requested node and its descendants, down to a depth."""
     listed = shown(view.focus, depth, top)
     names = identity_names(tenant, (each.node for each in listed))
     nodes = [
@@ -280,7 +283,7 @@ def graph_timeline(
 
 
 def identity_names(tenant: TenantView, nodes: Iterable[Node]) -> Mapping[str, Named]:
-    """Return what is known of the identities among some nodes."""
+    """Return the names of the identities among some nodes."""
     with tenant.store.control.read() as connection:
         return names_of(connection, IDENTITIES, {each.value or "" for each in nodes if each.kind == "identity"})
 

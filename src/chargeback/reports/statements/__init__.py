@@ -1,1 +1,1 @@
-"""Statements: what finance books for each cost category value, identity or tag value of a month."""
+"""Statements: the amounts that finance books for each cost category value, identity or tag value in a month."""

@@ -1,7 +1,7 @@
 """The amounts of a month's statements, exactly and in cents.
 
-The rounded total of the month is divided over the statements, and each statement over its lines and its largest parts,
-by largest remainder: so lines add up to statements, and statements to the bill.
+The rounded total of the month is divided among the statements, and each statement among its lines and its largest
+parts, by largest remainder: so lines sum to statements, and statements to the bill.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Sums = Mapping[str, Sequence[StatementSum]]
 
 @dataclass(frozen=True)
 class Grouping:
-    """By what statements are made: a column, ``tag:<key>`` or ``category:<key>``, whose document and version come with
-    it. ``unassigned`` is the value of what no rule or tag assigns."""
+    """The grouping of statements: a column, ``tag:<key>``, or ``category:<key>`` with its document and version.
+    ``unassigned`` is the value of costs that no rule or tag assigns."""
 
     by: str
     category: CostCategory | None = None
@@ -69,12 +69,12 @@ class Grouping:
         return cls(by, category, reader.categories.index.by_key[key].version, category.default)
 
     def value_of(self, value: str | None, identity_id: str | None) -> str:
-        """Return whose statement has a cost. What no rule or tag assigns is in two: what nobody is known to have
-        caused, and the rest."""
+        """Return the value of the statement with a cost. Costs that no rule or tag assigns are in two statements: those
+        without an identity, and the rest."""
         return UNALLOCATED if value == self.unassigned and identity_id == UNALLOCATED else value or ""
 
     def order(self, value: str) -> tuple[bool, str]:
-        """Return the place of a statement among others: unassigned and unallocated costs come last."""
+        """Return the sort key of a statement: unassigned and unallocated costs come last."""
         return value in {self.unassigned, UNALLOCATED}, value
 
 
@@ -84,7 +84,7 @@ def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> d
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     found: dict[str, list[StatementSum]] = {}
     for each in statement_sums(reader, Selection.of_days(days), grouping.by):
@@ -93,8 +93,8 @@ def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> d
 
 
 def stated_amounts(sums: Sums, whole: Sums, currency: str) -> dict[str, StatedAmount]:
-    """Return the amount of each statement. Its cents are those that it has among the statements of the ``whole`` month,
-    if it is the same there; else a reader sees a part of it, which is rounded by itself."""
+    """Return the amount of each statement. Its cents are those among the statements of the ``whole`` month; if a reader
+    sees only a part of a statement, this part is rounded separately."""
     exact = [amount_of(rows) for rows in whole.values()]
     cents = dict(zip(whole, to_cents(exact, currency), strict=True))
     found = {}
@@ -106,7 +106,7 @@ def stated_amounts(sums: Sums, whole: Sums, currency: str) -> dict[str, StatedAm
 
 
 def seen_in_part(sums: Sums, whole: Sums) -> set[str]:
-    """Return the values whose statement is another one in the ``whole`` month, or is there only."""
+    """Return the values whose statement differs in the ``whole`` month, or exists only there."""
     return {value for value, rows in whole.items() if value not in sums or not _is_whole(sums[value], rows)}
 
 
@@ -115,12 +115,12 @@ def _is_whole(rows: Sequence[StatementSum], whole: Sequence[StatementSum]) -> bo
 
 
 def amount_of(rows: Iterable[StatementSum]) -> Decimal:
-    """Return what remains with the value."""
+    """Return the amount that remains with the value."""
     return total(amount for each in rows for amount in _flows(each).values())
 
 
 def line_amounts(rows: Iterable[StatementSum]) -> dict[_LineKey, Decimal]:
-    """Return the amounts of the lines, in their order: by kind and product. Those of zero are left out."""
+    """Return the amounts of the lines, ordered by kind and product. Amounts of zero are left out."""
     found: dict[_LineKey, list[Decimal]] = {}
     for each in rows:
         for kind, amount in _flows(each).items():
@@ -141,7 +141,7 @@ def lines_of(rows: Iterable[StatementSum], amount: StatedAmount, currency: str) 
 
 
 def amounts_by(rows: Iterable[StatementSum], key: Callable[[StatementSum], K]) -> dict[K, Decimal]:
-    """Return what remains with the value, by something of the sums."""
+    """Return the amounts that remain with the value, grouped by a key of the sums."""
     found: dict[K, list[StatementSum]] = {}
     for each in rows:
         found.setdefault(key(each), []).append(each)
@@ -154,8 +154,8 @@ def largest(
     currency: str,
     names: Callable[[K], tuple[str, str | None, str | None]],
 ) -> StatementRanking:
-    """Return the largest of some amounts, which sum to ``whole``; of equal ones the first by its key. ``names`` returns
-    the id of a part, its name, and within what it is."""
+    """Return the largest of some amounts, which sum to ``whole``; equal ones are ordered by key. ``names`` returns the
+    id of a part, its name, and what contains it."""
     in_order = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
     shown, rest = in_order[:MOST_NAMED], in_order[MOST_NAMED:]
     other = total(amount for _, amount in rest)

@@ -1,5 +1,5 @@
-"""Statements as CSV: a line for each line of a statement, or for each statement of a month. Texts are written as by the
-export, so that no spreadsheet takes one for a formula."""
+"""Statements as CSV: a line for each line of a statement, or for each statement of a month. Texts are in the format of
+exports, so that no spreadsheet takes them for formulas."""
 
 from __future__ import annotations
 

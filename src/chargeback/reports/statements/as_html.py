@@ -1,4 +1,5 @@
-"""Statements as pages that need nothing else: one file with its style, which prints well and escapes every text."""
+"""Statements as self-contained pages: one file with its style, suitable for printing, in which every text is
+escaped."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ _EFFECTS: Final = {
     "new": "Not billed before",
     "gone": "No longer billed",
 }
-#: Why an earlier month costs something else by now; of none of these, it is said in the words of its code.
+#: The causes of corrections of earlier months; other causes are shown by the words of their codes.
 _CAUSES: Final = {
     "first": "calculated for the first time",
     "bill_changed": "the bill changed",
@@ -63,7 +64,7 @@ _CAUSES: Final = {
 _UNITS: Final = {"gib_in": "GiB written", "gib_out": "GiB read"}
 _ACRONYMS: Final = frozenset({"API", "CKUS", "CFUS", "CSUS", "GL", "ID", "SSL", "USM"})
 _MINUS: Final = "−"
-#: How the separators of thousands and of decimals are replaced; the narrow space is one at which no line breaks.
+#: The replacements of the separators of thousands and decimals; the narrow space is a non-breaking one.
 _SEPARATORS: Final[Mapping[Numbers, Mapping[int, str]]] = {
     "1,234.56": {},
     "1.234,56": {ord(","): ".", ord("."): ","},
@@ -74,9 +75,9 @@ _DAYS: Final[Mapping[Dates, Callable[[date], str]]] = {
     "14.11.2026": lambda day: f"{day:%d.%m.%Y}",
     "2026-11-14": date.isoformat,
 }
-#: The filters that write a number and nothing else.
+#: The filters that write only a number.
 _NUMBERS: Final = ("decimals", "part_of", "plain", "printed", "signed", "unit_cost")
-#: What stands between characters and joins none at the end of a text: spaces, and the joiner of emoji.
+#: Removed at the end of a shortened text: spaces, and the joiner of emoji.
 _JOINERS: Final = " \u200d"
 
 
@@ -101,7 +102,7 @@ def content_policy() -> str:
 
 
 def words(code: str) -> str:
-    """Return a code in words. Pages spell "cost centre" one way, however a key is spelt.
+    """Return a code in words. Pages always spell "cost centre" this way.
 
     >>> words("KAFKA_NUM_CKUS"), words("cost_center")
     ('Kafka CKUs', 'Cost centre')
@@ -136,7 +137,7 @@ def _signed(amount: Decimal, currency: str) -> str:
 
 
 def title(recipient: StatementRecipient) -> str:
-    """Return what a statement for a value is called."""
+    """Return the title of a statement."""
     if recipient.value == UNALLOCATED:
         return "Costs without an identity"
     return recipient.name or recipient.value
@@ -159,7 +160,7 @@ def _in_order_of_kinds(
 
 
 def _by_policy(applied: Iterable[StatementPolicy]) -> list[list[StatementPolicy]]:
-    """Return the policies, in the order of their product types; equal ones are together."""
+    """Return the policies in the order of their product types, equal ones grouped."""
     found: dict[str, list[StatementPolicy]] = {}
     for each in applied:
         found.setdefault(each.hash, []).append(each)
@@ -189,7 +190,7 @@ def _environment(form: StatementFormat | None = None) -> Environment:
 
 
 def _written(form: StatementFormat) -> dict[str, Callable[..., str]]:
-    """Return the filters that write numbers and days, for a format."""
+    """Return the filters for numbers and days in a format."""
     separators, day = _SEPARATORS[form.numbers], _DAYS[form.dates]
 
     def _number(write: Callable[..., str]) -> Callable[..., str]:
@@ -223,7 +224,7 @@ def _columns(character: str) -> int:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things.
+    """Return a number with its noun.
 
     >>> counted(1, "other"), counted(2, "other")
     ('1 other', '2 others')
@@ -232,7 +233,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def _policy_text(policy: StatementPolicy, share_text: Callable[[Decimal], str] = percent) -> str:
-    """Return the portions of a policy with their methods, without the last resort that all have."""
+    """Return the portions of a policy with their methods, without the last one, which all share."""
     parts = []
     for portion in policy.portions:
         methods = [each for each in portion.methods if each != MethodKind.UNALLOCATED] or [MethodKind.UNALLOCATED]

@@ -11,15 +11,15 @@ from chargeback.errors import PdfUnavailable
 
 log = logging.getLogger(__name__)
 
-#: How WeasyPrint's warning of a character without a glyph begins; its arguments are the character and its number.
+#: The beginning of WeasyPrint's warning of a missing glyph; its arguments are the character and its number.
 _NO_GLYPH: Final = ".notdef glyph"
 #: How many characters a warning names.
 _MOST_NAMED: Final = 10
 
 
 class _MissingGlyphs(logging.Filter):
-    """Collects the characters that no font has, for the thread that prints; every other warning of WeasyPrint is about
-    a rule of the style sheet that is for screens, and dropped."""
+    """Collects the characters that no font has, by thread. All other warnings of WeasyPrint are about style rules for
+    screens, and dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _MissingGlyphs(logging.Filter):
 
     @property
     def found(self) -> dict[str, None]:
-        """The characters that this thread has met, in order."""
+        """Return the missing characters of this thread, in order."""
         if not hasattr(self._of_thread, "found"):
             self._of_thread.found = {}
         found: dict[str, None] = self._of_thread.found
@@ -44,7 +44,7 @@ logging.getLogger("weasyprint").addFilter(_missing)
 
 
 def to_pdf(html: str) -> bytes:
-    """Return a page as a PDF file with tags for assistive technology (PDF/UA). The same page gives the same bytes.
+    """Return a page as a PDF file with tags for assistive technology (PDF/UA). Equal pages result in equal bytes.
 
     Characters that no font of the system has are printed as boxes; a warning names them.
 
@@ -72,5 +72,5 @@ def to_pdf(html: str) -> bytes:
 
 
 def _refuse(url: str, *_args: object, **_kwargs: object) -> NoReturn:
-    """Load nothing: a page is complete in itself."""
+    """Refuse to load a resource: pages are self-contained."""
     raise ValueError(f"a statement loads nothing from elsewhere, not {url}")

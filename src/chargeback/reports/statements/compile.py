@@ -1,4 +1,4 @@
-"""The statements of a month, made of a tenant's facts."""
+"""Compiles the statements of a month from a tenant's facts."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ from chargeback.store.queries.sums import StatementSum, sums_by
 IDENTITY: Final = "identity_id"
 
 _TOPIC: Final = ("cluster_resource_id", "topic_name")
-#: The units whose cost a statement says: what identities wrote and read.
+#: The unit costs in a statement: of the traffic that identities wrote and read.
 _UNITS: Final = ("gib_in", "gib_out")
 
-#: By value: what is on the bill of each ecosystem.
+#: By value: the amounts on the bill of each ecosystem.
 _Bills = Mapping[str, Mapping[str, Decimal]]
 #: By value: the attribution of each topic, as (cluster, name).
 _Topics = Mapping[str, Mapping[tuple[str, str], Decimal]]
@@ -69,14 +69,14 @@ def compile_statements(
     tenant: TenantView, reader: TenantReader, month: date, by: str, also: Collection[str] = ()
 ) -> Statements:
     """Return the statements of the UTC month of a day by ``identity_id``, ``tag:<key>`` or ``category:<key>``: one for
-    each value that has costs in this month or had some in the one before, and for the values of ``also``. While no day
-    of the month is calculated there are no others.
+    each value with costs in this month or the one before, and for the values of ``also``. If no day of the month is
+    calculated, only the latter have statements.
 
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the tenant's storage cannot be read.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     days = month_of(month)
     grouping = Grouping.of(reader, by)
@@ -128,16 +128,16 @@ def compile_statements(
 
 @dataclass(frozen=True)
 class _Replies:
-    """The replies to the statements of a month, by value. Those to a statement that is ``partly`` seen are not known:
-    its amounts are not those that were replied to. ``last`` is the revision of statements of an earlier instant: such
-    a one has the replies to its content, and to this revision or an earlier one."""
+    """The replies to the statements of a month, by value. Those to a ``partly`` visible statement are left out, because
+    they were about other amounts. ``last`` is the revision of statements as of an earlier instant: they have the
+    replies to their content, and to this revision or an earlier one."""
 
     by_value: Mapping[str, Sequence[Reply]]
     partly: Collection[str]
     last: int | None
 
     def to(self, value: str, digest: str) -> list[StatementReply] | None:
-        """Return the replies to the statement of a value, whose content has the ``digest``."""
+        """Return the replies to the statement of a value whose content has the ``digest``."""
         if value in self.partly:
             return None
         return [
@@ -149,8 +149,8 @@ class _Replies:
 
 @dataclass(frozen=True)
 class _StatementMaker:
-    """Makes the statements of one month. ``superseded`` is the revision before, ``policies`` are those of each product
-    type, ``identities`` and ``resources`` the display names by id, ``changed`` those of what the changes mention."""
+    """Makes the statements of one month. ``superseded`` is the previous revision, ``policies`` are those of each
+    product type, ``identities`` and ``resources`` the display names by id, ``changed`` the names in the changes."""
 
     heading: StatementHeading
     superseded: int | None
@@ -257,7 +257,7 @@ class _StatementMaker:
 
 
 def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:
-    """Return what changed since the month before, by the values of statements; nothing if that month has no costs."""
+    """Return the changes since the month before, by the values of statements; empty if that month has no costs."""
     before = month_of(days.start - ONE_DAY)
     by = (grouping.by,) if grouping.unassigned is None else (grouping.by, IDENTITY)
     found = changes(reader, Selection.of_days(days), Selection.of_days(before).window, by)
@@ -266,7 +266,7 @@ def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[s
     by_value: dict[str, list[Change]] = {}
     for each in found.items:
         by_value.setdefault(grouping.value_of(each.key[0], each.key[-1]), []).append(each)
-    # A statement of an identity need not name it; that of others says who of them pays more.
+    # The sentence in a statement of an identity does not name it; in other statements it names who pays more.
     return {value: parts[0] if by == (IDENTITY,) else together(parts) for value, parts in by_value.items()}
 
 
@@ -283,7 +283,8 @@ def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: 
 
 
 def _bills(reader: TenantReader, days: DayRange, grouping: Grouping) -> _Bills:
-    """Return what each value has of the bill of each ecosystem; nothing if all lines of these days are on one's."""
+    """Return the amounts of each value on the bill of each ecosystem; empty if all lines of these days are on one
+    bill."""
     selection = Selection.of_days(days)
     if len(sums_by(reader.unscoped(), BILLING_LINES, selection, (ECOSYSTEM,))) < 2:
         return {}
@@ -298,8 +299,8 @@ def _bills(reader: TenantReader, days: DayRange, grouping: Grouping) -> _Bills:
 def _unit_costs(
     reader: TenantReader, days: DayRange, grouping: Grouping, most: int
 ) -> dict[str, list[StatementUnitCost]]:
-    """Return the unit costs of at most ``most`` values. Unassigned costs are left out: part of them has no identity
-    that could use anything."""
+    """Return the unit costs of at most ``most`` values. Unassigned costs are left out, because a part of them has no
+    identity with usage."""
     found: dict[str, list[StatementUnitCost]] = {}
     for per in _UNITS:
         measure = UNIT_MEASURES[per]

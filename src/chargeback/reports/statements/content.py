@@ -1,4 +1,4 @@
-"""What a statement says: the answers of the API, from which files are made."""
+"""The content of statements: the responses of the API, from which files are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.reconciliation import ReconciledState
 from chargeback.store.control.statement_replies import Reply
 
-#: The kinds of lines: what was assigned to the value, what others handed on to it, and (negative) what it handed on.
+#: The kinds of lines: costs assigned to the value, costs reallocated to it, and (negative) costs that it reallocates.
 DIRECT: Final = "direct"
 SHARED_IN: Final = "shared_in"
 SHARED_OUT: Final = "shared_out"
@@ -39,15 +39,15 @@ EXAMPLE_DIGEST: Final = "9b1e5d2c6f0a4b7d8c3e1f2a5b6c7d80"
 Digest = Annotated[
     str,
     Field(
-        description="The digest of the content: whose costs, of how many days, and the lines as they are exactly and "
-        "in cents. A reply counts for as long as the statement has it.",
+        description="The digest of the content: the value, the number of days, and the lines exactly and in cents. A "
+        "reply counts as long as the statement has this digest.",
         examples=[EXAMPLE_DIGEST],
     ),
 ]
 
 
 class StatedAmount(ResponseModel):
-    """An amount, exactly and in cents. The cents of lines add up to those of their statement, and the cents of all
+    """An amount, exactly and in cents. The cents of lines sum to those of their statement, and the cents of all
     statements to those of the month."""
 
     amount: Sum
@@ -55,7 +55,7 @@ class StatedAmount(ResponseModel):
 
     @classmethod
     def alone(cls, amount: decimal.Decimal, currency: str) -> Self:
-        """Return an amount that is a part of nothing, rounded by itself."""
+        """Return an amount that is not a part of another one, rounded separately."""
         return cls(amount=amount, rounded=rounded_cents(amount, currency))
 
     @classmethod
@@ -69,7 +69,7 @@ class StatedAmount(ResponseModel):
 
 
 class _Stated(Protocol):
-    """Something with an amount, exactly and in cents."""
+    """An object with an amount, exactly and in cents."""
 
     @property
     def amount(self) -> decimal.Decimal: ...
@@ -79,45 +79,46 @@ class _Stated(Protocol):
 
 
 class StatementFormat(ResponseModel):
-    """How the pages and PDF files of statements are written."""
+    """The format of the pages and PDF files of statements."""
 
     numbers: Numbers = "1,234.56"
     dates: Dates = "14 November 2026"
-    currency: CurrencyPlace = Field(default="after", description="Where an amount with its currency has that.")
+    currency: CurrencyPlace = Field(default="after", description="The position of the currency of an amount.")
 
 
 class StatementHeading(ResponseModel):
-    """What all statements of a month have in common."""
+    """The common fields of all statements of a month."""
 
     tenant_name: str = Field(examples=["acme"])
     by: str = Field(examples=["category:cost_center"])
     period: str = Field(examples=["2026-10"])
     start_date: date
     end_date: date
-    days: int = Field(description="UTC days of the month.")
-    calculated_days: int = Field(description="Those that are calculated.")
-    data_through: date | None = Field(description="The last of these.")
+    days: int = Field(description="The number of UTC days of the month.")
+    calculated_days: int = Field(description="The number of calculated days.")
+    data_through: date | None = Field(description="The last calculated day.")
     issued_at: Instant | None = Field(
-        description="Since when the statements are as they are: the newest revision of a day, or of the cost category."
+        description="The time of the last change of the statements: the newest revision of a day, or of the cost "
+        "category."
     )
     status: Literal["PROVISIONAL", "CLOSED"] = Field(
-        description="`PROVISIONAL`: what is stated may change. `CLOSED`: it is booked, and never changes."
+        description="`PROVISIONAL`: the amounts may change. `CLOSED`: they are booked, and never change."
     )
     basis: Literal["accrual", "posted"] = Field(
-        description="`accrual`: costs belong to the day of the usage. `posted`: to the month that they were booked in."
+        description="`accrual`: costs belong to the day of the usage. `posted`: to the month in which they are booked."
     )
     currency: str = Field(examples=["USD"])
     revision: int = Field(
         description="1 when the first day is calculated, and one more for each time that days of the month were "
         "replaced together, or the cost category changed. New days do not change it."
     )
-    category_version: int | None = Field(description="The version of the cost category; else null.")
-    scope: dict[str, list[str]] | None = Field(description="What the caller may see; null if that is everything.")
-    closed_at: Instant | None = left_out("Of a closed month: when it was closed.")
-    times_closed: int | None = left_out("Of a closed month: how often it was closed; 1 unless it was reopened.")
-    issuer: str | None = left_out("Who issues the statements, if that is configured.")
+    category_version: int | None = Field(description="The version of the cost category; null without one.")
+    scope: dict[str, list[str]] | None = Field(description="The scope of the caller; null if it is everything.")
+    closed_at: Instant | None = left_out("For a closed month: when it was closed.")
+    times_closed: int | None = left_out("For a closed month: how often it was closed; 1 unless it was reopened.")
+    issuer: str | None = left_out("The issuer of the statements, if one is configured.")
     format: StatementFormat | None = left_out(
-        "How pages and PDF files are written, if that is configured; a closed month keeps the format that it had."
+        "The format of pages and PDF files, if one is configured; a closed month keeps its format."
     )
     invoices: list[str] | None = left_out("With `basis=posted`: the numbers of the provider's invoices of the month.")
 
@@ -130,10 +131,10 @@ class PathStep(ResponseModel):
 
 
 class StatementRecipient(ResponseModel):
-    """Whom a statement is for, as the register of the cost category has it."""
+    """The recipient of a statement, from the register of the cost category."""
 
     value: str = Field(
-        description="`UNALLOCATED` are costs without an identity, as far as no rule or tag assigns them.",
+        description="`UNALLOCATED` are costs without an identity that no rule or tag assigns.",
         examples=["payments"],
     )
     name: str | None
@@ -143,25 +144,26 @@ class StatementRecipient(ResponseModel):
 
 
 class StatementReply(ResponseModel):
-    """What a recipient said of a statement."""
+    """A recipient's reply to a statement."""
 
     number: str
     revision: int
     digest: str | None = Field(
-        description="That of the content that the statement had then; null if an earlier version recorded the reply."
+        description="The digest of the content at that time; null if an earlier version of the service recorded the "
+        "reply."
     )
     verdict: Verdict
     note: str
-    data_through: date | None = Field(description="The last calculated day that the statement had then.")
+    data_through: date | None = Field(description="The last calculated day of the statement at that time.")
     created_by: str = Field(examples=["alice"])
     created_at: Instant
     is_current: bool = Field(
-        description="Whether the statement still has that content. A reply to a former content does not count."
+        description="Whether the statement still has this content. Replies to a former content do not count."
     )
 
     @classmethod
     def of(cls, reply: Reply, digest: str) -> Self:
-        """Return a reply to the statement whose content has the ``digest`` by now."""
+        """Return a reply to a statement whose content now has the ``digest``."""
         return cls(
             number=reply.number,
             revision=reply.revision,
@@ -183,20 +185,20 @@ class StatementRow(ResponseModel):
     recipient: StatementRecipient
     amount: Sum
     rounded: Cents
-    previous: Sum | None = Field(description="The amount of the month before; null if that has no costs at all.")
+    previous: Sum | None = Field(description="The amount of the month before; null if that month has no costs.")
     delta: Sum | None
-    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
+    verdict: Verdict | None = Field(description="The last reply to this content; null if there is none.")
     last_reply: StatementReply | None = Field(
-        description="What was said last, of this content or of an earlier one; null if nothing was, and for callers "
-        "who see a part of the statement."
+        description="The last reply to this content or to an earlier one; null if there is none, and for callers who "
+        "may see only a part of the statement."
     )
     regular: Sum | None = left_out("With `basis=posted`: the costs of the month itself.")
-    corrections: Sum | None = left_out("With `basis=posted`: of earlier months.")
-    adjustments: Sum | None = left_out("With `basis=posted`: made by hand.")
+    corrections: Sum | None = left_out("With `basis=posted`: the corrections of earlier months.")
+    adjustments: Sum | None = left_out("With `basis=posted`: the manual adjustments.")
 
 
 class StatementTieOut(ResponseModel):
-    """All statements of the month beside the provider's bill."""
+    """All statements of the month compared with the provider's bill."""
 
     state: ReconciledState
     difference: Sum = Field(
@@ -204,11 +206,13 @@ class StatementTieOut(ResponseModel):
         "accounted for."
     )
     statements: StatedAmount
-    billed: StatedAmount = Field(description="Billed on the days that are calculated from their present bill.")
-    outdated: StatedAmount = Field(description="Of days whose bill has changed, and that will be calculated again.")
-    pending: StatedAmount = Field(description="Billed on days that are not calculated from their present bill yet.")
-    corrections: StatedAmount | None = left_out("With `basis=posted`: what was learned of earlier months.")
-    adjustments: StatedAmount | None = left_out("With `basis=posted`: what people added by hand.")
+    billed: StatedAmount = Field(description="The bill of the days that are calculated from their present bill.")
+    outdated: StatedAmount = Field(
+        description="The amount of days whose bill has changed, and that will be calculated again."
+    )
+    pending: StatedAmount = Field(description="The bill of days that are not calculated from their present bill yet.")
+    corrections: StatedAmount | None = left_out("With `basis=posted`: the corrections of earlier months.")
+    adjustments: StatedAmount | None = left_out("With `basis=posted`: the manual adjustments.")
 
 
 class StatementsAnswer(StatementHeading):
@@ -216,14 +220,14 @@ class StatementsAnswer(StatementHeading):
 
     items: list[StatementRow]
     total: StatedAmount
-    tie_out: StatementTieOut | None = Field(description="Null for callers who see a part of the bill.")
+    tie_out: StatementTieOut | None = Field(description="Null for callers who may see only a part of the bill.")
 
 
 class StatementLine(ResponseModel):
     """One line of a statement."""
 
     kind: Literal["direct", "shared_in", "shared_out"] = Field(
-        description="Assigned to the value; handed on to it by others; handed on by it, which is negative."
+        description="Costs assigned to the value; reallocated to it by others; reallocated by it, which are negative."
     )
     product_category: str = Field(examples=["KAFKA"])
     product_type: str = Field(examples=["KAFKA_STORAGE"])
@@ -232,32 +236,34 @@ class StatementLine(ResponseModel):
 
 
 class StatementCorrection(ResponseModel):
-    """What was learned of an earlier month since the month before was closed."""
+    """The changes of an earlier month since the previous month was closed."""
 
-    period_id: str = Field(description="The month that it is about.", examples=["2026-09"])
+    period_id: str = Field(description="The corrected month.", examples=["2026-09"])
     start_date: date
     end_date: date
     amount: Sum
     rounded: Cents
-    causes: list[str] = Field(description="Why, the most frequent first.", examples=[["bill_changed"]])
+    causes: list[str] = Field(description="The causes, the most frequent first.", examples=[["bill_changed"]])
     sentence: str
 
 
 class StatementAdjustment(ResponseModel):
-    """What was added by hand; negative where it was taken."""
+    """A manual adjustment; negative if the amount was moved to another value."""
 
     id: int
     kind: str = Field(examples=["reallocation"])
     amount: Sum
     rounded: Cents
-    other: str | None = Field(description="Who gave it, or got it; null if it was added.", examples=["payments"])
-    applies_to: str | None = Field(description="The month that it is about.", examples=["2026-09"])
+    other: str | None = Field(
+        description="The value on the other side of a reallocation, else null.", examples=["payments"]
+    )
+    applies_to: str | None = Field(description="The month to which it applies.", examples=["2026-09"])
     reason: str
     reference: str | None
 
 
 class PreviousStatement(ResponseModel):
-    """The month before, and why this month's amount is another one."""
+    """The month before, and the reasons of the difference."""
 
     period: str = Field(examples=["2026-09"])
     amount: Sum
@@ -267,7 +273,7 @@ class PreviousStatement(ResponseModel):
 
 
 class RankedPart(ResponseModel):
-    """Something that costs a part of a statement."""
+    """An identity, resource or topic with its part of a statement."""
 
     id: str
     name: str | None
@@ -277,7 +283,7 @@ class RankedPart(ResponseModel):
 
 
 class OtherParts(ResponseModel):
-    """All parts that are not named, together."""
+    """The sum of all parts that are not named."""
 
     count: int
     amount: Sum
@@ -285,7 +291,7 @@ class OtherParts(ResponseModel):
 
 
 class StatementRanking(ResponseModel):
-    """The largest parts by one column; with the others they add up to `total`."""
+    """The largest parts by one column; with the others they sum to `total`."""
 
     items: list[RankedPart]
     other: OtherParts | None
@@ -293,11 +299,11 @@ class StatementRanking(ResponseModel):
 
 
 class StatementUnitCost(ResponseModel):
-    """What one unit of usage cost."""
+    """The cost of one unit of usage."""
 
-    per: Literal["gib_in", "gib_out"] = Field(description="What identities wrote, or read.")
+    per: Literal["gib_in", "gib_out"] = Field(description="The traffic that identities wrote, or read.")
     unit: str = Field(examples=["GiB"])
-    amount: Sum = Field(description="The part of the statement's amount that lies on days with measurements.")
+    amount: Sum = Field(description="The part of the statement's amount on days with measurements.")
     usage: Exact = Field(description="The usage of these days, in units, rounded to six places.")
     unit_cost: Exact = Field(description="`amount` divided by the exact usage, rounded to twelve places.")
 
@@ -311,23 +317,23 @@ class StatementPolicy(ResponseModel):
 
 
 class StatementRule(ResponseModel):
-    """What a rule of the cost category assigned."""
+    """The costs that a rule of the cost category assigned."""
 
-    id: str | None = Field(description="Null: no rule applies.")
+    id: str | None = Field(description="The id of the rule; null for costs to which no rule applies.")
     reason: str | None
     amount: Sum
 
 
 class StatementStep(ResponseModel):
-    """A step of `share` by which cost came to the value, or left it."""
+    """A step of `share` that reallocated costs to the value, or from it."""
 
     source: str = Field(serialization_alias="from")
     by: str
 
 
 class StatementSplit(ResponseModel):
-    """How the statement came about. Rules and steps are null without a cost category, and for callers who see a part
-    of the bill."""
+    """How the costs of a statement were split. Rules and steps are null without a cost category, and for callers who
+    may see only a part of the bill."""
 
     policies: list[StatementPolicy]
     rules: list[StatementRule] | None
@@ -335,17 +341,17 @@ class StatementSplit(ResponseModel):
 
 
 def current_verdict(replies: Sequence[StatementReply]) -> Verdict | None:
-    """Return what the last reply to the present content says; None if there is none."""
+    """Return the verdict of the last reply to the present content; None if there is none."""
     return next((each.verdict for each in reversed(replies) if each.is_current), None)
 
 
 class StatementAnswer(StatementHeading):
-    """One statement. Its lines, with its corrections and adjustments, add up to it, exactly and in cents."""
+    """One statement. Its lines, corrections and adjustments sum to it, exactly and in cents."""
 
     number: str
     supersedes: str | None = Field(
-        description="The number of the revision before; null in the first, and in one that a version of the cost "
-        "category began: its values may be others."
+        description="The number of the previous revision; null for the first one, and after a new version of the cost "
+        "category, which may have other values."
     )
     digest: Digest
     recipient: StatementRecipient
@@ -353,25 +359,25 @@ class StatementAnswer(StatementHeading):
     rounded: Cents
     lines: list[StatementLine]
     regular: StatedAmount | None = left_out("With `basis=posted`: the sum of the lines.")
-    corrections: list[StatementCorrection] | None = left_out("With `basis=posted`: of earlier months, by month.")
-    adjustments: list[StatementAdjustment] | None = left_out("With `basis=posted`: made by hand.")
-    previous: PreviousStatement | None = Field(description="Null if the month before has no costs at all.")
+    corrections: list[StatementCorrection] | None = left_out("With `basis=posted`: the corrections by earlier month.")
+    adjustments: list[StatementAdjustment] | None = left_out("With `basis=posted`: the manual adjustments.")
+    previous: PreviousStatement | None = Field(description="Null if the month before has no costs.")
     identities: StatementRanking | None = Field(description="Null for the statement of an identity.")
     resources: StatementRanking
     bills: StatementRanking | None = Field(
-        description="By the ecosystem of the bill; null where all costs are on the bill of one."
+        description="The amounts by the ecosystem of the bill; null if all costs are on the bill of one."
     )
     topics: StatementRanking | None = Field(
-        description="Another view of the costs of clusters, which is not a part of the total; by cost category only."
+        description="Another view of the costs of clusters, not a part of the total; by cost category only."
     )
     unit_costs: list[StatementUnitCost] = Field(
-        description="Those of the units that it used; none for costs that belong to nobody."
+        description="The costs of the units that it used; empty for costs without an identity."
     )
     split: StatementSplit
-    verdict: Verdict | None = Field(description="What was said last of this content; null if nothing was.")
+    verdict: Verdict | None = Field(description="The last reply to this content; null if there is none.")
     replies: list[StatementReply] | None = Field(
-        description="What was said of this content and of earlier ones, the first first; null for callers who see a "
-        "part of the statement."
+        description="The replies to this content and to earlier ones, the first one first; null for callers who may "
+        "see only a part of the statement."
     )
     tie_out: StatementTieOut | None
 
@@ -382,15 +388,15 @@ class JournalLine(ResponseModel):
     line: int = Field(description="From 1.")
     kind: Literal["expense", "correction", "adjustment", "clearing"]
     account: str = Field(
-        description="Of an expense, the id of the value that `journal.account_id` names, else "
-        "`journal.expense_account`; of the clearing line, `journal.clearing_account`.",
+        description="For an expense, the id of the value that `journal.account_id` names, else "
+        "`journal.expense_account`; for the clearing line, `journal.clearing_account`.",
         examples=["54100"],
     )
     debit: Cents
     credit: Cents
     currency: str = Field(examples=["USD"])
-    value: str | None = Field(description="Whose costs; null on the clearing line.", examples=["payments"])
-    charge_period: str | None = left_out("Of a correction: the month that it is about.", examples=["2026-09"])
+    value: str | None = Field(description="The value of the costs; null on the clearing line.", examples=["payments"])
+    charge_period: str | None = left_out("For a correction: the corrected month.", examples=["2026-09"])
     name: str | None
     gl: dict[str, str] = Field(description="Finance's own ids of the value.")
     contacts: list[str]
@@ -399,7 +405,7 @@ class JournalLine(ResponseModel):
 
 
 class JournalAnswer(StatementHeading):
-    """The journal of a month. Debits are credits, in the cents of the statements."""
+    """The journal of a month. Debits equal credits, in the cents of the statements."""
 
     number: str = Field(examples=["CBJ-acme-2026-10-cost_center-r1"])
     lines: list[JournalLine]
@@ -410,8 +416,8 @@ class JournalAnswer(StatementHeading):
 @dataclass(frozen=True, slots=True)
 class Statements:
     """All statements of a month by one grouping, by value; those for unassigned and unallocated costs come last.
-    ``tie_out`` is None for a reader who sees a part of the bill; ``budgets`` are what values may cost in the month,
-    where they have a budget of their own: pages show them, and they are no part of a statement."""
+    ``tie_out`` is None for a reader with a scope; ``budgets`` are the budgets of values that have one: pages show them,
+    but they are not a part of a statement."""
 
     heading: StatementHeading
     items: Sequence[StatementAnswer]

@@ -1,4 +1,4 @@
-"""The statements of a month as files, with an index: in a folder, or together in a ZIP file."""
+"""The statements of a month as files with an index, in a folder or in a ZIP file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from chargeback.reports.statements.content import StatementAnswer, Statements
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-#: What the files in a ZIP file may be used for, as Unix has it: a file that all may read.
+#: The Unix permissions of the files in a ZIP file: readable for all.
 _READABLE: Final = 0o100644 << 16
-#: The first instant that a ZIP file can name.
+#: The earliest time in a ZIP file.
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 #: The name of the index, which is a page and a CSV file.
 INDEX: Final = "index"
@@ -32,26 +32,26 @@ def _json(statement: StatementAnswer) -> bytes:
     return f"{text}\n".encode()
 
 
-# What may not be installed comes first, so that nothing is written then.
+# The format that may not be installed comes first, so that nothing is written in that case.
 _WRITERS: Final[Mapping[str, Callable[[Statements, StatementAnswer], bytes]]] = {
     "pdf": lambda found, statement: to_pdf(statement_html(found, statement)),
     "html": lambda found, statement: statement_html(found, statement).encode(),
     "csv": lambda _, statement: statement_csv(statement).encode(),
     "json": lambda _, statement: _json(statement),
 }
-#: The forms that a statement can have as a file.
+#: The file formats of statements.
 FORMATS: Final = tuple(_WRITERS)
 
 
 def write_statements(found: Statements, folder: Path, formats: Collection[str]) -> list[Path]:
     """Write the files of :func:`files_of` to a folder; return them.
 
-    Every file is replaced as a whole, and the index last: it never names a file that is not there. Files of earlier
+    Every file is replaced atomically, and the index last, so that it never names a missing file. Files of earlier
     revisions stay.
 
     Raises:
         EmitterError: a file cannot be written; the message names it.
-        PdfUnavailable: what makes PDF files is not installed.
+        PdfUnavailable: the packages for PDF files are not installed.
     """
     written = []
     for name, content in files_of(found, formats):
@@ -61,11 +61,11 @@ def write_statements(found: Statements, folder: Path, formats: Collection[str]) 
 
 
 def files_of(found: Statements, formats: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield each statement in some of :data:`FORMATS` as a file, called by its number, and then the index, with their
-    names. The same statements give the same bytes.
+    """Yield each statement in some of :data:`FORMATS` as (name, content), named by its number, and then the index.
+    Equal statements result in equal bytes.
 
     Raises:
-        PdfUnavailable: what makes PDF files is not installed.
+        PdfUnavailable: the packages for PDF files are not installed.
     """
     names: dict[str, dict[str, str]] = {}
     for statement in found.items:
@@ -77,16 +77,16 @@ def files_of(found: Statements, formats: Collection[str]) -> Iterator[tuple[str,
 
 
 def zipped_statements(found: Statements, formats: Collection[str]) -> Iterator[memoryview]:
-    """Yield the files of :func:`files_of` as the pieces of one ZIP file, each when it is made: no more than one of them
-    is in memory. The same statements give the same bytes.
+    """Yield the files of :func:`files_of` as the pieces of one ZIP file, as they are created, so that only one is in
+    memory. Equal statements result in equal bytes.
 
     Raises:
-        PdfUnavailable: what makes PDF files is not installed.
+        PdfUnavailable: the packages for PDF files are not installed.
     """
     unsent = _Unsent()
     issued_at = found.heading.issued_at
     date_time = _EARLIEST if issued_at is None else issued_at.timetuple()[:6]
-    # Files are stored as they are: PDF is compressed already, and other versions of zlib would give other bytes.
+    # Files are not compressed: PDF already is, and other versions of zlib would result in other bytes.
     with ZipFile(unsent, "w") as archive:
         for name, content in files_of(found, formats):
             entry = ZipInfo(name, date_time)
@@ -97,7 +97,7 @@ def zipped_statements(found: Statements, formats: Collection[str]) -> Iterator[m
 
 
 class _Unsent(io.RawIOBase):
-    """A file of which only the end is kept: what was taken can be read or written no more."""
+    """A file that keeps only the data that was not taken yet; taken data cannot be read or written any more."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -121,7 +121,7 @@ class _Unsent(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence != os.SEEK_SET or offset < self._taken:
-            raise OSError("only what was not taken yet can be written again")
+            raise OSError("data that was already taken cannot be written again")
         self._position = offset
         return offset
 

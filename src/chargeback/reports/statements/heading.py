@@ -1,4 +1,4 @@
-"""What all statements of a month have in common, and how they compare with the provider's bill."""
+"""The heading of all statements of a month, and their comparison with the provider's bill."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def month_name(day: date) -> str:
 def heading_of(
     tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, grouping: Grouping
 ) -> tuple[StatementHeading, int | None]:
-    """Return the heading of a month's statements, at the instant that the reader sees; and the revision that its own
-    replaces, with the same values: None if there is none."""
+    """Return the heading of a month's statements at the instant that the reader sees, and the revision that they
+    supersede, if it has the same values, or None."""
     states = states_seen(reader, connection, days)
     calculated = sorted(day for day, state in states.items() if state.was_calculated)
     revisions = _revisions(reader, connection, days, states)
@@ -64,8 +64,8 @@ def heading_of(
 def _revisions(
     reader: TenantReader, connection: Connection, days: DayRange, states: Mapping[date, DayState]
 ) -> list[Revision]:
-    """Return the revisions of days that took effect up to the instant that the reader sees. A day past its retention
-    has no state any more: all of its revisions took effect."""
+    """Return the revisions of days that took effect up to the instant that the reader sees. Days past their retention
+    have no states any more: all of their revisions took effect."""
     recorded = read_day_revisions(connection, DayDataset.CHARGEBACKS, days)
     last = {
         each.tracking_date: each.revision

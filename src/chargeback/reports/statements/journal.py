@@ -1,7 +1,7 @@
 """The journal of a month: its statements as entries of double-entry bookkeeping, in the cents of the statements.
 
 Every statement is a debit of its value's account, and their sum a credit of the clearing account; corrections of
-earlier months and adjustments are lines of their own. What is negative is on the other side, so no amount of a line is
+earlier months and adjustments are separate lines. Negative amounts are on the other side, so no amount of a line is
 below zero.
 """
 
@@ -35,7 +35,7 @@ _NUMBERS: Final = ("debit", "credit")
 
 @dataclass(frozen=True)
 class _Entry:
-    """An amount to book: what it is, on which account, in cents, and for whom."""
+    """An amount to book: its kind, its account, the amount in cents, a text, and its statement."""
 
     kind: str
     account: str
@@ -53,7 +53,7 @@ def journal_of(found: Statements, profile: JournalProfile) -> JournalAnswer:
     by_account: dict[str, list[Decimal]] = {}
     for each in expenses:
         by_account.setdefault(_cleared_by(each, profile), []).append(each.amount)
-    # What is moved from one to another adds nothing: the second side is an entry of its own.
+    # Reallocations sum to zero: the other side is a separate entry.
     clearing = [
         _Entry(CLEARING, account, _negative(amounts, heading.currency), f"Kafka {heading.period}")
         for account, amounts in sorted(by_account.items(), key=lambda item: item[0] != profile.clearing_account)
@@ -63,7 +63,7 @@ def journal_of(found: Statements, profile: JournalProfile) -> JournalAnswer:
     lines = [_line(place, each, heading.currency, note) for place, each in enumerate(booked, 1)]
     end = f"-r{heading.revision}" if heading.times_closed is None else again(heading.times_closed)
     return JournalAnswer(
-        **dict(heading) | {"format": None},  # that of pages
+        **dict(heading) | {"format": None},  # the format of pages
         number=journal_number(heading.tenant_name, heading.period, heading.by, end),
         lines=lines,
         debit=rounded_cents(total(each.debit for each in lines), heading.currency),
@@ -72,8 +72,8 @@ def journal_of(found: Statements, profile: JournalProfile) -> JournalAnswer:
 
 
 def _entries(statement: StatementAnswer, profile: JournalProfile) -> Iterator[_Entry]:
-    """Yield what is booked of a statement: its own costs, by product where these have accounts, each correction and
-    each adjustment."""
+    """Yield the entries of a statement: its costs, by product if products have accounts, each correction and each
+    adjustment."""
     recipient = statement.recipient
     name, month = title(recipient), f"Kafka {statement.period}"
     own = recipient.gl.get(profile.account_id, profile.expense_account)
@@ -99,7 +99,7 @@ def _negative(amounts: Sequence[Decimal], currency: str) -> Decimal:
 
 
 def _cleared_by(entry: _Entry, profile: JournalProfile) -> str:
-    """Return the account that has the other side of an entry."""
+    """Return the account of the other side of an entry."""
     is_adjustment = entry.kind == ADJUSTMENT and profile.adjustment_account is not None
     return profile.adjustment_account or "" if is_adjustment else profile.clearing_account
 

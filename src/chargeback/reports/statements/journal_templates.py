@@ -1,4 +1,4 @@
-"""Journals as finance's own system wants them: written by a template of the tenant, in a process of its own."""
+"""Journals in the format of an ERP system: written by a template of the tenant, in a separate process."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from chargeback.reports.statements.content import JournalAnswer
 from chargeback.reports.statements.template_process import FAILED, MOST_SECONDS
 
 _PROCESS: Final = "chargeback.reports.statements.template_process"
-#: Seconds after which the process is ended even if it has not used its processor time.
+#: Seconds after which the process is killed even if it has not used its processor time.
 _LONGEST: Final = 8
 
 
 def journal_by_template(found: JournalAnswer, template: JournalTemplate) -> bytes:
-    """Return what a template writes of a journal.
+    """Return the output of a template for a journal.
 
     Raises:
-        TemplateFailed: it is wrong, uses what it may not, or needs too much time, memory or space.
+        TemplateFailed: the template is invalid, is not allowed something, or needs too much time, memory or space.
     """
     values = found.model_dump(mode="json")
     asked = json.dumps({"source": template.source, "form": template.form, "values": values}).encode()
     try:
-        # Nothing of the environment: it may hold secrets. `-I` ignores what a folder or a user may add.
+        # The environment is empty, because it may contain secrets. `-I` ignores packages of the folder and the user.
         done = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-I", "-m", _PROCESS],
             input=asked,

@@ -1,4 +1,4 @@
-"""The numbers of statements, their revisions, and the digests of what they say."""
+"""The numbers of statements, their revisions, and the digests of their content."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from chargeback.store.queries.lookups import CATEGORY_PREFIX
 
 _MOST_CHARACTERS: Final = 48
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
-#: Capitals that are written as they are; every other text with capitals gets a digest, since some file systems and
-#: archives take names that differ only in case for the same.
+#: Texts with capitals that stay unchanged; all others get a digest, because some file systems and archives do not
+#: distinguish names that differ only in case.
 _CAPITALS: Final = frozenset({UNALLOCATED, UNASSIGNED, UNTAGGED})
 
 
 def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, bool]] | None) -> tuple[int, int | None]:
     """Return the revision of a month's statements: 1 when its first day is calculated, and one more for each
-    transaction that replaces days of it, and for each version of the cost category. Return with it the revision that it
-    supersedes: the one before; None if there is none, or if a version of the cost category came in between, which may
-    have other values.
+    transaction that replaces days of it, and for each version of the cost category. Also return the revision that it
+    supersedes: the previous one; None if there is none, or if there is a version of the cost category in between, which
+    may have other values.
 
-    What happens while there are no statements does not count: before the first day is calculated, and while the
-    category does not exist. So every number up to this one was in force.
+    Changes do not count while there are no statements: before the first day is calculated, and while the category does
+    not exist. So every number up to this one was in force.
 
     Args:
         days: the revisions of the days of the month that took effect.
@@ -57,9 +57,9 @@ def revision_of(days: Iterable[Revision], versions: Sequence[tuple[datetime, boo
 
 
 def statement_number(tenant: str, period: str, by: str, value: str, revision: int) -> str:
-    """Return ``CB-{tenant}-{period}-{value}-r{revision}``; before the value stands the key of its cost category, or
-    ``tag`` and the key of its tag. It can be the name of a file: characters that are unsafe there become ``-``, and the
-    text then gets a digest, as does one with capitals. So no two numbers differ only in case.
+    """Return ``CB-{tenant}-{period}-{value}-r{revision}``; the value is preceded by the key of its cost category, or by
+    ``tag`` and the key of its tag. The number is a valid name of a file: unsafe characters are replaced by ``-``. Such
+    texts, and those with capitals, get a digest, so that no two numbers differ only in case.
 
     >>> statement_number("acme", "2026-10", "category:cost_center", "payments", 3)
     'CB-acme-2026-10-cost_center.payments-r3'
@@ -84,7 +84,7 @@ def closed_number(tenant: str, period: str, by: str, value: str, times: int) -> 
 
 
 def again(times: int) -> str:
-    """Return the end of the number of what was closed so many times: nothing the first time."""
+    """Return the end of the number of a statement after this number of closings: empty for the first one."""
     return "" if times == 1 else f"-{times}"
 
 
@@ -95,7 +95,7 @@ def _parts(by: str, value: str) -> list[str]:
 
 
 def journal_number(tenant: str, period: str, by: str, end: str) -> str:
-    """Return ``CBJ-{tenant}-{period}-{by}`` and an ``end`` such as ``-r3``, which can be the name of a file as well.
+    """Return ``CBJ-{tenant}-{period}-{by}`` and an ``end`` such as ``-r3``; it is also a valid name of a file.
 
     >>> journal_number("acme", "2026-10", "category:cost_center", "-r3")
     'CBJ-acme-2026-10-cost_center-r3'
@@ -110,8 +110,8 @@ def journal_number(tenant: str, period: str, by: str, end: str) -> str:
 def content_digest(
     heading: StatementHeading, value: str, lines: Iterable[StatementLine], more: Sequence[object] = ()
 ) -> str:
-    """Return the digest of a statement's content: whose costs, of which days, and its lines with all digits and as
-    printed; ``more`` are its corrections and adjustments. Names, comparisons and the number do not count."""
+    """Return the digest of a statement's content: its value, its days, and its lines with all digits and as printed;
+    ``more`` are its corrections and adjustments. Names, comparisons and the number are not included."""
     content = [
         *(heading.tenant_name, heading.period, heading.by, value, heading.currency, heading.basis),
         *(heading.calculated_days, str(heading.data_through)),

@@ -1,7 +1,7 @@
-"""The statements of a month as it was posted: its own costs, what was learned of earlier months, and adjustments.
+"""The posted statements of a month: its own costs, corrections of earlier months, and adjustments.
 
-A correction is the difference of two statements of its month, in cents as well: so what all months together book of a
-value is, to the cent, what its statements say now.
+A correction is the difference of two statements of its month, also in cents: so the amounts booked for a value in all
+months sum, to the cent, to its present statements.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PHRASES: Final = {
 
 @dataclass(frozen=True)
 class _Correction:
-    """What was learned of a month: by value, exactly and in cents, and why."""
+    """The changes of a month: by value, exactly and in cents, with their causes."""
 
     period: AccountingPeriod
     amounts: Mapping[str, StatedAmount]
@@ -99,7 +99,7 @@ class _Correction:
 
 
 def compile_posted(tenant: TenantView, reader: PostedReader, period: AccountingPeriod, by: str) -> Statements:
-    """Return the statements of a month as it was posted.
+    """Return the posted statements of a month.
 
     Raises:
         HistoryGone: rows that it needs are no longer kept.
@@ -144,7 +144,7 @@ def compile_posted(tenant: TenantView, reader: PostedReader, period: AccountingP
 def _correction(
     tenant: TenantView, reader: PostedReader, by: str, after: KnownMonth, before: KnownMonth
 ) -> _Correction | None:
-    """Return what was learned of a month between two instants; None if it is nothing."""
+    """Return the changes of a month between two instants; None if there are none."""
     of_month = Selection.of_days(after.period.days)
     if not reader.changed_days(Sums(CHARGEBACKS, of_month, keys_of(CHARGEBACKS, (by,))), after, before):
         return None
@@ -163,7 +163,7 @@ def _correction(
 
 
 def _stated(tenant: TenantView, reader: PostedReader, by: str, known: KnownMonth) -> dict[str, StatedAmount]:
-    """Return the statements of a month as they would have been stated at an instant."""
+    """Return the amounts of a month's statements as of an instant."""
     then = reader.known(known.at)
     try:
         grouping = Grouping.of(then, by)
@@ -175,7 +175,7 @@ def _stated(tenant: TenantView, reader: PostedReader, by: str, known: KnownMonth
 
 
 def _causes(connection: Connection, after: KnownMonth, before: KnownMonth) -> list[tuple[str, int]]:
-    """Return why a month changed between two instants, with the number of days, the most frequent first."""
+    """Return the causes of a month's changes between two instants with the number of days, the most frequent first."""
     since, until = before.at, after.at
     if since is None:
         return []
@@ -193,8 +193,8 @@ def _counted(days: int) -> str:
 
 
 def _adjusted(made: Iterable[Adjustment], grouping: Grouping, currency: str) -> dict[str, list[StatementAdjustment]]:
-    """Return the adjustments of each value. Those by another grouping are with the costs without an identity: so that
-    all statements have everything, whatever they are by."""
+    """Return the adjustments of each value. Those by another grouping are added to the costs without an identity, so
+    that the statements of every grouping are complete."""
     found: dict[str, list[StatementAdjustment]] = {}
     for each in made:
         its = each.made
@@ -225,7 +225,7 @@ def _posted(
     corrections: list[StatementCorrection],
     adjustments: list[StatementAdjustment],
 ) -> StatementAnswer:
-    """Return the statement of a value with what was posted besides its own costs."""
+    """Return the statement of a value with its corrections and adjustments."""
     value = own.recipient.value
     regular = StatedAmount(amount=own.amount, rounded=own.rounded)
     whole = StatedAmount.sum([regular, *corrections, *adjustments], own.currency)
@@ -253,7 +253,7 @@ def _posted(
 
 
 def as_closed(found: Statements, at: datetime, times: int) -> Statements:
-    """Return posted statements as those of a month that is closed at an instant, for the first time or again."""
+    """Return posted statements as those of a month that is closed at an instant for this number of times."""
     closed = {"status": "CLOSED", "closed_at": at, "times_closed": times}
     items = [each.model_copy(update={**closed, **_numbers(each, times)}) for each in found.items]
     return replace(found, heading=found.heading.model_copy(update=closed), items=items)

@@ -1,4 +1,4 @@
-"""How a statement came about: by which policies, rules and steps that hand cost on."""
+"""How the costs of a statement were split: by policies, rules and steps of reallocation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from chargeback.store.queries.sums import StatementSum
 def applied_policies(
     tenant: TenantView, connection: Connection, used: Mapping[str, Collection[str]]
 ) -> dict[str, list[StatementPolicy]]:
-    """Return the policies of each product type, of whose hashes some were ``used``, by hash; those of earlier days as
-    far as they are recorded."""
+    """Return the policies of each product type whose hashes were ``used``, by hash; those of earlier days only if they
+    are recorded."""
     recorded = {each.hash: each.policy for each in used_policies(connection)}
     found: dict[str, list[StatementPolicy]] = {}
     for product_type, hashes in used.items():
@@ -37,7 +37,7 @@ def applied_policies(
 
 
 def rule_shares(category: CostCategory, rows: Iterable[StatementSum]) -> list[StatementRule]:
-    """Return what each rule assigned, the largest first."""
+    """Return the costs that each rule assigned, the largest first."""
     amounts: dict[int | None, list[Decimal]] = {}
     for each in rows:
         amounts.setdefault(each.rule, []).append(each.direct)
@@ -54,7 +54,7 @@ def _rule_share(category: CostCategory, place: int | None, amount: Decimal) -> S
 
 
 def steps_for(category: CostCategory, value: str, kinds: Collection[str]) -> Iterator[StatementStep]:
-    """Yield the steps by which a value with lines of these kinds got cost from others, or handed on its own."""
+    """Yield the steps that reallocated costs to a value with lines of these kinds, or from it."""
     for each in category.share:
         is_own = each.source == value
         reaches = each.targets is None or value in each.targets or value in dict(each.fees)

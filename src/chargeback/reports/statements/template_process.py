@@ -1,9 +1,8 @@
-"""Writes a text by a template that is not ours: the process of
-:mod:`~chargeback.reports.statements.journal_templates`.
+"""Renders an untrusted template: the process of :mod:`~chargeback.reports.statements.journal_templates`.
 
-It reads what to write from standard input as JSON, and writes the text to standard output. A template cannot reach what
-is not given to it (a sandbox), and neither fill the memory nor run for long (limits of the process). Every text that it
-writes is escaped for what it writes: in CSV as by the export, so that no spreadsheet takes one for a formula.
+It reads the data from standard input as JSON, and writes the text to standard output. A template can only access its
+data (a sandbox), and can neither fill the memory nor run for long (limits of the process). Every text is escaped for
+the output format: in CSV as in exports, so that no spreadsheet takes it for a formula.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def rendered(source: str, form: str, values: Mapping[str, Any]) -> bytes:
     """Return the text that a template writes: ``form`` is ``csv``, ``json``, ``xml`` or ``txt``.
 
     Raises:
-        TemplateError: the template is wrong, or uses what it may not.
+        TemplateError: the template is invalid, or uses something that is not allowed.
         ValueError: the text is longer than :data:`MOST_OUTPUT`.
     """
     environment = ImmutableSandboxedEnvironment(
@@ -77,7 +76,7 @@ def rendered(source: str, form: str, values: Mapping[str, Any]) -> bytes:
 
 
 def with_amounts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a journal as templates see it: amounts are decimals."""
+    """Return the data of a journal for templates: amounts are decimals."""
     lines = [line | {side: Decimal(line[side]) for side in ("debit", "credit")} for line in values["lines"]]
     return dict(values) | {"lines": lines, "debit": Decimal(values["debit"]), "credit": Decimal(values["credit"])}
 
@@ -89,7 +88,7 @@ def _csv(value: object) -> object:
 
 
 def _json(value: object) -> object:
-    # What has `__html__` was made by the filter `tojson`, or is marked as safe.
+    # Values with `__html__` come from the filter `tojson`, or are marked as safe.
     if isinstance(value, Undefined) or hasattr(value, "__html__"):
         return value
     return json.dumps(str(value) if isinstance(value, Decimal) else value, ensure_ascii=False)

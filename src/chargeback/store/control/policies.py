@@ -101,17 +101,15 @@ def read_shipped(connection: Connection, present: Mapping[str, Policy]) -> tuple
     rows = connection.execute(select(shipped_policies).order_by(shipped_policies.c.effective_from)).all()
     last = connection.execute(LAST_CALCULATED).scalar()
     known = [
-        PolicyVersion(each.effective_from, _shipped_with(each.software), _parsed(each.policies))
+        PolicyVersion(
+            each.effective_from, _shipped_with(each.software), parse_policies(json.loads(each.policies), "policies")
+        )
         for each in rows
         if last is not None and each.effective_from <= last
     ]
     if not known or known[-1].hash != policies_hash(present):
         known.append(PolicyVersion(last + ONE_DAY if known and last else date.min, _shipped_with(__version__), present))
     return tuple(known)
-
-
-def _parsed(text: str) -> dict[str, Policy]:
-    return parse_policies(json.loads(text), "policies")
 
 
 def _shipped_with(software: str) -> str:

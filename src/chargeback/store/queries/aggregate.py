@@ -65,7 +65,7 @@ def aggregate(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: the dataset cannot be filtered or grouped so.
+        ValueError: the dataset cannot be filtered or grouped by these columns.
     """
     amounts = shown_amounts(dataset, grouping)
     summed = tuple(dict.fromkeys([*dataset.shown_sums, *(name for names in amounts.values() for name in names)]))

@@ -122,7 +122,7 @@ def costs(reader: TenantReader, query: CostQuery) -> Costs:
     Raises:
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
-        ValueError: costs cannot be filtered or grouped so.
+        ValueError: costs cannot be filtered or grouped by these columns.
     """
     periods = periods_of(query.selection, query.previous)
     question = Sums(CHARGEBACKS, query.selection, keys_of(CHARGEBACKS, query.by), _SUMS, query.rates, periods)

@@ -116,7 +116,7 @@ class Plan:
 
         Raises:
             UnknownCategory: the tenant has no such cost category.
-            ValueError: the dataset cannot be filtered or grouped so.
+            ValueError: the dataset cannot be filtered or grouped by these columns.
         """
         days = None if question.periods else self.days_of(question.dataset, question.selection)
         keys = self._keys(question, days)
@@ -355,7 +355,7 @@ class Plan:
         """Return the filters of a selection by columns and tags, as SQL over the rows of a dataset.
 
         Raises:
-            ValueError: the dataset cannot be filtered so.
+            ValueError: the dataset cannot be filtered by these columns.
         """
         return self._filter(dataset, self.visible(dataset, selection))
 
@@ -364,7 +364,7 @@ class Plan:
 
         Raises:
             UnknownCategory: it is filtered by a cost category that the tenant does not have.
-            ValueError: the dataset cannot be filtered so.
+            ValueError: the dataset cannot be filtered by these columns.
         """
         selection = self.visible(dataset, selection)
         scan = self.scan_of_whole_rows(dataset, selection)

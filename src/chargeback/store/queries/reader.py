@@ -174,7 +174,7 @@ class TenantReader:
 
         Raises:
             UnknownCategory: it is filtered by a cost category that the tenant does not have.
-            ValueError: the dataset cannot be filtered so.
+            ValueError: the dataset cannot be filtered by these columns.
         """
         return self.plan.scan(dataset, selection)
 
@@ -188,7 +188,7 @@ class TenantReader:
 
         Raises:
             UnknownCategory: the tenant has no such cost category.
-            ValueError: the dataset cannot be filtered or grouped so.
+            ValueError: the dataset cannot be filtered or grouped by these columns.
         """
         return self.plan.sums(question)
 
@@ -197,7 +197,7 @@ class TenantReader:
 
         Raises:
             UnknownCategory: the tenant has no such cost category.
-            ValueError: the dataset cannot be filtered or grouped so.
+            ValueError: the dataset cannot be filtered or grouped by these columns.
         """
         return self.plan.sums_of_each(question)
 

@@ -103,7 +103,7 @@ def statement_sums(reader: TenantReader, selection: Selection, by: str) -> list[
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
         UnknownCategory: the tenant has no such cost category.
-        ValueError: chargebacks cannot be grouped so.
+        ValueError: chargebacks cannot be grouped by these columns.
     """
     amounts = REALLOCATED if by.startswith(CATEGORY_PREFIX) else (TOTAL,)
     keys = (*keys_of(CHARGEBACKS, (by, *_COLUMNS)), *_rule_of(by))

@@ -1,4 +1,4 @@
-"""A look at the facts after a run has calculated them, to record the events that follow from them."""
+"""The facts that a run has calculated, from which events are recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chargeback.store.queries.reader import TenantReader, open_reader
 
 
 @dataclass
-class Look:
+class RunFacts:
     """The published facts of a run: their ``revision``, the states of days, and the sinks of notifications. Each is
     read when it is first used, so that a run without news reads nothing."""
 
@@ -97,18 +97,18 @@ def only_for(owners: list[str]) -> dict[str, list[str]]:
     return {NOTIFY: owners, OWNERS: owners}
 
 
-def record_events(run: RunContext, recorders: Mapping[str, Callable[[Look], None]]) -> None:
-    """Call each function that records events of the facts; its key says in an error what the next run repeats. If the
-    facts cannot be read, the error is recorded.
+def record_events(run: RunContext, recorders: Mapping[str, Callable[[RunFacts], None]]) -> None:
+    """Call each function that records events of the facts. If the facts cannot be read, record an error, which begins
+    with the function's key.
 
     Raises:
         LeaseLost: another process has taken over.
     """
     with run.store.control.read() as connection:
         revision, _ = read_published_revision(connection)
-    with closing(Look(run, revision)) as look:
+    with closing(RunFacts(run, revision)) as facts:
         for repeated, record in recorders.items():
             try:
-                record(look)
+                record(facts)
             except StorageError as error:
                 run.record_error(f"{repeated} in the next run: {error}")
