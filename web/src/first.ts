@@ -1,6 +1,7 @@
 /** Asks what the address is about before the page is there: the answers are on their way while its code is. */
-import { address, askEarly } from "./api/client";
+import { address } from "./api/address";
 import { allCostsOf } from "./api/costs";
+import { askEarly } from "./api/early";
 import { API, HOME, readPlace } from "./url/link";
 import { readView } from "./url/view";
 

@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { askEarly, read, takeEarly } from "./client";
+import { read } from "./client";
+import { askEarly, takeEarly } from "./early";
 import { Problem } from "./problems";
 
 afterEach(() => vi.unstubAllGlobals());

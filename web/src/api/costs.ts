@@ -1,6 +1,6 @@
 /** What is asked of costs, known from the address alone. */
 import { sumsQuery, type View } from "../url/view";
-import type { Asked, Query } from "./client";
+import type { Asked, Query } from "./address";
 
 /** The costs of a view by several dimensions, of which the first is over time. */
 export const costsOf = (view: View, by: readonly string[], more: Query<"/costs"> = {}): Asked<"/costs"> => ({

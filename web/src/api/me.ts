@@ -1,7 +1,8 @@
 /** Who reads the page, and what that reader may do with a tenant. */
 import { API } from "../url/link";
 import { missing, present, useAnswer } from "./answer";
-import { read, takeEarly } from "./client";
+import { read } from "./client";
+import { takeEarly } from "./early";
 import type { Problem } from "./problems";
 import type { Me, Right, Scope } from "./shapes";
 

@@ -1,8 +1,10 @@
 import { API } from "../url/link";
 import { apiQuery, sumsQuery, type View } from "../url/view";
+import { type Answered, type Asked, address, type Path, type Query } from "./address";
 import { type Answer, asking, type Question, useAnswer } from "./answer";
-import { type Answered, type Asked, address, get, type Path, type Query, read, takeEarly } from "./client";
+import { get, read } from "./client";
 import { allCostsOf, costsOf } from "./costs";
+import { takeEarly } from "./early";
 import type { paths } from "./schema";
 import type { Explained } from "./shapes";
 

@@ -1,6 +1,7 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
 import { href, type Place, ROOT, readPlace } from "../url/link";
-import { mistakesOf, readView, type View } from "../url/view";
+import { mistakesOf } from "../url/mistakes";
+import { readView, type View } from "../url/view";
 
 const MOVED = "chargeback:moved";
 

@@ -1,6 +1,7 @@
 import { memo, useRef } from "react";
 import type { DayState } from "../api/shapes";
-import { type Day, month, spoken, weekday } from "../format/days";
+import { type Day, weekday } from "../calendar/days";
+import { month, spoken } from "../format/days";
 import { money } from "../format/money";
 import { pixels, type Units } from "../money/money";
 import { useRoving } from "../ui/roving";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { add, instant, inTime, isDay, length, range, spoken, weekday } from "./days";
+import { add, isDay, length, weekday } from "../calendar/days";
+import { instant, inTime, range, spoken } from "./days";
 
 test("days have no hours, and no zone moves them", () => {
   expect(add("2026-03-29", 1)).toBe("2026-03-30");

@@ -1,14 +1,16 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { address } from "../api/address";
 import { present } from "../api/answer";
 import { useCategories } from "../api/categories";
-import { address, getVersion, send } from "../api/client";
+import { getVersion, send } from "../api/client";
 import { useAccess } from "../api/me";
 import { useOf, useTenant } from "../api/questions";
 import type { Budget, BudgetStatus } from "../api/shapes";
 import { useHere } from "../app/router";
+import { addMonths } from "../calendar/days";
 import { BUDGET_STATES } from "../format/budgets";
-import { addMonths, full, month as monthName } from "../format/days";
+import { full, month as monthName } from "../format/days";
 import { dimension, isCategory } from "../format/names";
 import { read } from "../money/money";
 import { Amount, Card, share } from "../ui/card";

@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { address } from "../api/address";
 import { present } from "../api/answer";
-import { address, send } from "../api/client";
+import { send } from "../api/client";
 import { useAccess } from "../api/me";
 import { useOf, useTenant } from "../api/questions";
 import type { Finding, FindingList } from "../api/shapes";

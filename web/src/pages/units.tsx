@@ -1,6 +1,6 @@
+import { address } from "../api/address";
 import { asking, present, useAnswer } from "../api/answer";
 import { useCategories } from "../api/categories";
-import { address } from "../api/client";
 import { question, useTenant } from "../api/questions";
 import type { UnitCosts } from "../api/shapes";
 import { useHere } from "../app/router";

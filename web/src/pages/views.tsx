@@ -1,4 +1,4 @@
-import { address } from "../api/client";
+import { address } from "../api/address";
 import { useAccess } from "../api/me";
 import { useViews } from "../api/questions";
 import type { SavedView } from "../api/shapes";

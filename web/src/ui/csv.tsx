@@ -1,4 +1,4 @@
-import { address } from "../api/client";
+import { address } from "../api/address";
 import { sumsOf, type Unit } from "../api/questions";
 import { apiQuery, type View } from "../url/view";
 import { say } from "../words/say";

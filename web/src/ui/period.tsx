@@ -1,6 +1,7 @@
 import { type FormEvent, useId } from "react";
 import { go, useHere } from "../app/router";
-import { brief, isDay, range } from "../format/days";
+import { isDay } from "../calendar/days";
+import { brief, range } from "../format/days";
 import type { Dates } from "../url/period";
 import { DEFAULT_PERIOD, during, type View } from "../url/view";
 import { say } from "../words/say";

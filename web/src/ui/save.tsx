@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent } from "react";
-import { address, send } from "../api/client";
+import { address } from "../api/address";
+import { send } from "../api/client";
 import { asProblem } from "../api/problems";
 import { remember } from "../app/memory";
 import { useHere } from "../app/router";

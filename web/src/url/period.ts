@@ -1,4 +1,4 @@
-import { add, addMonths, type Day, firstOfMonth, lastOfMonth, length, monthsOf, weekday } from "../format/days";
+import { add, addMonths, type Day, firstOfMonth, lastOfMonth, length, monthsOf, weekday } from "../calendar/days";
 import { DEFAULT_PERIOD, type View } from "./view";
 
 /** Days, both included. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { apiQuery, during, extra, filterPairs, has, mistakesOf, readView, toggle, type View, writeView } from "./view";
+import { mistakesOf } from "./mistakes";
+import { apiQuery, during, extra, filterPairs, has, readView, toggle, type View, writeView } from "./view";
 
 const value = fc.string({ minLength: 1, maxLength: 12 });
 const key = fc.constantFrom(

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page, Route } from "playwright-core";
-import type { Answered, Path } from "../../src/api/client";
+import type { Answered, Path } from "../../src/api/address";
 import type { CategoryDocument } from "../../src/pages/categories/document";
 import { acme, answer, type Organisation } from "./fake.ts";
 import { ETAG } from "./fakepages.ts";

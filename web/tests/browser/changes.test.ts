@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Aggregate, Category, Coverage, Page, RunList, Tag } from "../../src/api/shapes";
-import { add, full } from "../../src/format/days.ts";
+import { add } from "../../src/calendar/days.ts";
+import { full } from "../../src/format/days.ts";
 import { read } from "../../src/money/money.ts";
 import { ask, costsOf, exact } from "./service.ts";
 import { BASE, close, leave as end, findings, settled, visit, type World } from "./world.ts";

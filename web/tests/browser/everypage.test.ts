@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Route } from "playwright-core";
-import type { Path } from "../../src/api/client";
+import type { Path } from "../../src/api/address";
 import { acme } from "./fake.ts";
 import { type Answers, BASE, close, findings, leave, over, problem, settled, type World } from "./world.ts";
 

@@ -13,7 +13,7 @@ import type {
   SavedView,
   Topics,
 } from "../../src/api/shapes";
-import { add, length } from "../../src/format/days.ts";
+import { add, length } from "../../src/calendar/days.ts";
 import { ratio, read, sum, type Units, write } from "../../src/money/money.ts";
 import type { CategoryDocument } from "../../src/pages/categories/document";
 import {

@@ -1,6 +1,6 @@
 /** What the fake service answers to the pages besides costs, rows and days: all of it is of the rows that were asked for. */
-import type { Answered, Path } from "../../src/api/client";
-import { add, lastOfMonth } from "../../src/format/days.ts";
+import type { Answered, Path } from "../../src/api/address";
+import { add, lastOfMonth } from "../../src/calendar/days.ts";
 import { larger, ratio, read, sum, type Units, write } from "../../src/money/money.ts";
 import type { CategoryDocument, Rule } from "../../src/pages/categories/document";
 import type { Organisation, Row } from "./fake.ts";

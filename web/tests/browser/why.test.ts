@@ -1,7 +1,7 @@
 /** From a cost to why it is so, and from a change to what it comes from. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Answered } from "../../src/api/client";
+import type { Answered } from "../../src/api/address";
 import type { Explained, Page, Policy, Row } from "../../src/api/shapes";
 import { acme } from "./fake.ts";
 import { ask, exact } from "./service.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from "playwright-core";
 import { chromium } from "playwright-core";
-import type { Path } from "../../src/api/client";
+import type { Path } from "../../src/api/address";
 import type { Me, Right, Scope } from "../../src/api/shapes";
 import { type Organisation, organisation } from "./fake.ts";
 import { type FakeServer, fakeServer } from "./fakeserver.ts";

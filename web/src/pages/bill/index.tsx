@@ -1,11 +1,12 @@
+import { address } from "../../api/address";
 import { asking, useAnswer } from "../../api/answer";
 import { type Register, useRegisters } from "../../api/categories";
-import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { question, sumsOf, useTenant } from "../../api/questions";
 import type { Aggregate, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { monthRange, monthsOf } from "../../format/days";
+import { monthsOf } from "../../calendar/days";
+import { monthRange } from "../../format/days";
 import { amid, categoryOf, dimension, isCategory } from "../../format/names";
 import { at } from "../../money/money";
 import { Card } from "../../ui/card";

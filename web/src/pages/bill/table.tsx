@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { brief, lastOfMonth, month } from "../../format/days";
+import { lastOfMonth } from "../../calendar/days";
+import { brief, month } from "../../format/days";
 import { dimension, label } from "../../format/names";
 import type { Units } from "../../money/money";
 import { Amount, Exact, share } from "../../ui/card";

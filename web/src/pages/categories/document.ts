@@ -1,6 +1,6 @@
 /** The document of a cost category, as the API has it, and its rules as a form has them. */
 import type { ReactNode } from "react";
-import { add, type Day } from "../../format/days";
+import { add, type Day } from "../../calendar/days";
 import { grouped } from "../../format/formats";
 import { UNASSIGNED } from "../../format/names";
 import { at, read, sum, type Units } from "../../money/money";

@@ -1,5 +1,6 @@
 import { useCosts } from "../../api/questions";
-import { type Day, range } from "../../format/days";
+import type { Day } from "../../calendar/days";
+import { range } from "../../format/days";
 import { Answered } from "../../ui/states";
 import type { View } from "../../url/view";
 import { say } from "../../words/say";

@@ -1,6 +1,7 @@
 import { sumsOf as askedSums, useOf } from "../../api/questions";
 import { useHere } from "../../app/router";
-import { type Day, inTime } from "../../format/days";
+import type { Day } from "../../calendar/days";
+import { inTime } from "../../format/days";
 import { read, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { sumsFile } from "../../ui/csv";

@@ -1,6 +1,7 @@
 import type { Breakdown, Costs, Tenant } from "../../api/shapes";
+import { length } from "../../calendar/days";
 import type { Ranked } from "../../charts/ranked";
-import { brief, length } from "../../format/days";
+import { brief } from "../../format/days";
 import { dimension, label, OUTSIDE, UNTAGGED } from "../../format/names";
 import { read, sum, type Units } from "../../money/money";
 import { has, toggle, type View } from "../../url/view";

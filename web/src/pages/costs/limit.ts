@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { present } from "../../api/answer";
 import { useOf } from "../../api/questions";
 import type { Budget } from "../../api/shapes";
-import { type Day, firstOfMonth, isDay, lastOfMonth, length } from "../../format/days";
+import { type Day, firstOfMonth, isDay, lastOfMonth, length } from "../../calendar/days";
 import { read, type Units } from "../../money/money";
 import type { Filter, View } from "../../url/view";
 

@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { address } from "../../api/address";
 import { askAgain, present } from "../../api/answer";
-import { address, getVersion, send } from "../../api/client";
+import { getVersion, send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import type { Note } from "../../api/shapes";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { add } from "../../format/days";
+import { add } from "../../calendar/days";
 import { read, sum } from "../../money/money";
 import type { Drawing } from "../../url/drawing";
 import { aheadOf, inSteps, type Series } from "./series";

@@ -1,6 +1,6 @@
 import type { Costs } from "../../api/shapes";
+import { add, type Day, firstOfMonth, length, weekday } from "../../calendar/days";
 import type { Ahead, Band } from "../../charts/areas";
-import { add, type Day, firstOfMonth, length, weekday } from "../../format/days";
 import { at, read, sum, type Units } from "../../money/money";
 import type { Drawing } from "../../url/drawing";
 

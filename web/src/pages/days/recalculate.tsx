@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from "react";
 import { asProblem } from "../../api/problems";
 import type { RunBody } from "../../api/shapes";
-import { isDay, length } from "../../format/days";
+import { isDay, length } from "../../calendar/days";
 import { ReachesClosed } from "../../ui/closed";
 import { Drawer } from "../../ui/drawer";
 import { texts } from "../../ui/form";

@@ -1,5 +1,5 @@
+import type { Path } from "../../api/address";
 import { present, useAnswer } from "../../api/answer";
-import type { Path } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { question, usePipeline } from "../../api/questions";
 import type { InventorySummary, PipelineStatus } from "../../api/shapes";

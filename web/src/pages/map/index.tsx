@@ -1,7 +1,7 @@
 import { missing, present } from "../../api/answer";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
-import { length } from "../../format/days";
+import { length } from "../../calendar/days";
 import { sumsFile } from "../../ui/csv";
 import { Toolbar } from "../../ui/toolbar";
 import { resolve } from "../../url/period";

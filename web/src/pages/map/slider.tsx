@@ -1,6 +1,7 @@
 import { useEffect, useId, useState } from "react";
 import { go, useHere } from "../../app/router";
-import { add, brief, length, spoken } from "../../format/days";
+import { add, length } from "../../calendar/days";
+import { brief, spoken } from "../../format/days";
 import { useLater } from "../../ui/later";
 import type { Dates } from "../../url/period";
 import { extra } from "../../url/view";

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { address, send } from "../../api/client";
+import { address } from "../../api/address";
+import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";
 import type { Aggregate, Month, Months } from "../../api/shapes";

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { address, send } from "../../api/client";
+import { address } from "../../api/address";
+import { send } from "../../api/client";
 import { useOf } from "../../api/questions";
 import type { ClosingPreview, Invoice } from "../../api/shapes";
 import { full } from "../../format/days";

@@ -1,10 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { address, send } from "../../api/client";
+import { address } from "../../api/address";
+import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { useOf } from "../../api/questions";
-import { addMonths, type Day, firstOfMonth, full } from "../../format/days";
+import { addMonths, type Day, firstOfMonth } from "../../calendar/days";
+import { full } from "../../format/days";
 import { Card } from "../../ui/card";
 import { ReachesClosed } from "../../ui/closed";
 import { texts } from "../../ui/form";

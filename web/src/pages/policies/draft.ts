@@ -1,6 +1,6 @@
 /** Policies as text, as the configuration has them. */
 import type { Policy } from "../../api/shapes";
-import { addMonths, type Day, firstOfMonth } from "../../format/days";
+import { addMonths, type Day, firstOfMonth } from "../../calendar/days";
 
 const INDENT = "  ";
 

@@ -1,11 +1,13 @@
 import { useMutation } from "@tanstack/react-query";
+import { address } from "../../api/address";
 import { present, useAnswer } from "../../api/answer";
-import { address, send } from "../../api/client";
+import { send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import { question, useTenant } from "../../api/questions";
 import type { Simulation, SimulationBody } from "../../api/shapes";
-import { type Day, range } from "../../format/days";
+import type { Day } from "../../calendar/days";
+import { range } from "../../format/days";
 import { grouped } from "../../format/formats";
 import { dimension, label } from "../../format/names";
 import { Amount, BeforeAndAfter, Card, Exact } from "../../ui/card";

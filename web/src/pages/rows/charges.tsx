@@ -1,4 +1,5 @@
-import { get, type Query } from "../../api/client";
+import type { Query } from "../../api/address";
+import { get } from "../../api/client";
 import type { Row } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";

@@ -1,5 +1,5 @@
+import { address } from "../../api/address";
 import { present } from "../../api/answer";
-import { address } from "../../api/client";
 import { useTenant } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { instant } from "../../format/days";

@@ -1,4 +1,4 @@
-import { address } from "../../api/client";
+import { address } from "../../api/address";
 import { NOBODY } from "../../format/names";
 import { type Filter, filterKey, type View } from "../../url/view";
 

@@ -1,5 +1,5 @@
+import { address } from "../../api/address";
 import { useUnassigned } from "../../api/categories";
-import { address } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { statementOf } from "../../api/questions";
 import type { Statement, StatementRanking } from "../../api/shapes";

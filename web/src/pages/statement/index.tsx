@@ -1,7 +1,8 @@
 import { useStatement, useStatements, useTenant } from "../../api/questions";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { firstOfMonth, month } from "../../format/days";
+import { firstOfMonth } from "../../calendar/days";
+import { month } from "../../format/days";
 import { Answered, Bone, Empty } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
 import { billed, wholeMonths } from "../../url/period";

@@ -1,8 +1,9 @@
-import { address } from "../../api/client";
+import { address } from "../../api/address";
 import { useAccess } from "../../api/me";
 import type { StatementRow, Statements } from "../../api/shapes";
 import { useHere } from "../../app/router";
-import { addMonths, month } from "../../format/days";
+import { addMonths } from "../../calendar/days";
+import { month } from "../../format/days";
 import { signed } from "../../format/money";
 import { amid, dimension } from "../../format/names";
 import { read } from "../../money/money";

@@ -1,4 +1,4 @@
-import { isDay } from "../../format/days";
+import { isDay } from "../../calendar/days";
 import { say } from "../../words/say";
 import type { TagItem } from "./change";
 

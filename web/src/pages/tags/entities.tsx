@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { address } from "../../api/client";
+import { address } from "../../api/address";
 import { useTags } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
 import { useHere } from "../../app/router";
