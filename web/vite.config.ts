@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
-import { defineConfig, type Plugin } from "vite";
+import { defineConfig, type Plugin, type Rolldown } from "vite";
 
 const STATIC = "../src/chargeback/page/static";
 
@@ -23,21 +23,42 @@ function precompressed(): Plugin {
   };
 }
 
-/** Give the first questions a script of their own, which runs as soon as it is there: it waits for no style, and not for
- * the rest of the page. */
+/** Let the first questions be asked as soon as their script is there: it waits for no style, and not for the rest of the
+ * page, which is fetched beside it. */
 function asksFirst(): Plugin {
   return {
     name: "asks-first",
     apply: "build",
     transformIndexHtml: {
       order: "post",
-      handler: (html) =>
-        html.replace(
-          /<link rel="modulepreload" crossorigin (href="[^"]*\/first-[^"]+")>/,
-          (_, href: string) =>
-            `<script type="module" async fetchpriority="high" crossorigin src${href.slice(4)}></script>`,
+      handler: (html, { bundle }) => ({
+        html: html.replace(
+          '<script type="module" crossorigin src',
+          '<script type="module" async fetchpriority="high" crossorigin src',
         ),
+        tags: Object.values(bundle ?? {})
+          .filter((each) => each.type === "chunk" && ["page", "rolldown-runtime"].includes(each.name))
+          .map(({ fileName }) => ({
+            tag: "link",
+            injectTo: "head",
+            attrs: { rel: "modulepreload", crossorigin: true, href: `./${fileName}` },
+          })),
+      }),
     },
+  };
+}
+
+/** What every page needs is in one file, because each file is a request: all that the root imports, directly or not. */
+function neededBy(root: string): (id: string, context: Rolldown.ChunkingContext) => string | null {
+  const needed = new Set<string>();
+  const add = (id: string, context: Rolldown.ChunkingContext) => {
+    if (needed.has(id)) return;
+    needed.add(id);
+    for (const each of context.getModuleInfo(id)?.importedIds ?? []) add(each, context);
+  };
+  return (id, context) => {
+    add(root, context);
+    return needed.has(id) ? "page" : null;
   };
 }
 
@@ -46,13 +67,11 @@ export default defineConfig({
   plugins: [react(), asksFirst(), precompressed()],
   build: {
     rolldownOptions: {
-      input: ["index.html", "src/first.ts"],
-      // Each file is a request: what every page needs is in one, what asks first in another.
       output: {
         codeSplitting: {
           groups: [
-            { name: "first", test: /[\\/]src[\\/]first\.ts$/, priority: 1 },
-            { name: "page", tags: ["$initial"] },
+            { name: "first", tags: ["$initial"], priority: 1 },
+            { name: neededBy(join(import.meta.dirname, "src", "root.tsx")) },
           ],
         },
       },

@@ -91,6 +91,16 @@ test("a value can be an element", () => {
   expect(renderToStaticMarkup(drawn)).toBe("to <b>today</b>, 2 rows");
 });
 
+test("the catalogue of the reader's language is there before anything is said", async () => {
+  vi.stubGlobal("localStorage", { getItem: (name: string) => (name === "chargeback.language" ? "de" : null) });
+  vi.resetModules();
+  await (await import("./catalogue")).loadWords();
+  const { say: said } = await import("./say");
+  expect(said("{n} {n|day|days}", { n: 1 })).toBe("1 Tag");
+  expect((await import("../format/names")).dimension("identity_id")).toBe("Identität");
+  expect(said("Open [a tenant]")).toBe("Öffnen");
+});
+
 test("a browser that prefers German reads German, unless its reader has chosen otherwise", async () => {
   const kept = new Map<string, string>();
   vi.stubGlobal("localStorage", { getItem: (name: string) => kept.get(name) ?? null });

@@ -1,10 +1,6 @@
 import { createElement, Fragment, type ReactNode } from "react";
 import { grouped } from "../format/formats.ts";
-import { language } from "./language.ts";
-
-/** What the page says in another language than English, by what it says in English. It is loaded before the first module
- * that says something goes on, so that constants can be translated, too. */
-const catalogue: Readonly<Record<string, string>> = language === "en" ? {} : (await import("./de.json")).default;
+import { catalogue } from "./catalogue.ts";
 
 /** The names of the values that a text needs: `n` and `name` of `{n} {n|day|days} of {name}`. */
 type Needed<Text extends string> = Text extends `${string}{${infer Inside}}${infer Rest}`

@@ -28,7 +28,7 @@ async function written(choices: Record<string, string>): Promise<World> {
 }
 
 async function appearance(page: Page, name = "Appearance") {
-  await page.getByRole("button", { name: new RegExp(`^${name}`) }).click();
+  await page.getByRole("button", { name: new RegExp(`^${name},`) }).click();
   return page.getByRole("dialog", { name });
 }
 

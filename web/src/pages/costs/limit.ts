@@ -16,14 +16,15 @@ export interface Limit {
 }
 
 /** The budget of the costs of a view, day by day; nothing where none is about just these. */
-export function useLimit(tenant: string, view: View, times: readonly string[], currency: string): Limit | null {
+export function useLimit(
+  tenant: string,
+  view: View,
+  times: readonly string[],
+  currency: string,
+  drawn: boolean,
+): Limit | null {
   const found = present(
-    useOf(
-      tenant,
-      "/budgets",
-      { query: { page_size: MOST } },
-      view.filters.every(({ not }) => !not),
-    ),
+    useOf(tenant, "/budgets", { query: { page_size: MOST } }, drawn && view.filters.every(({ not }) => !not)),
   );
   return useMemo(
     () => (found ? limitOf(found.items, view.filters, times, currency) : null),

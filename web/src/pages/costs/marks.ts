@@ -25,20 +25,20 @@ const KNOWN = ["identity_id", "product_category", CATEGORY];
 const MOST = 1000;
 
 /** The notes on the days of a view. */
-export const useNotes = (tenant: string, { start, end }: Dates) =>
-  useOf(tenant, "/notes", { query: { start_date: start, end_date: end, page_size: MOST } });
+export const useNotes = (tenant: string, { start, end }: Dates, enabled = true) =>
+  useOf(tenant, "/notes", { query: { start_date: start, end_date: end, page_size: MOST } }, enabled);
 
 /** What is to be known of the days of a view: what stands out, what was restated, and what somebody has noted. It is asked
- * for after the costs, and missing until it is there. */
-export function useMarks(tenant: string, view: View, days: Dates): readonly Mark[] {
+ * for once the costs are `drawn`, and missing until it is there. */
+export function useMarks(tenant: string, view: View, days: Dates, drawn: boolean): readonly Mark[] {
   const { seesAll } = useAccess(tenant);
   const { filters } = view;
   const query = apiQuery(view, { compare: false });
-  const stories = present(useOf(tenant, "/anomalies", { query: { ...query, limit: 100 } }, canTell(filters)));
+  const stories = present(useOf(tenant, "/anomalies", { query: { ...query, limit: 100 } }, drawn && canTell(filters)));
   // Restatements are about whole days: nobody can say whether a part of them has changed.
   const asked = { query: { start_date: days.start, end_date: days.end, page_size: MOST } };
-  const restated = present(useOf(tenant, "/restatements", asked, seesAll && filters.length === 0));
-  const notes = present(useNotes(tenant, days));
+  const restated = present(useOf(tenant, "/restatements", asked, drawn && seesAll && filters.length === 0));
+  const notes = present(useNotes(tenant, days, drawn));
   return useMemo(
     () => [
       ...(stories ? storyMarks(stories.items, filters) : []),

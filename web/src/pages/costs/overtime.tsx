@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "react";
+import { useDeferredValue, useMemo, useRef, useState } from "react";
 import { depthOf, useRegisters } from "../../api/categories";
 import { TOPS, topOf } from "../../api/costs";
 import type { Breakdown, Costs } from "../../api/shapes";
@@ -51,8 +51,10 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
   );
   const bands = useMemo(() => bandsOf(found, classes), [found, classes]);
   const days = { start: costs.start_date, end: costs.end_date };
-  const marks = useMarks(here.tenant ?? "", here.view, days);
-  const limit = useLimit(here.tenant ?? "", here.view, times, currency);
+  // What is said beside the costs is asked for when they are on the screen.
+  const isDrawn = useDeferredValue(true, false);
+  const marks = useMarks(here.tenant ?? "", here.view, days, isDrawn);
+  const limit = useLimit(here.tenant ?? "", here.view, times, currency, isDrawn);
   const series = useMemo(() => seriesOf(costs, bands, limit?.amounts ?? null, drawing), [costs, bands, limit, drawing]);
   const plot = useMemo(() => plotOf(series, drawing, costs.forecast), [series, drawing, costs.forecast]);
   const table = isTable(here.view, MAIN);

@@ -1,8 +1,6 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/app";
-import "./first";
-import "./style/index.css";
 import { language } from "./words/language";
 
 document.documentElement.lang = language;
