@@ -161,7 +161,7 @@ async function answerOf(method: string, url: string, { headers, ...more }: Reque
     answer = await fetch(url, { method, cache: "no-cache", headers: all, ...more });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw unreachable();
+    throw unreachable(method !== "GET");
   }
   if (!answer.ok) throw await problemOf(answer);
   if (answer.status !== 204 && !/[/+]json\b/.test(answer.headers.get("Content-Type") ?? ""))
