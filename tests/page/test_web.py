@@ -28,6 +28,8 @@ FILES = (
 EVERYDAY = pytest.param("why", marks=pytest.mark.everyday)
 #: The states that all pages have by the same code, page by page.
 EVERY_STATE = pytest.param("everypage", marks=pytest.mark.drill)
+#: Four persons on their ways, over a good, a slow and a broken network.
+WALKS = pytest.param("walks", marks=pytest.mark.drill)
 #: Without windows, if there is such a one: it takes half the time.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 
@@ -66,7 +68,7 @@ def artifacts() -> str:
     return "" if found is None else str(Path(found).absolute())
 
 
-@pytest.mark.parametrize("file", [*FILES, EVERYDAY, EVERY_STATE])
+@pytest.mark.parametrize("file", [*FILES, EVERYDAY, EVERY_STATE, WALKS])
 def test_the_page_works_in_a_browser(file: str) -> None:
     """With its real headers: by mouse and by keys, in every state, for every reader and width, and alone."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"

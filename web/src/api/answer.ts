@@ -61,6 +61,8 @@ export function createQueries(): QueryClient {
         refetchInterval: 60 * SECOND,
         retry: (failures, error) => failures < 3 && asProblem(error).passes,
       },
+      // Without a network, a change is refused at once: done later, it would be a surprise.
+      mutations: { networkMode: "always" },
     },
   });
 }

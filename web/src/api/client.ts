@@ -95,7 +95,7 @@ async function checked(asked: Promise<Response>): Promise<Response> {
     answer = await asked;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw unreachable();
+    throw unreachable(method !== "GET");
   }
   if (!answer.ok) throw await problemOf(answer);
   if (answer.status !== 204 && !isJson(answer)) throw signedOut(answer.status);

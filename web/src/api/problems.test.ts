@@ -64,7 +64,7 @@ test("what is wrong stays wrong, what is down may come back", () => {
     false,
   ]);
   expect([429, 500, 503, 504].map((status) => new Problem(status, "", "").passes)).toEqual([true, true, true, true]);
-  expect(unreachable().passes).toBe(true);
+  expect(unreachable(false).passes).toBe(true);
   expect(asProblem(new Error("x")).title).toBe("This page made a mistake");
 });
 

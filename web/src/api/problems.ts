@@ -106,11 +106,14 @@ export function signedOut(status: number): Problem {
   );
 }
 
-export function unreachable(): Problem {
+/** There was no answer; what changes something is not tried again by itself. */
+export function unreachable(isChange: boolean): Problem {
   return new Problem(
     0,
     say("The service cannot be reached"),
-    say("The network or the service is down; the page tries again."),
+    isChange
+      ? say("There was no answer: the network or the service is down. Try again when it is back.")
+      : say("The network or the service is down; the page tries again."),
   );
 }
 

@@ -1,11 +1,12 @@
 import { QueryClientProvider } from "@tanstack/react-query";
-import { type ComponentType, lazy, Suspense } from "react";
+import { type ComponentType, Suspense } from "react";
 import { createQueries, missing, present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useTenant, useTenants } from "../api/questions";
 import { inOneLine } from "../format/rights";
 import { CostsPage } from "../pages/costs";
-import { Bone, Empty, Loading, Missing } from "../ui/states";
+import { Awaited, part } from "../ui/part";
+import { Bone, Empty, Missing } from "../ui/states";
 import { HOME, href, MONTH_END } from "../url/link";
 import { say } from "../words/say";
 import { Boundary } from "./errors";
@@ -16,27 +17,27 @@ import { Shell } from "./shell";
 import { Start } from "./start";
 
 const LAZY: Record<string, ComponentType> = {
-  bill: lazy(() => import("../pages/bill").then((all) => ({ default: all.BillPage }))),
-  item: lazy(() => import("../pages/item").then((all) => ({ default: all.ItemPage }))),
-  statement: lazy(() => import("../pages/statement").then((all) => ({ default: all.StatementPage }))),
-  [MONTH_END]: lazy(() => import("../pages/monthend").then((all) => ({ default: all.MonthEndPage }))),
-  rows: lazy(() => import("../pages/rows").then((all) => ({ default: all.RowsPage }))),
-  unowned: lazy(() => import("../pages/unowned").then((all) => ({ default: all.UnownedPage }))),
-  days: lazy(() => import("../pages/days").then((all) => ({ default: all.DaysPage }))),
-  moments: lazy(() => import("../pages/moments").then((all) => ({ default: all.MomentsPage }))),
-  categories: lazy(() => import("../pages/categories").then((all) => ({ default: all.CategoriesPage }))),
-  tags: lazy(() => import("../pages/tags").then((all) => ({ default: all.TagsPage }))),
-  units: lazy(() => import("../pages/units").then((all) => ({ default: all.UnitsPage }))),
-  findings: lazy(() => import("../pages/findings").then((all) => ({ default: all.FindingsPage }))),
-  topics: lazy(() => import("../pages/topics").then((all) => ({ default: all.TopicsPage }))),
-  map: lazy(() => import("../pages/map").then((all) => ({ default: all.MapPage }))),
-  anomalies: lazy(() => import("../pages/anomalies").then((all) => ({ default: all.AnomaliesPage }))),
-  budgets: lazy(() => import("../pages/budgets").then((all) => ({ default: all.BudgetsPage }))),
-  policies: lazy(() => import("../pages/policies").then((all) => ({ default: all.PoliciesPage }))),
-  views: lazy(() => import("../pages/views").then((all) => ({ default: all.ViewsPage }))),
+  bill: part(() => import("../pages/bill").then((all) => all.BillPage)),
+  item: part(() => import("../pages/item").then((all) => all.ItemPage)),
+  statement: part(() => import("../pages/statement").then((all) => all.StatementPage)),
+  [MONTH_END]: part(() => import("../pages/monthend").then((all) => all.MonthEndPage)),
+  rows: part(() => import("../pages/rows").then((all) => all.RowsPage)),
+  unowned: part(() => import("../pages/unowned").then((all) => all.UnownedPage)),
+  days: part(() => import("../pages/days").then((all) => all.DaysPage)),
+  moments: part(() => import("../pages/moments").then((all) => all.MomentsPage)),
+  categories: part(() => import("../pages/categories").then((all) => all.CategoriesPage)),
+  tags: part(() => import("../pages/tags").then((all) => all.TagsPage)),
+  units: part(() => import("../pages/units").then((all) => all.UnitsPage)),
+  findings: part(() => import("../pages/findings").then((all) => all.FindingsPage)),
+  topics: part(() => import("../pages/topics").then((all) => all.TopicsPage)),
+  map: part(() => import("../pages/map").then((all) => all.MapPage)),
+  anomalies: part(() => import("../pages/anomalies").then((all) => all.AnomaliesPage)),
+  budgets: part(() => import("../pages/budgets").then((all) => all.BudgetsPage)),
+  policies: part(() => import("../pages/policies").then((all) => all.PoliciesPage)),
+  views: part(() => import("../pages/views").then((all) => all.ViewsPage)),
 };
 
-const FirstRun = lazy(() => import("../pages/firstrun").then((all) => ({ default: all.FirstRun })));
+const FirstRun = part(() => import("../pages/firstrun").then((all) => all.FirstRun));
 
 const queries = createQueries();
 
@@ -89,9 +90,9 @@ function TenantPage() {
 
 function Waiting() {
   return (
-    <Loading>
+    <Awaited>
       <Bone height={30} />
-    </Loading>
+    </Awaited>
   );
 }
 

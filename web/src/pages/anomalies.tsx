@@ -201,7 +201,7 @@ function Story({ of, who, currency, onMark }: StoryProps) {
           ? say("all [products]")
           : label("product_category", of.product_category, null).name}
       </td>
-      <td>{range(of.first_date, of.last_date)}</td>
+      <td className="num">{range(of.first_date, of.last_date)}</td>
       <td className="end">
         <Amount amount={of.impact.toFixed(2)} currency={currency} />
       </td>

@@ -116,6 +116,8 @@ function Findings({ answer }: { answer: FindingList }) {
   const items = matching(answer.items, view.filters);
   const [snoozing, setSnoozing] = useState<Finding | null>(null);
   const isAll = answer.items.length === total;
+  const { can, why } = useCanSnooze();
+  const showsSnoozes = why === "" || items.some((each) => each.snooze);
   return (
     <>
       <LeftAside
@@ -139,13 +141,19 @@ function Findings({ answer }: { answer: FindingList }) {
             say("Unused since"),
             say("Deleting it saves"),
             { name: say("A month [each month]"), end: true },
-            say("Snooze"),
+            showsSnoozes && say("Snooze"),
           ]}
         >
           {items.map((each) => (
-            <Row key={each.id} finding={each} currency={currency} onSnooze={() => setSnoozing(each)} />
+            <Row
+              key={each.id}
+              finding={each}
+              currency={currency}
+              snoozes={showsSnoozes && { can, onSnooze: () => setSnoozing(each) }}
+            />
           ))}
         </Table>
+        {why && <p className="note">{why}</p>}
         {!isAll && <p className="note">{say("Of the first {n}; the file has all.", { n: answer.items.length })}</p>}
         {snoozing && <SnoozeDialog finding={snoozing} onClose={() => setSnoozing(null)} />}
       </Card>
@@ -156,10 +164,11 @@ function Findings({ answer }: { answer: FindingList }) {
 interface RowProps {
   finding: Finding;
   currency: string;
-  onSnooze: () => void;
+  /** Whether the reader can snooze; false where nothing is snoozed and the reader may not. */
+  snoozes: { can: boolean; onSnooze: () => void } | false;
 }
 
-function Row({ finding, currency, onSnooze }: RowProps) {
+function Row({ finding, currency, snoozes }: RowProps) {
   const { evidence, subject, snooze } = finding;
   const what = KINDS[finding.kind];
   return (
@@ -194,19 +203,26 @@ function Row({ finding, currency, onSnooze }: RowProps) {
       <td className="end">
         <Amount amount={finding.monthly_cost} currency={currency} />
       </td>
-      <td>
-        {snooze ? (
-          <>
-            {snooze.reason}
-            <div className="quiet small">
-              {snooze.created_by}, {snooze.until ? say("until {day}", { day: full(snooze.until) }) : say("for good")}
-            </div>
-            <WakeButton finding={finding} />
-          </>
-        ) : (
-          <SnoozeButton name={subject.name ?? subject.id} onSnooze={onSnooze} />
-        )}
-      </td>
+      {snoozes && (
+        <td>
+          {snooze ? (
+            <>
+              {snooze.reason}
+              <div className="quiet small">
+                {snooze.created_by}, {snooze.until ? say("until {day}", { day: full(snooze.until) }) : say("for good")}
+              </div>
+              <WakeButton finding={finding} />
+            </>
+          ) : (
+            snoozes.can && (
+              <button type="button" className="more" onClick={snoozes.onSnooze}>
+                {say("Snooze")}
+                <span className="sr"> {subject.name ?? subject.id}</span>
+              </button>
+            )
+          )}
+        </td>
+      )}
     </tr>
   );
 }
@@ -233,17 +249,6 @@ function useCanSnooze(): { can: boolean; why: string } {
   const name = useHere().tenant ?? "";
   const { isKnown, may } = useAccess(name);
   return { can: useCanTag(name), why: isKnown && !may("tag") ? refused("tag") : "" };
-}
-
-function SnoozeButton({ name, onSnooze }: { name: string; onSnooze: () => void }) {
-  const { can, why } = useCanSnooze();
-  if (!can) return why ? <span className="note">{why}</span> : null;
-  return (
-    <button type="button" className="more" onClick={onSnooze}>
-      {say("Snooze")}
-      <span className="sr"> {name}</span>
-    </button>
-  );
 }
 
 function WakeButton({ finding }: { finding: Finding }) {

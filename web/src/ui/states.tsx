@@ -60,7 +60,7 @@ export function Failure({ error, retry, old = false }: { error: unknown; retry: 
   );
 }
 
-function Offline({ old }: { old: boolean }) {
+export function Offline({ old = false }: { old?: boolean }) {
   return (
     <section className="card problem" role="alert">
       <h2>{say("You are offline")}</h2>

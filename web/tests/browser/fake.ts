@@ -352,7 +352,11 @@ export function answer(of: Organisation, path: string, query: URLSearchParams, c
       },
       last_result: { ...run, completed_at: of.lastRun },
     }),
-    "/runs": () => ({ items: [{ ...run, run_id: "1", status: "completed_with_errors", completed_at: of.lastRun }] }),
+    "/runs": () => ({
+      items: [
+        { ...run, run_id: "1", status: `completed${of.errors.length ? "_with_errors" : ""}`, completed_at: of.lastRun },
+      ],
+    }),
     "/health": () => healthOf(of),
     "/inventory/summary": () => ({
       resource_counts: { kafka_cluster: { total: new Set(of.rows.map((row) => row.resource_id)).size } },

@@ -278,10 +278,16 @@ function recipient(of: Organisation, value: string) {
 
 const numberOf = (period: string, value: string) => `CB-acme-${period}-cost_center.${value}-r1`;
 
+/** To whom a row is stated: what has no tag is stated, too. */
+const statedTo = ({ of, query }: Asking) => {
+  const by = query.get("by") ?? "";
+  return (row: Row) => valueIn(of, row, by) ?? (by.startsWith("tag:") ? "UNTAGGED" : null);
+};
+
 function statements(asking: Asking): Answered<"/statements"> {
-  const { of, query } = asking;
+  const { of } = asking;
   const { head, rows, tie } = monthOf(asking);
-  const items = grouped(rows, (row) => valueIn(of, row, query.get("by") ?? "")).map(([value, all]) => ({
+  const items = grouped(rows, statedTo(asking)).map(([value, all]) => ({
     ...{
       number: numberOf(head.period, value ?? ""),
       digest: HASH,
@@ -297,7 +303,7 @@ function statement(asking: Asking): Answered<"/statement"> {
   const { of, query } = asking;
   const value = query.get("value") ?? "";
   const { head, rows: all, tie } = monthOf(asking);
-  const rows = all.filter((row) => valueIn(of, row, query.get("by") ?? "") === value);
+  const rows = all.filter((row) => statedTo(asking)(row) === value);
   const ranking = (by: (row: Row) => string | null) => ({
     items: grouped(rows, by).flatMap(([id, its]) =>
       id === null ? [] : { id: id ?? "", name: nameOf(of, id), within: null, ...stated(its) },
@@ -339,6 +345,76 @@ function statement(asking: Asking): Answered<"/statement"> {
     ],
     tie_out: tie,
   } as Answered<"/statement">;
+}
+
+/** What each value is charged with, and what all of them together are cleared by. */
+function journal(asking: Asking): Answered<"/periods/{period}/journal"> {
+  const [period = ""] = asking.at;
+  const query = new URLSearchParams({ period, by: asking.query.get("by") ?? "" });
+  const { items, total: whole, tie_out, ...head } = statements({ ...asking, query });
+  const debit = whole.rounded;
+  const expenses = items.map(({ number, rounded, recipient: { value, name, gl, contacts } }) => ({
+    ...{
+      kind: "expense" as const,
+      account: gl.account ?? "EXPENSE",
+      debit: rounded,
+      credit: "0.00",
+      statement: number,
+    },
+    ...{ value, name, gl, contacts, text: `Kafka ${period}` },
+  }));
+  const clearing = {
+    ...{ kind: "clearing" as const, account: "CLEARING", debit: "0.00", credit: debit, statement: null, value: null },
+    ...{ name: null, gl: {}, contacts: [], text: `Kafka ${period}` },
+  };
+  const lines = [...expenses, clearing].map((each, n) => ({ ...each, line: n + 1, ...CAN }));
+  return { ...head, number: `JE-acme-${period}-r1`, lines, debit, credit: debit };
+}
+
+/** The two months of which there are days; the one that is over can be closed. */
+function periods(asking: Asking): Answered<"/periods"> {
+  const items = ["2026-11", "2026-10"].map((period_id) => {
+    const { rows, head } = monthOf({ ...asking, query: new URLSearchParams({ period: period_id }) });
+    const state = period_id === "2026-10" ? ("ready" as const) : ("accruing" as const);
+    const unbooked = {
+      closed_at: null,
+      closed_by: null,
+      sealed_at: null,
+      times_closed: 0,
+      digest: null,
+      receipt: null,
+    };
+    return {
+      period_id,
+      start: head.start_date,
+      end: head.end_date,
+      state,
+      totals: booked(rows),
+      blockers: 0,
+      ...unbooked,
+    };
+  });
+  return { items, ...CAN, by: ["category:cost_center"], books_begin: null, next_to_close: null };
+}
+
+const booked = (rows: readonly Row[]) => ({
+  ...{ billed: total(rows), regular: total(rows), corrections: "0.00", adjustments: "0.00", posted: total(rows) },
+});
+
+function closing(asking: Asking): Answered<"/periods/{period}/closing-preview"> {
+  const [period_id = ""] = asking.at;
+  const query = new URLSearchParams({ period: period_id, by: "category:cost_center" });
+  const { items, start_date: start, end_date: end, total: whole } = statements({ ...asking, query });
+  const { rows } = monthOf({ ...asking, query });
+  const values = items.map(({ number, amount, rounded, recipient: { value, name } }) => ({
+    ...{ value, name, number, regular: amount, corrections: "0.00", adjustments: "0.00", amount, rounded },
+  }));
+  return {
+    ...{ period_id, start, end, state: "ready", ...CAN, totals: booked(rows), corrections: [], adjustments: [] },
+    by: [{ by: "category:cost_center", values, rounded: whole.rounded, difference: "0.00" }],
+    ...{ invoices: { invoices: [], total: "0.00", tax: "0.00", difference: null }, opening: [], blockers: [] },
+    ...{ warnings: [], digest: HASH, as_of: "2026-11-20T05:00:00Z" },
+  };
 }
 
 /** The line of a topic's row, and why it has its part. */
@@ -584,7 +660,7 @@ function anomalies({ of, start, end }: Asking): Answered<"/anomalies"> {
       belongs_to: {},
       mark: null,
     },
-    sentence: `Service 0 was charged 609.30 USD for KAFKA on ${first}, 3.0 times the usual 203.10 USD; 2 days in a row.`,
+    sentence: `Service 0 was charged 609.30 USD for KAFKA on ${first}, 3.0 times the usual 203.10 USD; 2 days in a row`,
     days: [first, last].map((date) => ({ date, actual: 609.3, expected: 203.1, scales: 9.1 })),
     ...{ told_at: `${last}T03:00:00Z`, goes_with: null, by_policy: false, growth_of: null, others_used_more: false },
     contributors: [{ ...more, identity_id: "sa-0", actual: 1000.1, expected: 300.1, explain }],
@@ -688,6 +764,11 @@ const ANSWERS: { readonly [P in Path]?: (asking: Asking) => Answered<P> | undefi
   "/unit-costs": unitCosts,
   "/statements": statements,
   "/statement": statement,
+  "/periods": periods,
+  "/periods/{period}/journal": journal,
+  "/periods/{period}/closing-preview": closing,
+  "/periods/{period}/invoices": () => ({ items: [], ...CAN }) as never,
+  "/adjustments": () => page([]) as never,
   "/days/{date}/revisions": revisions,
   "/billing": bill,
   "/policies": policies,

@@ -8,11 +8,16 @@ export const ARTIFACTS = process.env.ARTIFACTS;
 /** The pictures of the documentation end here, where a reader knows what the rest looks like. */
 const MOST_HEIGHT = 1700;
 
-/** Wait until nothing moves: also without motion, colours change in a frame of their own, parents before children. */
+/** Wait until nothing moves but what never ends, as it does while something loads: also without motion, colours change in
+ * a frame of their own, parents before children. */
 export async function still(page: Page): Promise<void> {
   await page.evaluate(async () => {
     do await new Promise(requestAnimationFrame);
-    while (document.getAnimations().length);
+    while (
+      document
+        .getAnimations()
+        .some((each) => each.playState === "running" && each.effect?.getComputedTiming().endTime !== Infinity)
+    );
   });
 }
 
@@ -28,12 +33,12 @@ export async function picture(page: Page, name: string): Promise<void> {
   writeFileSync(`${ARTIFACTS}/${name}`, withPalette(await page.screenshot({ fullPage: true, clip })));
 }
 
-/** Keeps pictures of it at two widths, in light and dark. */
-export async function pictures(page: Page, name: string): Promise<void> {
+/** Keeps pictures of it at some widths, in light and dark. */
+export async function pictures(page: Page, name: string, widths: readonly number[] = [1440, 360]): Promise<void> {
   if (!ARTIFACTS) return;
   const before = page.viewportSize();
   for (const colorScheme of ["light", "dark"] as const)
-    for (const width of [1440, 360]) {
+    for (const width of widths) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 900 });
       await still(page);

@@ -7,11 +7,7 @@
  * one line of JSON per opening.
  */
 import type { Page } from "playwright-core";
-import { close, real, type World } from "./world.ts";
-
-/** 400 ms until an answer begins, 1.6 Mbit/s, and a quarter of this machine's speed. */
-const FAR = { offline: false, latency: 400, downloadThroughput: 200_000, uploadThroughput: 200_000 };
-const SLOWNESS = 4;
+import { close, farAway, real, type World } from "./world.ts";
 
 interface Opening {
   path: string;
@@ -34,10 +30,7 @@ async function wire(page: Page): Promise<{ bytes: number }> {
     counted.bytes += encodedDataLength;
   });
   await browser.send("Network.enable");
-  if (process.env.SLOW) {
-    await browser.send("Network.emulateNetworkConditions", FAR);
-    await browser.send("Emulation.setCPUThrottlingRate", { rate: SLOWNESS });
-  }
+  if (process.env.SLOW) await farAway(browser);
   return counted;
 }
 

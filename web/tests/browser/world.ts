@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, CDPSession, Page, Route } from "playwright-core";
 import { chromium } from "playwright-core";
 import type { Path } from "../../src/api/address";
 import type { Me, Right, Scope } from "../../src/api/shapes";
@@ -161,6 +161,13 @@ export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(
     () => document.querySelector("main h1") && !document.querySelector("[aria-busy=true], .bone"),
   );
+}
+
+/** 400 ms until an answer begins, 1.6 Mbit/s, and a quarter of this machine's speed. */
+export async function farAway(browser: CDPSession): Promise<void> {
+  const network = { offline: false, latency: 400, downloadThroughput: 200_000, uploadThroughput: 200_000 };
+  await browser.send("Network.emulateNetworkConditions", network);
+  await browser.send("Emulation.setCPUThrottlingRate", { rate: 4 });
 }
 
 export function problem(route: Route, status: number, title: string, detail = "Because of this test."): Promise<void> {

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { type Here, useHere } from "../../app/router";
 import { type Moved, Movers } from "../../charts/movers";
@@ -8,6 +8,7 @@ import { amid, dimension, label, reason } from "../../format/names";
 import { read } from "../../money/money";
 import { Amount, Card } from "../../ui/card";
 import { type File, sumsFile, topicsFile } from "../../ui/csv";
+import { Awaited, part } from "../../ui/part";
 import { Table } from "../../ui/table";
 import { isTable } from "../../url/tables";
 import { type readView, toggle } from "../../url/view";
@@ -15,7 +16,7 @@ import { say } from "../../words/say";
 import { comparison, filterValue, keyOf, maybe, ranked, valuesOf } from "./facts";
 
 const MOST = 5;
-const WhyChanged = lazy(() => import("./changes").then((all) => ({ default: all.WhyChanged })));
+const WhyChanged = part(() => import("./changes").then((all) => all.WhyChanged));
 
 export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }) {
   const here = useHere();
@@ -48,7 +49,7 @@ export function WhatChanged({ costs, found }: { costs: Costs; found: Breakdown }
       }
     >
       {explained && (
-        <Suspense>
+        <Suspense fallback={<Awaited />}>
           <WhyChanged found={found} onClose={() => setExplained(false)} />
         </Suspense>
       )}

@@ -1,8 +1,9 @@
 import { useState } from "react";
-import { present } from "../../api/answer";
+import { missing, present } from "../../api/answer";
 import { usePipeline } from "../../api/questions";
 import type { RunBody } from "../../api/shapes";
 import { useRun, useStartRun } from "../../app/run";
+import { Missing } from "../../ui/states";
 import { say } from "../../words/say";
 
 /** Start a run, to show its progress: `before` is when the run before it ended. */
@@ -19,12 +20,15 @@ export function useFollowedRun(tenant: string) {
 
 /** The run that was started: what it does, then what it did. `before` is when the run before it ended. */
 export function Progress({ tenant, before }: { tenant: string; before: string | null }) {
-  const status = present(usePipeline(tenant));
+  const answer = usePipeline(tenant);
+  const status = present(answer);
+  const unknown = missing(answer);
   const { doing } = useRun(tenant);
   const result = status && !status.is_running && status.last_run !== before ? status.last_result : null;
   if (!result)
     return (
       <div className="stack" role="status">
+        {unknown && <Missing unknown={unknown} old={status !== undefined} />}
         <p>
           <b>{doing ? say("The run is on: {doing}.", { doing }) : say("The run is on.")}</b>
         </p>

@@ -97,24 +97,26 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
           say("History"),
         ]}
         foot={
-          <tr>
-            <th scope="row">{say("Total")}</th>
-            <td />
-            <td className="end">
-              <Amount amount={sum(calculated.map((each) => read(each.billed)))} currency={currency} />
-            </td>
-            <td className="end">
-              <Amount amount={sum(calculated.map((each) => read(each.charged)))} currency={currency} />
-            </td>
-            <td className="end num" title={exact(difference, currency)}>
-              {twelve(write(difference))}
-            </td>
-            <td className="end">
-              <Amount amount={sum(calculated.map((each) => read(each.unallocated)))} currency={currency} />
-            </td>
-            <td className="end num">{grouped(calculated.reduce((all, each) => all + each.rows, 0))}</td>
-            <td colSpan={2} />
-          </tr>
+          calculated.length > 0 && (
+            <tr>
+              <th scope="row">{calculated.length < days.length ? say("Total of calculated days") : say("Total")}</th>
+              <td />
+              <td className="end">
+                <Amount amount={sum(calculated.map((each) => read(each.billed)))} currency={currency} />
+              </td>
+              <td className="end">
+                <Amount amount={sum(calculated.map((each) => read(each.charged)))} currency={currency} />
+              </td>
+              <td className="end num" title={exact(difference, currency)}>
+                {twelve(write(difference))}
+              </td>
+              <td className="end">
+                <Amount amount={sum(calculated.map((each) => read(each.unallocated)))} currency={currency} />
+              </td>
+              <td className="end num">{grouped(calculated.reduce((all, each) => all + each.rows, 0))}</td>
+              <td colSpan={2} />
+            </tr>
+          )
         }
       >
         {[...days].reverse().map((each) => (

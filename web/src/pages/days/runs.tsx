@@ -12,9 +12,9 @@ import { say } from "../../words/say";
 const STATUSES: Record<string, string> = {
   running: say("running"),
   completed: say("completed"),
-  completed_with_errors: say("completed_with_errors"),
+  completed_with_errors: say("completed with errors"),
   failed: say("failed"),
-  timed_out: say("timed_out"),
+  timed_out: say("timed out"),
   interrupted: say("interrupted"),
   cancelled: say("cancelled"),
 };
