@@ -86,16 +86,17 @@ const answerOf = (method: string, url: string, { headers, ...more }: RequestInit
       headers: { ...(method !== "GET" && { "Content-Type": "application/json" }), ...headers },
       ...more,
     }),
+    method !== "GET",
   );
 
 /** An answer of the API. Throws a {@link Problem} if there is none, or if it is a refusal, or somebody else's. */
-async function checked(asked: Promise<Response>): Promise<Response> {
+async function checked(asked: Promise<Response>, isChange = false): Promise<Response> {
   let answer: Response;
   try {
     answer = await asked;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw unreachable(method !== "GET");
+    throw unreachable(isChange);
   }
   if (!answer.ok) throw await problemOf(answer);
   if (answer.status !== 204 && !isJson(answer)) throw signedOut(answer.status);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page, Route } from "playwright-core";
-import { add } from "../../src/format/days.ts";
+import { add } from "../../src/calendar/days.ts";
 import { acme, finding, type Organisation } from "./fake.ts";
 import { pictures } from "./picture.ts";
 import { type Answers, BASE, become, close, farAway, leave, over, overflow, reader, settled } from "./world.ts";
