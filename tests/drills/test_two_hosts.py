@@ -3,6 +3,7 @@ network, in the end every answer is that of a twin, which has its data on its ow
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from zipfile import ZipFile
 
 import httpx
 import psycopg
@@ -56,8 +58,10 @@ OF_RUNS: Final = frozenset(
     {
         "GET /api/v1/tenants/acme/runs?limit=1",
         "GET /api/v1/tenants/acme/pipeline/status",
+        "GET /api/v1/tenants/acme/pipeline/log?page_size=2",
         f"GET {TENANT}/runs",
         f"GET {TENANT}/pipeline/status",
+        f"GET {TENANT}/pipeline/log",
     }
 )
 #: Only mode `both` starts runs, no emitter publishes rows as metrics, nothing was simulated, has a shadow or a budget,
@@ -188,15 +192,25 @@ class Answer:
 
     @classmethod
     def of(cls, response: httpx.Response) -> Answer:
-        """Keep what must be equal of a response; of a PDF file, which is compressed, the text."""
+        """Keep what must be equal of a response; of files in other files, and of PDF files, which are compressed, the
+        text."""
         kind = response.headers.get("content-type")
-        body = _text_of(response.content) if kind == "application/pdf" else response.content
-        return cls(response.status_code, kind, _BY_NATURE.sub(b"", body))
+        read = {"application/pdf": _text_of, "application/zip": _texts_of}.get(kind, bytes)
+        return cls(response.status_code, kind, _BY_NATURE.sub(b"", read(response.content)))
 
 
 def _text_of(printed: bytes) -> bytes:
     with closing(pypdfium2.PdfDocument(printed)) as document:
         return " ".join(sheet.get_textpage().get_text_range() for sheet in document).encode()
+
+
+def _texts_of(archive: bytes) -> bytes:
+    with ZipFile(io.BytesIO(archive)) as files:
+        contents = {name: files.read(name) for name in files.namelist()}
+    return b"\n".join(
+        name.encode() + b"\n" + (_text_of(content) if name.endswith(".pdf") else content)
+        for name, content in contents.items()
+    )
 
 
 @pytest.fixture(scope="module")

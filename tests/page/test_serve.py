@@ -163,7 +163,7 @@ def test_the_built_page_loads_only_its_own_files() -> None:
     assert {name.removeprefix("assets/") for name in loaded if name} <= {*files.assets, *files.files}
     first = [name.removeprefix("assets/") for name in loaded if name.startswith("assets/")]
     typeface = [name for name in files.assets if re.fullmatch(r"inter-[^-]+\.woff2", name)]
-    assert (len(first), len(typeface)) == (3, 1)
+    assert (len(first), len(typeface)) == (4, 1)
     sent = [files.assets[name].contents for name in first + typeface]
     assert sum(len(each.get("br", each["identity"])) for each in sent) < 145_000
     for name, asset in (files.assets | files.files).items():
