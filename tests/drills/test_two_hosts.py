@@ -65,7 +65,7 @@ OF_RUNS: Final = frozenset(
     }
 )
 #: Only mode `both` starts runs, no emitter publishes rows as metrics, nothing was simulated, has a shadow or a budget,
-#: and nobody is told anything or has a contract.
+#: nobody is told anything or has a contract, and there is one note.
 REFUSED: Final = frozenset(
     {
         "POST /api/v1/tenants/acme/pipeline/run",
@@ -79,6 +79,7 @@ REFUSED: Final = frozenset(
         f"GET {TENANT}/budgets/{{budget_id}}",
         f"GET {TENANT}/budgets/{{budget_id}}/status",
         f"GET {TENANT}/contracts/{{contract_id}}",
+        f"GET {TENANT}/notes/{{note_id}}",
     }
 )
 #: The answer with all chargeback rows.
