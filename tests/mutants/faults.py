@@ -177,7 +177,7 @@ FAULTS: Final = (
     Fault("pipeline/chargebacks.py", "return billed <= charged", "return True", _CALCULATE),
     Fault("pipeline/chargebacks.py", "is_requested=run.request.recalculate", "is_requested=False", _CALCULATE),
     Fault("pipeline/chargebacks.py", "METRICS in due.state.incomplete or", "", _CALCULATE),
-    Fault("pipeline/gather.py", "if answers < _EMPTY_ANSWERS_ACCEPTED:", "if False:", _CALCULATE),
+    Fault("pipeline/gather.py", "if times < _EMPTY_RESPONSES_ACCEPTED:", "if False:", _CALCULATE),
     Fault("pipeline/gather.py", "and seen == state.gathered_fingerprint", "and True", _CALCULATE),
     Fault("pipeline/gather.py", "if is_last or days[position + 1] != day + ONE_DAY:", "if is_last:", _CALCULATE),
     Fault("pipeline/gather.py", "state.tracking_date >= settled or", "", _CALCULATE),

@@ -53,7 +53,7 @@ def test_a_change_names_what_it_replaces(own_client: httpx.Client) -> None:
     address = f"{URL}/{note['id']}"
     for refused in (own_client.put(address, json=NOTE), own_client.delete(address)):
         assert refused.status_code == 428
-        assert refused.json()["detail"].startswith(f"Version 1 of the note {note['id']} is there: send the ETag")
+        assert refused.json()["detail"].startswith(f"Version 1 of the note {note['id']} exists: send the ETag")
     assert own_client.put(address, json=NOTE | {"text": "Changed"}, headers=header).status_code == 200
     for refused in (own_client.put(address, json=NOTE, headers=header), own_client.delete(address, headers=header)):
         assert refused.status_code == 412
