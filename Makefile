@@ -141,7 +141,7 @@ bench-quick: setup  ## The same in two or three minutes, on a small tenant
 	@$(BIN)/python -m benchmarks --quick
 
 drill: setup servers $(WEB_READY)  ## Long failure drills, and laws with many more cases (an hour and more); their table is kept in docs/reliability.md
-	@$(BIN)/python -m pytest -q -n 3 -m "drill or hypothesis" --thorough --drill-report docs/reliability.md tests
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "drill or hypothesis" --thorough --drill-report docs/reliability.md tests
 
 bench-large: setup  ## A tenant of 100 million rows, generated once: sums and lists of all time (10 GiB, half an hour)
 	@$(BIN)/python -m benchmarks --huge
