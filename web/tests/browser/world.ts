@@ -122,7 +122,12 @@ export async function real(options?: BrowserContextOptions, base = BASE): Promis
     }, base + path);
     await settled(page);
   };
-  return { page, complaints, asked, open, go, close: () => (own ?? page).close() };
+  const close = async () => {
+    // What the page still asks when a test has ended is nobody's answer any more.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await (own ?? page).close();
+  };
+  return { page, complaints, asked, open, go, close };
 }
 
 /** A fresh window at a page of the service. */
