@@ -801,10 +801,12 @@ def _start_with(database: FaultyDatabase, folder: Path) -> None:
         connection.execute(insert(schema.tenant).values(id=1, has_catalogue=True, **owner))
 
 
-#: How many histories a test plays with each database, how many tests of them there are, and how many more in a drill: a
-#: history takes a quarter of a second of processor time with SQLite, and longer with PostgreSQL.
+#: How many histories a test plays with each database, how many tests of them there are, of which `make test` has the
+#: first, and how many more in a drill: a history takes a quarter of a second of processor time with SQLite, and longer
+#: with PostgreSQL.
 _EACH: Final = {"sqlite": 25, "postgresql": 10}
 _TESTS: Final = {"sqlite": 38, "postgresql": 5}
+_EVERYDAY: Final = 8
 _DRILLS: Final = {"sqlite": 368, "postgresql": 100}
 
 
@@ -815,9 +817,11 @@ def _cases() -> Iterator[Any]:
         return
     for kind in KINDS:
         for number in range(_TESTS[kind] + _DRILLS[kind]):
-            drill = [pytest.mark.drill, pytest.mark.timeout(1800)] if number >= _TESTS[kind] else []
+            marks = [pytest.mark.extensive] if number >= _EVERYDAY else []
+            if number >= _TESTS[kind]:
+                marks = [pytest.mark.drill, pytest.mark.timeout(1800)]
             first = number * _EACH[kind]
-            yield pytest.param(kind, range(first, first + _EACH[kind]), id=f"{kind}-{first}", marks=drill)
+            yield pytest.param(kind, range(first, first + _EACH[kind]), id=f"{kind}-{first}", marks=marks)
 
 
 @pytest.mark.usefixtures("thrifty")
