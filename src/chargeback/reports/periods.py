@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from chargeback.model.days import ONE_DAY, InstantRange, month_of
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange, month_of
 from chargeback.store.queries.selection import Selection
 
 #: The names for :func:`named_period`: ``7d``, ``month``, ``last-month``, the same for weeks, quarters and years, or
@@ -35,6 +35,11 @@ class Period:
 
     start: date
     end: date
+
+    @property
+    def day_range(self) -> DayRange:
+        """The same days, as a range whose end is not part of it."""
+        return DayRange(self.start, self.end + ONE_DAY)
 
     @classmethod
     def between(cls, start: date, end: date) -> Period:

@@ -1,4 +1,6 @@
 /** Requests to the API. Paths, parameters, bodies and answers are those of its own document (`schema.d.ts`). */
+
+import { say } from "../words/say";
 import {
   type Answered,
   type Asked,
@@ -67,6 +69,16 @@ const answerTo = (method: string, url: string, body: unknown = {}, headers: Read
 
 async function versionOf<T>(answer: Response): Promise<Versioned<T>> {
   return { body: await answer.json(), etag: answer.headers.get("ETag") };
+}
+
+/** The condition of a change to what is still of the version that was shown. Throws if somebody else has changed it. */
+export async function ifStill(
+  version: number,
+  present: Promise<Versioned<{ version: number }>>,
+): Promise<Record<string, string>> {
+  const { body, etag } = await present;
+  if (body.version !== version) throw new Error(say("Somebody else has changed it meanwhile."));
+  return etag ? { "If-Match": etag } : {};
 }
 
 /** Remove what an address of the API is of. */

@@ -3,7 +3,7 @@ import { type FormEvent, useState } from "react";
 import { address } from "../api/address";
 import { present } from "../api/answer";
 import { useCategories } from "../api/categories";
-import { getVersion, send } from "../api/client";
+import { getVersion, ifStill, send } from "../api/client";
 import { useAccess } from "../api/me";
 import { useOf, useTenant } from "../api/questions";
 import type { Budget, BudgetStatus } from "../api/shapes";
@@ -265,8 +265,7 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
     mutationFn: async (said: Said) => {
       const id = of?.id ?? idOf(said.name);
       const at = { budget_id: id };
-      const before = of && (await getVersion(tenant, "/budgets/{budget_id}", { at }));
-      if (before && before.body.version !== of.version) throw new Error(say("Somebody else has changed it meanwhile."));
+      const headers = of ? await ifStill(of.version, getVersion(tenant, "/budgets/{budget_id}", { at })) : {};
       const thresholds = [
         ...percentages(said.actual).map((percent) => ({ on: "actual" as const, percent })),
         ...percentages(said.expected).map((percent) => ({ on: "forecast" as const, percent })),
@@ -276,7 +275,7 @@ function BudgetForm({ tenant, of, onDone }: FormProps) {
       const scope = of ? of.scope : said.by ? { [said.by]: values.filter(Boolean) } : {};
       return send("put", tenant, "/budgets/{budget_id}", {
         at,
-        headers: before?.etag ? { "If-Match": before.etag } : {},
+        headers,
         body: {
           name: said.name,
           scope,

@@ -20,7 +20,6 @@ from chargeback.api.routing import Routes
 from chargeback.api.selecting import UsualPeriodQuery
 from chargeback.api.tenant_requests import Change, Facts, FactsRequest
 from chargeback.model.anomalies import Floors
-from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.anomalies import AnomaliesAnswer, AnomaliesRequest, MarkItem, Remembered, anomalies
 from chargeback.reports.answers import PageOf
 from chargeback.reports.names import names_of_identities
@@ -147,7 +146,7 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
 
     floors = Floors(params.min_amount, params.min_percent / 100)
     query = AnomaliesRequest(
-        DayRange(period.start, period.end + ONE_DAY),
+        period.day_range,
         replace(tenant.criteria, floors=floors, category=params.category or tenant.criteria.category),
         params.limit,
         params.id,

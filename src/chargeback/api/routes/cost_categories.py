@@ -33,7 +33,6 @@ from chargeback.categories.parsing import parse_category
 from chargeback.category_sources.contract import SourceContent
 from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
-from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.texts import VISIBLE
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.categories.answers import DryRunAnswer, display_names, preview
@@ -359,8 +358,7 @@ def _dry_run(request: ChangeRequest, period: str, category: CostCategory) -> Dry
     with request.reader() as reader:
         with tenant.store.control.read() as connection:
             last = read_revisions(connection).last_calculated
-        chosen = named_period(period, last or request.now.date())
-        selection = Selection.of_days(DayRange(chosen.start, chosen.end + ONE_DAY))
+        selection = Selection.of_days(named_period(period, last or request.now.date()).day_range)
         return preview(reader, category.key, category, selection, tenant.currency, partial(display_names, tenant))
 
 

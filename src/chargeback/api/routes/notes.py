@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
+from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.caller import Right, TenantAccess
@@ -22,10 +23,10 @@ from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import NamedPeriodQuery
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, Control, Versioned
-from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.texts import LINE, is_line
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.store.control import notes as store
+from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.notes import NoteWrite, StoredNote
 from chargeback.store.control.revisions import read_revisions
 
@@ -115,8 +116,7 @@ def list_notes(request: Control, params: Annotated[NamedPeriodQuery, Query()]) -
     """List the notes on days of a period, by their first day; within a scope, those that were written within the same
     one."""
     last = read_revisions(request.connection).last_calculated
-    period = params.chosen_period(request.tenant.lookback_days, last)
-    days = DayRange(period.start, period.end + ONE_DAY)
+    days = params.chosen_period(request.tenant.lookback_days, last).day_range
     found = store.list_notes(request.connection, days, _scope(request.access))
     return PageOf[NoteItem].cut([NoteItem.of(each) for each in found], params.paging)
 
@@ -124,7 +124,7 @@ def list_notes(request: Control, params: Annotated[NamedPeriodQuery, Query()]) -
 @router.get("/{note_id}", response_model=NoteItem, needs=Right.READ, problems=_NO_NOTE)
 def get_note(request: Versioned, note_id: NoteId, _params: Annotated[CommonParameters, Query()]) -> Response:
     """Return a note. Its ETag is what `If-Match` of a change names."""
-    return _answer(_there(store.find_note(request.connection, int(note_id), _scope(request.access)), note_id))
+    return _answer(_find(request.connection, request.access, note_id))
 
 
 @router.post(
@@ -163,9 +163,7 @@ def change_note(
 ) -> Response:
     """Replace the version of a note that `If-Match` names. The audit log keeps what it was."""
     with request.writing() as connection:
-        store.lock_notes(connection)
-        present = _there(store.find_note(connection, int(note_id), _scope(request.access)), note_id)
-        _check_edit(preconditions, present)
+        present = _to_edit(connection, request.access, note_id, preconditions)
         note = store.change_note(connection, present, new.write, who=caller.name)
     return _answer(note)
 
@@ -180,9 +178,7 @@ def change_note(
 def remove_note(request: Change, caller: CallerDep, note_id: NoteId, preconditions: PreconditionsDep) -> Response:
     """Remove the version of a note that `If-Match` names. The audit log keeps what it was."""
     with request.writing() as connection:
-        store.lock_notes(connection)
-        present = _there(store.find_note(connection, int(note_id), _scope(request.access)), note_id)
-        _check_edit(preconditions, present)
+        present = _to_edit(connection, request.access, note_id, preconditions)
         store.remove_note(connection, present, who=caller.name)
     return Response(status_code=204)
 
@@ -192,15 +188,20 @@ def _scope(access: TenantAccess) -> str | None:
     return None if access.scope is None else access.scope.digest
 
 
-def _there(note: StoredNote | None, note_id: str) -> StoredNote:
+def _find(connection: Connection, access: TenantAccess, note_id: str) -> StoredNote:
+    note = store.find_note(connection, int(note_id), _scope(access))
     if note is None:
         raise NotFound(f"There is no note {note_id}.")
     return note
 
 
-def _check_edit(preconditions: Preconditions, present: StoredNote) -> None:
+def _to_edit(connection: Connection, access: TenantAccess, note_id: str, preconditions: Preconditions) -> StoredNote:
+    """Return the version of a note that is changed, locked until the transaction ends."""
+    lock_tenant(connection)
+    present = _find(connection, access, note_id)
     what = f"Version {present.version} of the note {present.id}"
     preconditions.check(present.etag, what=what, faster=sentence(f"someone else was faster: {present.last_edit}"))
+    return present
 
 
 def _answer(note: StoredNote, status: int = 200) -> Response:

@@ -13,7 +13,7 @@ from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import ChargebackFilters, GroupedQuery, UsualPeriodQuery, groups_of
 from chargeback.api.tenant_requests import Facts
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import DayRange
 from chargeback.reports.answers import Exact, Instant, ResponseModel
 from chargeback.reports.restatements import Difference, Restatements, causes_between, restated_days, restatement
 from chargeback.store.control.catalogue import files_of_day
@@ -116,8 +116,7 @@ def list_restatements(request: Facts, params: Annotated[UsualPeriodQuery, Query(
     """List the UTC days of a period whose costs were calculated again with another result, ascending: what a day had
     first, what it has now, when and why. Rows that were only stored again, and days without rows since the end of their
     retention, are left out. With `as_of`, what was known at that instant."""
-    period = params.chosen_period(request.tenant.lookback_days, request.version.control.last_calculated)
-    days = DayRange(period.start, period.end + ONE_DAY)
+    days = params.chosen_period(request.tenant.lookback_days, request.version.control.last_calculated).day_range
     with request.reading() as connection:
         recorded = read_day_revisions(connection, DayDataset.CHARGEBACKS, days, params.as_of)
     return Restatements.cut(restated_days(recorded), params.paging, currency=request.tenant.currency)

@@ -14,7 +14,7 @@ from chargeback.api.responses import page_response
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import PeriodQuery
 from chargeback.api.tenant_requests import Facts
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import DayRange
 from chargeback.reports.answers import Exact, PageOf, ResponseModel
 from chargeback.store.queries.measurements import MEASUREMENTS
 from chargeback.store.queries.paging import Order
@@ -45,8 +45,7 @@ class MeasurementQuery(PeriodQuery):
 
     def utc_days(self, lookback_days: int, last: date | None) -> DayRange:
         """Return the requested UTC days; ``last`` is the last calculated day."""
-        chosen = self.chosen_period(lookback_days, last)
-        return DayRange(chosen.start, chosen.end + ONE_DAY)
+        return self.chosen_period(lookback_days, last).day_range
 
 
 class MeasurementItem(ResponseModel):

@@ -94,8 +94,7 @@ def create_note(
 
 
 def change_note(connection: Connection, before: StoredNote, new: NoteWrite, *, who: str = API) -> StoredNote:
-    """Replace a note, which :func:`lock_notes` protects from other changes, and return the new version; what is the
-    same already stays as it is."""
+    """Replace a note of a locked tenant, and return the new version; what is the same already stays as it is."""
     if new == before.write:
         return before
     values = {**asdict(new), "version": before.version + 1, "changed_by": who, "changed_at": utc_now()}

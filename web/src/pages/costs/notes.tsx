@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { address } from "../../api/address";
 import { askAgain, present } from "../../api/answer";
-import { getVersion, send } from "../../api/client";
+import { getVersion, ifStill, send } from "../../api/client";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";
 import type { Note } from "../../api/shapes";
@@ -137,7 +137,5 @@ function NoteForm({ days, changed, isPending, onSave }: FormProps) {
 async function saveNote(tenant: string, of: Note | null, { created_by, ...body }: Written) {
   if (!of) return send("post", tenant, "/notes", { body: { ...body, created_by } });
   const at = { note_id: of.id };
-  const before = await getVersion(tenant, NOTE, { at });
-  if (before.body.version !== of.version) throw new Error(say("Somebody else has changed it meanwhile."));
-  return send("put", tenant, NOTE, { at, body, headers: before.etag ? { "If-Match": before.etag } : {} });
+  return send("put", tenant, NOTE, { at, body, headers: await ifStill(of.version, getVersion(tenant, NOTE, { at })) });
 }
