@@ -1,3 +1,4 @@
+import { reworded } from "../words/reworded";
 import { say } from "../words/say";
 
 /** One part of a request, such as `document.rules[0].assign`, and what is wrong with it. */
@@ -83,9 +84,9 @@ export async function problemOf(answer: Response): Promise<Problem> {
   try {
     const body = await answer.json();
     const errors: Mistake[] = Array.isArray(body.errors) ? body.errors : [];
-    const named = status === 401 ? title : String(body.title ?? title);
+    const named = status === 401 ? title : reworded(String(body.title ?? title));
     const moved: Moved | Reaching | null = Array.isArray(body.moved) ? body : null;
-    return new Problem(status, named, String(body.detail ?? answer.statusText), errors, moved);
+    return new Problem(status, named, reworded(String(body.detail ?? answer.statusText)), errors, moved);
   } catch {
     return new Problem(status, title, DETAILS[status] ?? answer.statusText);
   }

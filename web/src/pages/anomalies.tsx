@@ -21,6 +21,7 @@ import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { HOME } from "../url/link";
 import { apiQuery, extra, type View } from "../url/view";
+import { reworded } from "../words/reworded";
 import { say } from "../words/say";
 
 const MARKS = "/anomalies/marks";
@@ -206,7 +207,7 @@ function Story({ of, who, currency, onMark }: StoryProps) {
         <Amount amount={of.impact.toFixed(2)} currency={currency} />
       </td>
       <td className="wordy">
-        {of.sentence}.
+        {reworded(of.sentence)}.
         <Contributors of={of} currency={currency} />
       </td>
       <td className={tone}>{becauseOf(of) ?? words}</td>
@@ -312,7 +313,7 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
   };
   return (
     <Drawer title={say("What is known of {name}", { name: of.identity_id ?? of.value ?? "" })} onClose={onClose}>
-      <p className="note">{of.sentence}.</p>
+      <p className="note">{reworded(of.sentence)}.</p>
       <form className="form" onSubmit={onSubmit}>
         <label>
           {say("It was")}

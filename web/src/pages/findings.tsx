@@ -24,6 +24,7 @@ import { RemoveButton } from "../ui/remove";
 import { Answered, Bone, Empty } from "../ui/states";
 import { Table } from "../ui/table";
 import { type Filter, has, passes, toggle } from "../url/view";
+import { reworded } from "../words/reworded";
 import { say } from "../words/say";
 
 const STATES = [
@@ -181,8 +182,8 @@ function Row({ finding, currency, snoozes }: RowProps) {
         </div>
       </th>
       <td className="why">
-        {finding.why}
-        <div className="quiet small">{finding.action}</div>
+        {reworded(finding.why)}
+        <div className="quiet small">{reworded(finding.action)}</div>
       </td>
       <td>
         {full(finding.since)}

@@ -11,7 +11,7 @@ type Values<Text extends string, Value> = { [Name in Needed<Text>]: Value };
 type Arguments<Text extends string, Value> = [Needed<Text>] extends [never] ? [] : [values: Values<Text, Value>];
 
 /** `{name}`, or `{name|one|many}`. */
-const PLACE = /\{([^{}|]+)(?:\|([^{}|]*)\|([^{}|]*))?\}/;
+export const PLACE = /\{([^{}|]+)(?:\|([^{}|]*)\|([^{}|]*))?\}/;
 /** What tells translators which meaning of a word is meant, as in `Open [a month]`. */
 const NOTE = / \[[^\]]*\]$/;
 
@@ -25,7 +25,14 @@ const NOTE = / \[[^\]]*\]$/;
 export function say<Text extends string>(text: Text, ...values: Arguments<Text, string | number>): string;
 export function say<Text extends string>(text: Text, ...values: Arguments<Text, ReactNode>): ReactNode;
 export function say(text: string, values: Readonly<Record<string, ReactNode>> = {}): ReactNode {
-  const pieces = (catalogue[text] ?? text.replace(NOTE, "")).split(PLACE);
+  return filled(catalogue[text] ?? text.replace(NOTE, ""), values);
+}
+
+/** A text with values in its places. */
+export function filled(text: string, values: Readonly<Record<string, string | number>>): string;
+export function filled(text: string, values: Readonly<Record<string, ReactNode>>): ReactNode;
+export function filled(text: string, values: Readonly<Record<string, ReactNode>>): ReactNode {
+  const pieces = text.split(PLACE);
   const parts: ReactNode[] = [];
   // A split by an expression with three groups: text, name, one, many, text, …
   for (let at = 0; at < pieces.length; at += 4) {

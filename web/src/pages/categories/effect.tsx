@@ -4,6 +4,7 @@ import { label } from "../../format/names";
 import { read, sum } from "../../money/money";
 import { Amount, BeforeAndAfter } from "../../ui/card";
 import { Table } from "../../ui/table";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { type CategoryDocument, canonical, nameIn, sameRules } from "./document";
 
@@ -95,7 +96,7 @@ export function notesOf(effect: Lint, base: CategoryDocument, document: Category
   return [
     ...effect.never_matching
       .filter((each) => isTouched(each.rule))
-      .map((each) => say("{rule} matches nothing: {why}", { rule: each.rule.id, why: each.why })),
+      .map((each) => say("{rule} matches nothing: {why}", { rule: each.rule.id, why: reworded(each.why) })),
     ...effect.shadowed
       .filter((each) => isTouched(each.rule) || each.by.some(isTouched))
       .map((each) =>

@@ -10,6 +10,7 @@ import { Amount } from "../../ui/card";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
 import { toggle } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { effectsOf } from "./effects";
 import { filterValue } from "./facts";
@@ -103,7 +104,7 @@ function Item({ item, answer, by, names, onClose }: ItemProps) {
           {name}
         </a>
       </h4>
-      <p>{item.sentence}</p>
+      <p>{reworded(item.sentence)}</p>
       <details>
         <summary>
           {say("Effects")}

@@ -15,6 +15,7 @@ import { Fact } from "../../ui/fact";
 import { Table } from "../../ui/table";
 import { isTable } from "../../url/tables";
 import { during } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { maybe } from "./facts";
 
@@ -59,7 +60,7 @@ export function Waiting({ days, currency }: { days: readonly DayFacts[]; currenc
           days: range(first, end),
         })}
       </b>
-      {why && <span>{why}</span>}
+      {why && <span>{reworded(why)}</span>}
       <a className="more" href={here.to({ ...during(here.view, first, end), filters: [], extra: {} }, "days")}>
         {say("These days")}
       </a>

@@ -7,6 +7,7 @@ import { isTold } from "../../format/stories";
 import { read } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Answered } from "../../ui/states";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 
 const RECENT = "14d";
@@ -45,7 +46,7 @@ export function Yours() {
                     <a className="more" href={here.to({ ...plain, period: RECENT }, "anomalies")}>
                       {say("Stands out")}
                     </a>
-                    : {each.sentence}.
+                    : {reworded(each.sentence)}.
                   </p>
                 ))}
                 {told.length === 0 && <p className="quiet">{say("Nothing stands out in the last 14 days.")}</p>}

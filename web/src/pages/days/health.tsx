@@ -8,6 +8,7 @@ import { Icon } from "../../ui/icons";
 import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { during } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { pendingOf } from "./pending";
 import { RecalculateAll } from "./recalculateall";
@@ -64,12 +65,12 @@ function Problem({ problem }: { problem: HealthProblem }) {
         </h3>
         {causes.map((each) => (
           <p key={each} className={severity === "bad" ? "bad" : undefined}>
-            {each}
+            {reworded(each)}
           </p>
         ))}
         <p className="note">
           {kind === "days_waiting" && ended_by === "source" && say("Recalculating does not help. ")}
-          {remedy}
+          {reworded(remedy)}
         </p>
       </div>
     </li>
@@ -97,7 +98,7 @@ function Sources({ health: { sources, days_calculated, lookback_days } }: { heal
           <tr key={source}>
             <th scope="row">{SOURCES[source]}</th>
             <td className="end num">{days}</td>
-            <td className={error ? "bad wordy" : "quiet"}>{error ?? missing(days, last_at)}</td>
+            <td className={error ? "bad wordy" : "quiet"}>{error ? reworded(error) : missing(days, last_at)}</td>
           </tr>
         ))}
         <tr>

@@ -15,6 +15,7 @@ import { Answered, Bone, Empty } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Toolbar } from "../../ui/toolbar";
 import { during } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { isCalculated, twelve, verdictOf, Waiting } from "../costs/days";
 import { FirstRun } from "../firstrun";
@@ -128,7 +129,7 @@ function Matrix({ days, currency }: { days: readonly Reconciled[]; currency: str
             </th>
             <td>
               <State day={each} />
-              {each.error && <div className="bad small wordy">{each.error}</div>}
+              {each.error && <div className="bad small wordy">{reworded(each.error)}</div>}
             </td>
             <td className="end">{each.state === "none" ? "–" : <Amount amount={each.billed} currency={currency} />}</td>
             <td className="end">{isCalculated(each) ? <Amount amount={each.charged} currency={currency} /> : "–"}</td>

@@ -1,4 +1,5 @@
 import type { Health, PipelineStatus, SourceHealth } from "../../api/shapes";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 
 export type StepState = "done" | "running" | "waiting" | "failed";
@@ -41,19 +42,19 @@ const [FOUND, BILL] = [say("Resources and identities"), say("Bill")];
 const [USAGE, COSTS] = [say("Usage"), say("First costs")];
 
 const step = (name: string, state: StepState, says: string | null = null, remedy: string | null = null): Step => ({
-  ...{ name, state, says, remedy },
+  ...{ name, state, says, remedy: remedy && reworded(remedy) },
 });
 
 /** A step that a source has failed: what is there all the same, and the source's own answer. */
 function failed(name: string, { error, is_refused, remedy }: SourceHealth, before?: string | null): Step {
-  const why = error ?? "";
+  const why = reworded(error ?? "");
   const answer = is_refused ? say("refused: {why}", { why }) : say("no answer: {why}", { why });
   return step(name, "failed", before ? `${before}; ${answer}` : answer, remedy);
 }
 
 function configurationOf({ problems, lookback_days }: Health): Step {
   const wrong = problems.find((each) => each.kind === "topics_misconfigured");
-  if (wrong) return step(CONFIGURATION, "failed", wrong.causes.join("; "), wrong.remedy);
+  if (wrong) return step(CONFIGURATION, "failed", wrong.causes.map(reworded).join("; "), wrong.remedy);
   return step(CONFIGURATION, "done", say("read; days of up to {n} {n|day|days} ago are fetched", { n: lookback_days }));
 }
 
@@ -115,7 +116,7 @@ function costsOf({ status, health }: Facts, before: readonly Step[]): Step {
   if (isIn(status, "calculating")) return step(COSTS, "running", ofTotal(status));
   if (status.is_running || before.some((each) => each.state === "failed")) return step(COSTS, "waiting");
   const wrong = health.problems.find((each) => each.kind === "run_failed" || each.kind === "suspended");
-  return wrong ? step(COSTS, "failed", wrong.causes.join("; "), wrong.remedy) : step(COSTS, "waiting");
+  return wrong ? step(COSTS, "failed", wrong.causes.map(reworded).join("; "), wrong.remedy) : step(COSTS, "waiting");
 }
 
 function source(health: Health, name: SourceHealth["source"]): SourceHealth | undefined {

@@ -20,6 +20,7 @@ import { Answered, Bone } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { CATEGORIES } from "../../url/link";
 import { during } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { nameOf } from "../statement/amount";
 import { Adjustments, Invoices } from "./entries";
@@ -128,7 +129,7 @@ function Close({ tenant, preview, mayClose }: { tenant: string; preview: Closing
             <ul>
               {preview.warnings.map((each) => (
                 <li key={`${each.kind} ${each.detail}`}>
-                  {each.detail} <Where kind={each.kind} preview={preview} />
+                  {reworded(each.detail)} <Where kind={each.kind} preview={preview} />
                 </li>
               ))}
             </ul>
@@ -249,11 +250,11 @@ function Way({
       <div>
         {all
           .slice(0, MOST)
-          .map((each) => each.detail)
+          .map((each) => reworded(each.detail))
           .join(" ")}
         {all.length > MOST && say(" And {n} more.", { n: all.length - MOST })}
       </div>
-      <div className="quiet small">{one?.remedy}</div>
+      <div className="quiet small">{one && reworded(one.remedy)}</div>
       <p className="tools">
         {one && <Where kind={one.kind} preview={preview} />}
         {first && last && (

@@ -3,6 +3,7 @@ import { full } from "../../format/days";
 import { exact } from "../../format/money";
 import { label } from "../../format/names";
 import { Card } from "../../ui/card";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { stepsOf } from "../rows/steps";
 
@@ -31,7 +32,7 @@ function Side({ title, found, currency }: { title: string; found: Explained; cur
       <h3>
         {title}: <span className="num">{amount ? exact(amount, currency) : say("nothing")}</span>
       </h3>
-      <p>{found.sentence}</p>
+      <p>{reworded(found.sentence)}</p>
       <ol className="steps">
         {stepsOf(found, currency).map((step) => (
           <li key={step.title}>

@@ -5,6 +5,7 @@ import { grouped } from "../../format/formats";
 import { exact, percent } from "../../format/money";
 import { code, label, method, nameOfPayer } from "../../format/names";
 import { Digits } from "../../ui/digits";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { PolicyText } from "./policy";
 
@@ -81,18 +82,19 @@ function way({ methods }: Explained): Step {
     title,
     text: failed.length === 0 ? say("the first way applied: {method}", applied) : say("{method} applied", applied),
     note:
-      failed.map((each) => say("not {method}: {why}", { method: each.method, why: each.why_not ?? "" })).join(" · ") ||
-      undefined,
+      failed
+        .map((each) => say("not {method}: {why}", { method: each.method, why: reworded(each.why_not ?? "") }))
+        .join(" · ") || undefined,
   };
 }
 
 function share(found: Explained): Step {
   const title = say("The share");
   const { evidence } = found;
-  if (!evidence) return { title, text: found.evidence_missing ?? found.why_nothing ?? "" };
+  if (!evidence) return { title, text: reworded(found.evidence_missing ?? found.why_nothing ?? "") };
   const mine = contendersOf(found).find((each) => each.asked);
   const who = nameOfPayer(found);
-  if (!mine) return { title, text: say("{who} has no share: {why}", { who, why: found.why_nothing ?? "" }) };
+  if (!mine) return { title, text: say("{who} has no share: {why}", { who, why: reworded(found.why_nothing ?? "") }) };
   const part = Number(mine.ratio);
   const text =
     mine.value !== null && evidence.total !== null

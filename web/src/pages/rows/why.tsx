@@ -8,6 +8,7 @@ import { label } from "../../format/names";
 import { Drawer } from "../../ui/drawer";
 import { Answered, Bone } from "../../ui/states";
 import { extra, readView, toggle } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { Contenders } from "./contenders";
 import { PartsOf } from "./parts";
@@ -69,7 +70,7 @@ function Told({ found, currency }: { found: Explained; currency: string }) {
   return (
     <>
       <p className="sentence" aria-live="polite">
-        {found.sentence}
+        {reworded(found.sentence)}
       </p>
       <p className="whole" title={told && exact(told, currency)}>
         {amount}

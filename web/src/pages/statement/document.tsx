@@ -15,6 +15,7 @@ import { Fact } from "../../ui/fact";
 import { Icon } from "../../ui/icons";
 import { Table } from "../../ui/table";
 import { during, readView } from "../../url/view";
+import { reworded } from "../../words/reworded";
 import { say } from "../../words/say";
 import { Budgeted, useBudgets } from "../bill/budgets";
 import { StatementsAgainstTheBill } from "../bill/tieout";
@@ -95,12 +96,12 @@ function Head({ found }: { found: Statement }) {
       <p className="statement-total">
         <Cents of={found} currency={currency} />
         {previous && (
-          <span className="note" title={previous.sentence}>
+          <span className="note" title={reworded(previous.sentence)}>
             {changeOf(found, previous)}
           </span>
         )}
       </p>
-      {previous && <p className="note">{previous.sentence}</p>}
+      {previous && <p className="note">{reworded(previous.sentence)}</p>}
       <dl className="facts-list">
         <Fact name={say("Number")}>{found.number}</Fact>
         <Fact name={say("Status")}>{statusOf(found)}</Fact>
@@ -227,7 +228,7 @@ function Lines({ found }: { found: Statement }) {
         {corrections?.map((each) => (
           <tr key={`correction ${each.period_id}`}>
             <th scope="row">{say("Correction of {month}", { month: month(each.start_date) })}</th>
-            <td className="quiet small why">{each.sentence}</td>
+            <td className="quiet small why">{reworded(each.sentence)}</td>
             <td className="end">
               <Cents of={each} currency={currency} />
             </td>
