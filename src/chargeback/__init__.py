@@ -2,13 +2,9 @@
 
 import json
 import sys
-from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
-try:
-    __version__ = version("chargeback")
-except PackageNotFoundError:  # the source tree is on the path, but the package is not installed
-    __version__ = "0.0.0-dev"
+__version__ = "1.0.0.dev0"
 
 
 def how_to_install(extra: str, environment: Path | None = None) -> str:
@@ -29,6 +25,8 @@ def how_to_install(extra: str, environment: Path | None = None) -> str:
 
 def _is_editable() -> bool:
     """Return whether this installation runs the checkout itself (PEP 610)."""
+    from importlib.metadata import PackageNotFoundError, distribution  # its import is a fifth of a command's start
+
     try:
         origin = distribution("chargeback").read_text("direct_url.json")
     except PackageNotFoundError:

@@ -20,13 +20,14 @@ from pathlib import Path
 
 import pytest
 
+from chargeback import __version__
 from tests.cli.conftest import environment
 
 pytestmark = pytest.mark.usefixtures("process")
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-INFO = f"chargeback-{PROJECT['version']}.dist-info"
+INFO = f"chargeback-{__version__}.dist-info"
 
 
 def build(project: Path, target: str, folder: Path) -> Path:
@@ -44,7 +45,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("source")
     with tarfile.open(build(ROOT, "sdist", folder / "packed")) as archive:
         archive.extractall(folder, filter="data")
-    return folder / f"chargeback-{PROJECT['version']}"
+    return folder / f"chargeback-{__version__}"
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_the_metadata_are_those_of_the_project(wheel: Path) -> None:
         points = ConfigParser()
         points.read_string(archive.read(f"{INFO}/entry_points.txt").decode())
         records = list(csv.reader(io.StringIO(archive.read(f"{INFO}/RECORD").decode())))
-    assert (metadata["Name"], metadata["Version"]) == ("chargeback", PROJECT["version"])
+    assert (metadata["Name"], metadata["Version"]) == ("chargeback", __version__)
     assert (metadata["License-Expression"], metadata["Requires-Python"]) == ("Apache-2.0", ">=3.11")
     assert set(metadata.get_all("Provides-Extra", [])) == set(PROJECT["optional-dependencies"])
     needed = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
@@ -115,5 +116,5 @@ def test_the_demo_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> 
     code = "import chargeback, chargeback.page.serve as page; print(chargeback.__file__, page.BUILT.is_dir())"
     assert said(str(home / "bin" / "python"), "-c", code) == f"{inside / 'chargeback' / '__init__.py'} True\n"
     command = str(home / "bin" / "chargeback")
-    assert said(command, "--version") == f"{PROJECT['version']}\n"
+    assert said(command, "--version") == f"{__version__}\n"
     assert "the same to the last digit" in said(command, "demo", "--size", "small", "--days", "6", "--no-serve")
