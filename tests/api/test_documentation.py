@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from chargeback.access.caller import Right
 from chargeback.api.authorisation import RequiredAccess
-from chargeback.api.documentation import described
+from chargeback.api.documentation import add_parameters, described
 from chargeback.api.routes.aggregate import AggregateQuery
 
 
 def test_parameters_are_those_of_the_model() -> None:
     """Every field is a parameter; nothing is nullable, for what is not sent is simply not there."""
-    parameters = described(RequiredAccess(Right.READ), query=AggregateQuery)["openapi_extra"]["parameters"]
+    documented = described(RequiredAccess(Right.READ), query=AggregateQuery)
+    add_parameters()
+    parameters = documented["openapi_extra"]["parameters"]
     names = [parameter["name"] for parameter in parameters]
     assert names[-3:] == ["tag:<key>", "category:<key>", "not.<filter>"]
     assert {"page", "timezone", "group_by", "time_bucket"} < set(names)

@@ -18,7 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from chargeback.api.authentication import ALGORITHMS
+from chargeback.api.jwt_identity import ALGORITHMS
 from chargeback.store.tenant import TenantStore
 from tests.api.callers import client_with, me, refused, settings
 from tests.support.facts import tenant_store

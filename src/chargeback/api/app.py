@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from chargeback.api import metrics
 from chargeback.api.authorisation import api_routes, authorise, require_declarations
-from chargeback.api.documentation import complete, webhooks
+from chargeback.api.documentation import add_parameters, complete, webhooks
 from chargeback.api.executor import RequestExecutor
 from chargeback.api.guard import RequestGuard
 from chargeback.api.limits import RequestLimits
@@ -230,5 +230,6 @@ def _document(version: str, *, is_worker: bool) -> dict[str, Any]:
     """Return the OpenAPI document."""
     routes = _routes(is_worker=is_worker)
     sent = () if is_worker else webhooks()
+    add_parameters()
     document = get_openapi(title=_TITLE, version=version, description=_DESCRIPTION, routes=routes, webhooks=sent)
     return complete(document, Problem)

@@ -1,7 +1,7 @@
 """Authentication: the caller of a request, determined once per request.
 
 ``access.mode`` configures how callers are identified: not at all, by a proxy (:class:`ProxyIdentity`), or by the issuer
-of a signed token (:class:`JwtIdentity`). In addition to a proxy or an issuer, tokens of machines
+of a signed token (:mod:`chargeback.api.jwt_identity`). In addition to a proxy or an issuer, tokens of machines
 (:mod:`chargeback.store.control.access_tokens`) are accepted; an invalid one is refused even if the proxy names a user.
 """
 
@@ -11,9 +11,8 @@ import hmac
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
-import jwt
 from sqlalchemy import Connection
 from starlette.requests import Request
 
@@ -23,8 +22,7 @@ from chargeback.api.executor import RequestExecutor
 from chargeback.api.limits import CANCELLATION
 from chargeback.api.problems import Unauthenticated
 from chargeback.api.services import Authenticate, Services, everybody
-from chargeback.api.signing_keys import Jwk, SigningKeys, check_keys, key_source
-from chargeback.config.access import AccessSettings, JwtSettings, ProxySettings
+from chargeback.config.access import AccessSettings, ProxySettings
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control import access_tokens
 from chargeback.store.control.access_tokens import AccessToken
@@ -152,89 +150,6 @@ def _only_value(request: Request, header: str) -> str:
         raise Unauthenticated(f"The header {header} is not UTF-8.") from None
 
 
-ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
-#: How much the clocks of the issuer and of this machine may differ.
-LEEWAY_SECONDS: Final = 60
-
-_UNSIGNED: Final = "This request has no token; send one as `Authorization: Bearer …`."
-
-
-class JwtIdentity:
-    """Returns the user whom the issuer of a signed token names in it."""
-
-    def __init__(self, settings: JwtSettings, keys: SigningKeys | None = None) -> None:
-        self._settings = settings
-        self._keys = keys or SigningKeys(key_source(settings))
-
-    async def __call__(self, _request: Request, bearer: str | None) -> SenderIdentity:
-        """Return the identity in a token.
-
-        Raises:
-            Unauthenticated: there is no token, or it is not valid.
-            KeysUnavailable: it cannot be verified now.
-        """
-        if bearer is None:
-            raise Unauthenticated(_UNSIGNED)
-        try:
-            header = jwt.get_unverified_header(bearer)
-            algorithm = header.get("alg")
-            if algorithm not in ALGORITHMS:
-                raise jwt.InvalidAlgorithmError
-            key = await self._keys.find(header.get("kid"))
-            if key is None:
-                raise Unauthenticated("The token was signed with a key that its issuer does not have (any more).")
-            return self._identity(self._claims(bearer, key, algorithm))
-        except jwt.PyJWTError as error:
-            raise Unauthenticated(_reason(error)) from None
-
-    def _claims(self, token: str, key: Jwk, algorithm: str) -> dict[str, Any]:
-        if key.get("alg", algorithm) != algorithm:
-            raise jwt.InvalidAlgorithmError
-        return jwt.decode(
-            token,
-            jwt.PyJWK(dict(key), algorithm),
-            algorithms=ALGORITHMS,
-            audience=self._settings.audience,
-            issuer=self._settings.issuer,
-            leeway=LEEWAY_SECONDS,
-            options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
-        )
-
-    def _identity(self, claims: dict[str, Any]) -> SenderIdentity:
-        settings = self._settings
-        user, groups = claims.get(settings.user_claim), claims.get(settings.groups_claim, [])
-        if not isinstance(user, str):
-            raise Unauthenticated(f"The token does not name its user: it has no text `{settings.user_claim}`.")
-        if settings.user_claim == "email" and claims.get("email_verified", True) not in (True, "true"):
-            raise Unauthenticated("The issuer of the token has not verified the address of its user (email_verified).")
-        if isinstance(groups, str):
-            groups = [groups]
-        if not isinstance(groups, list) or not all(isinstance(each, str) for each in groups):
-            raise Unauthenticated(f"`{settings.groups_claim}` of the token is not a list of names.")
-        return SenderIdentity.of(user, groups)
-
-
-def _reason(error: jwt.PyJWTError) -> str:
-    """Return why a token is not valid, without quoting it."""
-    match error:
-        case jwt.ExpiredSignatureError():
-            return "The token has expired; get a new one."
-        case jwt.ImmatureSignatureError():
-            return "The token is not valid yet; the clock of its issuer, or of this service, may be wrong."
-        case jwt.InvalidAudienceError():
-            return "The token is for another service: its `aud` is not access.jwt.audience."
-        case jwt.InvalidIssuerError():
-            return "The token is of another issuer: its `iss` is not access.jwt.issuer."
-        case jwt.MissingRequiredClaimError():
-            return f"The token has no `{error.claim}`."
-        case jwt.InvalidAlgorithmError():
-            return f"The token is not signed with its key's algorithm, one of {', '.join(ALGORITHMS)}."
-        case jwt.InvalidSignatureError():
-            return "The signature of the token is wrong."
-        case _:
-            return "The token is not a valid JWT."
-
-
 #: The key of the request's :class:`Caller` in the scope.
 CALLER: Final = "chargeback.caller"
 
@@ -268,6 +183,9 @@ def authenticate_by(access: AccessSettings) -> Authenticate:
         case "proxy" if access.proxy is not None:
             return Authenticator(access.mode, ProxyIdentity(access.proxy), access.finished_roles())
         case "jwt" if access.jwt is not None:
+            from chargeback.api.jwt_identity import JwtIdentity  # cryptography: other services start without it
+            from chargeback.api.signing_keys import check_keys
+
             if access.jwt.jwks_file is not None:  # an address may respond later; a missing file has to be created
                 check_keys(access.jwt)
             return Authenticator(access.mode, JwtIdentity(access.jwt), access.finished_roles())

@@ -24,7 +24,6 @@ from chargeback.api.parameters import (
     StrictModel,
 )
 from chargeback.api.problems import MEDIA_TYPE
-from chargeback.notifications.bodies import BODIES, message_model
 
 _REF = "#/components/schemas/{model}"
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -54,6 +53,9 @@ _NOT_MODIFIED = {"description": "The response is still the one that `If-None-Mat
 COMMON_STATUSES = (400, 404, 409, 500, 503, 504)
 
 _bodies: dict[str, type[BaseModel]] = {}
+#: The documentation of each route with parameters, and the model of these. Only the document needs them described,
+#: which would take a fifth of a start.
+_queries: list[tuple[dict[str, Any], type[StrictModel]]] = []
 
 
 def described(
@@ -73,7 +75,7 @@ def described(
     meanings = {status: _MEANINGS[status] for status in statuses} | _denials(required, statuses) | dict(problems or {})
     more: dict[str, Any] = required.declaration()
     if query is not None:
-        more["parameters"] = _parameters(query)
+        _queries.append((more, query))
     if body is not None:
         _bodies[body.__name__] = body
         schema = {"$ref": _REF.format(model=body.__name__)}
@@ -203,6 +205,12 @@ def _not_null(field: dict[str, Any]) -> dict[str, Any]:
     return field | (kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
 
 
+def add_parameters() -> None:
+    """Add the parameters to the documentation of all routes, before the document is made of it."""
+    for more, query in _queries:
+        more["parameters"] = _parameters(query)
+
+
 def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, Any]:
     """Return the document with the models that are used only by problems and bodies."""
     models = [(problem, "serialization"), *((model, "validation") for model in _bodies.values())]
@@ -220,6 +228,8 @@ def complete(document: dict[str, Any], problem: type[BaseModel]) -> dict[str, An
 
 def webhooks() -> Sequence[BaseRoute]:
     """Return the messages that the service sends to webhooks, as routes: one for each kind of event."""
+    from chargeback.notifications.bodies import BODIES, message_model  # only the document needs them
+
     router = APIRouter()
     for kind in BODIES:
         model = message_model(kind)

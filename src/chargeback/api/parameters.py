@@ -152,9 +152,9 @@ CategoryKey = Annotated[str, StringConstraints(pattern=CATEGORY_KEY)]
 
 
 class StrictModel(BaseModel):
-    """A model that rejects unknown fields."""
+    """A model that rejects unknown fields. What validates it is built at its first use."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     #: Whether there are parameters `tag:<key>`, `category:<key>` and `not.<column>`, for the fields ``tags``,
     #: ``categories`` and ``excluded``.

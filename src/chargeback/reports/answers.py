@@ -53,9 +53,10 @@ Metadata = Annotated[
 
 
 class ResponseModel(BaseModel):
-    """A model of a response body: exactly these fields."""
+    """A model of a response body: exactly these fields. What validates and writes it is built at its first use:
+    to build hundreds of models would be a tenth of a start."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @classmethod
     def like(cls, found: object, **own: Any) -> Self:
