@@ -8,7 +8,7 @@ from chargeback.access.caller import ALL_RIGHTS, Right, rights_of
 
 
 def test_admin_is_every_right() -> None:
-    """Whatever else is named beside it."""
+    """The right ``admin`` includes every other right, also if it is listed together with others."""
     assert rights_of([Right.ADMIN]) == rights_of([Right.ADMIN, Right.TAG]) == ALL_RIGHTS
 
 

@@ -132,7 +132,7 @@ def test_the_last_month_there_can_be() -> None:
 
 
 def test_a_folder_of_the_whole_bill(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """Each month is a file, all together sum to the bill, and the metadata lie beside them."""
+    """Each month is a file, all together sum to the bill, and the metadata are in the same folder."""
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     said = chargeback(*words, "--version", "1.4", "--split", "topics")

@@ -19,7 +19,7 @@ from chargeback.pipeline.run_messages import Progress, RunStats, Stage
 
 
 class Clock:
-    """A clock that only moves when told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -44,7 +44,7 @@ def test_a_new_product_type(load: Load) -> None:
     ],
 )
 def test_roles_without_effect(load: Load, access: str, said: str | None) -> None:
-    """Roles that nobody is told apart for, and callers who have none."""
+    """Roles have no effect while callers are not identified; without roles, identified callers may see nothing."""
     found = list(advice_about(load(f"access: {access}\n{tenant()}")))
     assert [sentence.startswith(said or "-") for sentence in found] == ([] if said is None else [True])
 

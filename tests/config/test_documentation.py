@@ -23,7 +23,7 @@ _ROW = re.compile(r"^\| `([^`]+)` \| (required|none|`[^`]+`) \|", re.MULTILINE)
 
 
 def keys() -> dict[str, FieldInfo]:
-    """Every key there is; one that only holds others is left out unless somebody may leave it out."""
+    """Return every key; a key that only holds others is left out unless it is optional."""
     found = dict(walk(FileSettings))
     found |= dict(walk(ConfluentCloudSettings, "plugin_settings."))
     found |= dict(walk(TopicSettings, "plugin_settings.topic_attribution."))

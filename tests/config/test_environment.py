@@ -50,7 +50,7 @@ def test_broken_references(text: str) -> None:
 
 @given(st.text())
 def test_escaped_text_comes_back(text: str) -> None:
-    """Whatever text has its references escaped comes out as it was."""
+    """A text whose references are escaped is the same when it is read."""
     assert interpolate(text.replace("${", "$${"), {}).text == text
 
 
@@ -81,7 +81,7 @@ def test_a_missing_variable_in_a_default() -> None:
 
 @pytest.mark.parametrize("text", ["${B:-${C}", "${B:-${1}}", "${B:-${C:-x}", "${B:-" * 5000])
 def test_broken_defaults(text: str) -> None:
-    """A default that does not end, or is nested without end, is a problem; never a text that nobody wrote."""
+    """A default that does not end, or is nested without end, is a problem, and never becomes an unintended text."""
     assert interpolate(text, {"C": "x"}).problems
 
 

@@ -25,7 +25,7 @@ def _tags(client: httpx.Client, kind: str, entity: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("entity", ["sa-1", "a/b", "crn://x.y/kafka=lkc-1/topic=a:b", "100%", "a/tags/b", "ü &?#"])
 def test_the_life_of_a_tag(own_client: httpx.Client, own_store: TenantStore, entity: str) -> None:
-    """Create, refuse to create again, change both ways, remove; whatever the entity is called."""
+    """A tag is created, not created again, changed in both ways and removed, for any id of the entity."""
     known(own_store, resources=[entity], identities=[entity])
     url = f"{ACME}/entities/resource/{quote(entity, safe='')}/tags"
     created = own_client.post(url, json={"tag_key": "team", "tag_value": "a", "created_by": "ann"})
@@ -90,7 +90,7 @@ def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: Tena
 
 
 def test_created_by_has_a_default(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Who does not say who they are is the API."""
+    """A request without an identity is recorded as made by the API."""
     known(own_store, identities=["x"])
     body = {"tag_key": "k", "tag_value": "v"}
     assert own_client.post(f"{ACME}/entities/identity/x/tags", json=body).json()["created_by"] == "api"
