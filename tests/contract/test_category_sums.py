@@ -62,7 +62,7 @@ def test_sums_are_those_of_the_parts(client: Client, everything: Everything, row
 
 
 def test_filters_select_parts(client: Client, everything: Everything, rows: tuple[str, list[Record]]) -> None:
-    """A value and all others together are everything; a list has the rows of which some part is meant."""
+    """The sums of a value and of all others add up to the whole; a list has the rows with a part that matches."""
     path, found = rows
     sums = []
     for name in (CATEGORY, f"not.{CATEGORY}"):

@@ -61,7 +61,7 @@ def test_who_would_pay_what(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_other_tags_and_cost_categories(client: Client) -> None:
-    """They move costs between groups, beside what policies move; nothing is lost, and nothing is stored."""
+    """They move costs between groups, in addition to what policies move; nothing is lost, and nothing is stored."""
     charged = client.answer(
         f"{BASE.removesuffix('/simulations')}/chargebacks/aggregate", **DAYS, group_by="identity_id"
     )
@@ -129,7 +129,7 @@ def test_what_has_no_evidence(client: Client) -> None:
     ],
 )
 def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: list[str]) -> None:
-    """Every mistake is told at once, and nothing is started."""
+    """All mistakes are reported at once, and nothing is started."""
     before = client.answer(BASE)["total"]
     told = {re.split(r"[\[.:]", each)[0] for each in complaints(client.post(BASE, json=DAYS | asked))}
     assert told == set(named)
