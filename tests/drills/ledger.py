@@ -94,7 +94,7 @@ class StoredResult:
 
     @classmethod
     def of(cls, store: TenantStore) -> StoredResult:
-        """What is stored, and adds up: every day to its bill."""
+        """Return the stored result, in which every day must sum to its bill."""
         with store.control.read() as connection:
             days = [state.tracking_date for state in read_days(connection)]
         assert days

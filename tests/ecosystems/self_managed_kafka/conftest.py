@@ -1,4 +1,4 @@
-"""A cluster of two brokers that is scraped every minute, and somebody who gathers from its metrics."""
+"""A cluster of two brokers that is scraped every minute, and a gatherer for its metrics."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ def settings_for(url: str, **more: Any) -> SelfManagedKafkaSettings:
 
 
 def gatherer(context: TenantContext, url: str, **more: Any) -> AbstractContextManager[ConstructedGatherer]:
-    """Somebody who gathers."""
+    """Return a gatherer."""
     return ecosystem.open(context, settings_for(url, **more))
