@@ -178,7 +178,7 @@ def test_no_labels_are_one_total(store: TenantStore, facts: StoredFacts) -> None
     ],
 )
 def test_params_that_are_refused(wrong: dict[str, object]) -> None:
-    """Labels must be known and occur once, the limit must be positive, and a path must be unique."""
+    """Labels must be known and occur once, the limit must be positive, and a path must not be empty."""
     with pytest.raises(ValidationError):
         PrometheusParams.model_validate(wrong)
 

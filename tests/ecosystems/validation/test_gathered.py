@@ -66,7 +66,7 @@ def test_a_wrong_line_is_the_error_of_its_day(ask: Callable[..., Any], wrong: di
     assert [len(gathered.lines) for gathered in days.values()] == [2, 0, 2]
 
 
-#: Tests make values of it that no type checker accepts.
+#: Untyped, so that tests can make wrong days that no type checker accepts.
 A_DAY: Any = GatheredDay
 
 
