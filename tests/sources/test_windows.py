@@ -23,8 +23,8 @@ MINUTES = 1440
 
 
 def openmetrics() -> Iterator[str]:
-    """Minute deltas of two topics over three days (each day's first and last minute are told from its neighbours'),
-    and a series that is not a number for one minute."""
+    """Minute deltas of two topics over three days (each day's first and last minute differ from its neighbours'), and a
+    series that is not a number for one minute."""
     start = int(DAY.timestamp()) - 86_400
     yield "# TYPE bytes gauge\n"
     for topic, factor in (("a", 1), ("b", 1000)):
@@ -88,7 +88,7 @@ def test_a_refused_window_is_cut_and_adds_up_to_the_same(limit: int) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_server_that_refuses_a_minute_is_an_error() -> None:
-    """When even the smallest window is too large there is no answer, and no endless asking."""
+    """When even the smallest window is too large, the query fails instead of being repeated endlessly."""
     with RealPrometheus(openmetrics(), arguments=("--query.max-samples=1",)) as server, pytest.raises(SourceTooLarge):
         measure(server)
 

@@ -55,7 +55,7 @@ def test_each_file_knows_its_columns(facts: FactTables) -> None:
 
 
 def test_a_query_reads_days_of_both(facts: FactTables) -> None:
-    """Also where the new columns are what it asks for, and where no file has them."""
+    """This holds also if the query uses the new columns, and if no file has them."""
     with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
         files = facts.snapshot(CHARGEBACKS_TABLE).files
         sql = f"SELECT date, zone, kind, amount FROM {SOURCE} ORDER BY date"

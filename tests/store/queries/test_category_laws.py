@@ -170,7 +170,7 @@ class World:
 
 
 WORLDS: Final = st.builds(World, documents(), bills(), tags(), names())
-#: Of one bill: so many categories, and so many bills.
+#: The number of categories of one bill, and of bills.
 CATEGORIES, BILLS = 5, 100
 
 
@@ -197,7 +197,7 @@ def test_the_sums_of_500_categories_are_exact(
     names: SomeNames,
     documents: list[dict[str, Any]],
 ) -> None:
-    """Of each value on each day, before and after values handed on what they have, as row by row; all together they are
+    """The sums of each value on each day equal those row by row, before and after reallocation; all together they are
     the sum of the day."""
     worlds = [World(document, bill, tags, names) for document in documents]
     facts = written(worlds[0])
@@ -219,8 +219,8 @@ def test_every_question_gets_the_sums_of_the_rows(
     wanted: frozenset[str],
     excludes: bool,
 ) -> None:
-    """By value and day, also beside another column, with filters, from rows and from partial aggregates; before and
-    after values handed on what they have."""
+    """Sums by value and day, also with another column and with filters, from rows and from partial aggregates, equal
+    those of the rows, before and after reallocation."""
     facts = written(world)
     if kept:
         ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
@@ -288,7 +288,7 @@ def test_a_row_counts_once_for_each_of_its_values(
 def test_past_the_limit_the_totals_cover_everything(
     ask: Ask, written: Callable[[World], FactTables], world: World
 ) -> None:
-    """Also what values were assigned, and what others handed on to them."""
+    """The totals also have the amounts that were assigned to values and reallocated to them."""
     facts, grouping = written(world), Grouping(("category:team", "identity_id"), "day", UTC)
 
     def _totals(cursor: Cursor) -> dict[str, Any]:
@@ -498,7 +498,7 @@ def test_two_categories_at_once(
 
 
 def test_sums_are_as_large_as_any_other(ask: Ask, written: Callable[[World], FactTables]) -> None:
-    """What is handed on has 26 digits before the decimal point, and all digits after it; what is larger is refused."""
+    """Reallocated amounts have 26 digits before the decimal point, and all digits after it; larger ones are refused."""
     share = {"share": [{"from": "platform", "by": {"fixed": {"orders": "33.3", "payments": "66.7"}}}]}
     rules = [{"match": {"identity": "*"}, "assign": "platform"}]
     document = {"default": "UNASSIGNED", "rules": rules, **share}

@@ -18,7 +18,7 @@ ONE = 10**24
 
 
 def test_charges_of_two_periods(read: Read, facts: FactTables) -> None:
-    """What only one of them has is told apart from what costs nothing in it."""
+    """An entity of one period only differs from one whose costs are zero in the other."""
     shares = [
         Share(DAY, "sa-1", "5"),
         Share(DAY, "sa-1", "-5", line="line-2"),

@@ -30,7 +30,7 @@ def test_values_are_bound_never_written() -> None:
 
 
 def test_no_filters_is_no_condition() -> None:
-    """Nothing asked, nothing narrowed."""
+    """A request without filters filters nothing."""
     condition = Selection(WINDOW).condition(CHARGEBACKS, TagIndex())
     assert condition.clauses == ()
     assert condition.sql == "TRUE"
