@@ -56,7 +56,7 @@ def test_what_does_not_matter_does_not_change_the_fingerprint() -> None:
 
 
 def test_what_matters_changes_the_fingerprint() -> None:
-    """Amounts, quantities, tiers and environments are."""
+    """Amounts, quantities, tiers and environments do."""
     for change in (
         {"total_cost": Decimal("1.51")},
         {"quantity": Decimal(1)},

@@ -48,7 +48,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def bill(day: date, name: str, amount: str = "100") -> Any:
-    """Return the cost of an identity's cluster on a day."""
+    """Return a line of an identity's cluster on a day."""
     return line(amount, day=day, resource=f"lkc-{name}")
 
 

@@ -52,7 +52,7 @@ def file(tenant: Months, period: AccountingPeriod, profile: FocusProfile = PROFI
 
 
 def corrections(found: list[Row]) -> list[tuple[Any, ...]]:
-    """Of which day and identity the corrections are, and how much each is."""
+    """Return day, identity and amount of the corrections."""
     return [
         (row["ChargePeriodStart"].date(), row["x_AllocatedResourceId"], row["BilledCost"].normalize())
         for row in found
