@@ -128,8 +128,8 @@ class Books:
         return self._known(posted, self.closed_at(posted))
 
     def corrections(self, posted: AccountingPeriod) -> Iterator[tuple[KnownMonth, KnownMonth]]:
-        """Yield what replaces what of each earlier month in the sum of a month: (after, before). Months of which
-        nothing can have changed are left out."""
+        """Yield for each earlier month the new and the replaced data in the sum of a month: (after, before). Months
+        without a possible change are left out."""
         if self.start is None:
             return
         until, since = self.closed_at(posted), self.closed_at(posted.previous)
