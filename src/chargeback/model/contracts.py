@@ -122,7 +122,7 @@ class Drawn:
 
     @property
     def remaining(self) -> int:
-        """What is left of it."""
+        """Return its remainder."""
         return self.committed - self.drawn
 
 

@@ -141,7 +141,7 @@ class Books:
             period = period.next
 
     def _known(self, period: AccountingPeriod, at: datetime | None) -> KnownMonth:
-        """What was known of a month at an instant; of a sealed one nothing was learned afterwards."""
+        """Return a month as it was known at an instant; a sealed month does not change any more."""
         found = self.find(period)
         if found is not None and found.sealed_at is not None and (at is None or found.sealed_at < at):
             at = found.sealed_at

@@ -29,7 +29,7 @@ EVIDENCE_VERSION: Final = 1
 
 
 def listing(kind: str) -> str:
-    """What a day lacks that was calculated while a type could not be listed."""
+    """Return what a day lacks that was calculated while a type could not be listed."""
     return f"{_LISTING}{kind}"
 
 

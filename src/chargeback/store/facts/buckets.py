@@ -284,7 +284,7 @@ def _translated(name: str) -> Iterator[None]:
 
 
 def _message(name: str, error: Exception) -> str:
-    """What a store says about an object, in one line."""
+    """Return a store's message about an object, in one line."""
     text = str(error)
     message = _MESSAGE.search(text)
     advice = " Set the clock of this machine." if _SKEWED in text else ""

@@ -108,7 +108,7 @@ class Copies:
                         (mine / name).unlink()
 
     def _is_there(self, mine: Path, name: str, file: DayFile) -> bool:
-        """Whether a file is in use, or is kept and now in use."""
+        """Return whether a file is in use; a kept one is put in use."""
         kept, used = Path(file.path), mine / name
         try:
             _link(kept, used)

@@ -78,7 +78,7 @@ class Assignments:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What the rules see of a row, and the dataset has; none where all rows are the same to them."""
+        """Return the columns that the rules read and the dataset has; none if all rows are the same to the rules."""
         return tuple(name for name in used_columns(self.category) if name in self.dataset.subjects)
 
     @property
