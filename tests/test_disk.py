@@ -1,4 +1,4 @@
-"""What messages say about permissions, wherever something cannot be read or written."""
+"""Messages about permissions, wherever a file cannot be read or written."""
 
 from __future__ import annotations
 

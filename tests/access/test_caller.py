@@ -1,4 +1,4 @@
-"""What a right includes."""
+"""The rights that a right includes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_admin_is_every_right() -> None:
 
 @pytest.mark.parametrize("right", sorted(ALL_RIGHTS - {Right.ADMIN}))
 def test_who_may_do_something_may_read(right: Right) -> None:
-    """And nothing else."""
+    """Every right but ``admin`` includes ``read``, and nothing else."""
     assert rights_of([right]) == {right, Right.READ}
 
 

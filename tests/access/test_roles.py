@@ -32,7 +32,7 @@ def role(name: str = "roles[0]", allow: str = "read", **more: Any) -> Role:
 def access(
     roles: Sequence[Role], groups: Iterable[str] = (), tenant: str = "acme", user: str = "ann"
 ) -> TenantAccess | None:
-    """What a user may do with a tenant."""
+    """Return what a user may do with a tenant."""
     return Roles(roles).caller(user, "proxy", groups).access(tenant)
 
 

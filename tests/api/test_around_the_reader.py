@@ -77,7 +77,7 @@ DOORS = {
 
 
 def ways_around(route: APIRoute) -> Iterator[str]:
-    """What a route depends on with which it could read data of a tenant without the scope of the caller."""
+    """Return the dependencies of a route that could read data of a tenant without the scope of the caller."""
     required = RequiredAccess.of(route)
     if required is None:
         yield "it does not declare what it needs"

@@ -165,7 +165,7 @@ def test_a_storage_that_is_away(client: httpx.Client, stores: tuple[TenantStore,
 
 
 def test_nobody_is_told_apart_without_a_mode(stores: tuple[TenantStore, TenantStore]) -> None:
-    """Headers and tokens do not matter: everybody may do everything."""
+    """Headers and tokens are ignored: every caller may do everything."""
     with client_of(services_for(*stores)) as client:
         for headers in ({}, ANN, bearer("cb_nonsense"), bearer("x")):
             found = me(client, headers)

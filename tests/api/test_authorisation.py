@@ -44,7 +44,7 @@ ALSO_GRANTED = (400, "topic-attribution-unavailable")
 
 @pytest.fixture(scope="module")
 def callers(store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of acme, where everybody has a name."""
+    """Open a client of acme whose callers are all identified."""
     with client_of(services_for(store, authenticate=CALLERS)) as client:
         yield client
 
@@ -163,7 +163,7 @@ def test_denied_requests_are_in_the_audit_log(own_callers: httpx.Client) -> None
 
 
 def test_a_route_that_declares_nothing_does_not_start(store: TenantStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was forgotten is not open to everybody: the application refuses to be made."""
+    """A forgotten declaration does not open a route: the application cannot be created."""
     router = APIRouter()
 
     @router.get("/forgotten")

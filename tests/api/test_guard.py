@@ -1,4 +1,5 @@
-"""What a web page of another site makes a browser send is refused; programs and the service's own pages are not."""
+"""Requests that a page of another site makes a browser send are refused; those of programs and the service's own pages
+are not."""
 
 from __future__ import annotations
 

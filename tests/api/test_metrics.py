@@ -134,7 +134,7 @@ def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> N
 
 
 def test_a_tenant_whose_storage_is_gone_does_not_hide_the_others(tmp_path: Path) -> None:
-    """What cannot be read says so, and the rest is there."""
+    """The tenant is marked as unusable, and the metrics of the others are there."""
     with tenant_store(tmp_path) as good, tenant_store(tmp_path, name="globex") as bad:
         fill(good)
         with bad.control.write() as connection:

@@ -70,7 +70,7 @@ def test_unknown_tenants(client: httpx.Client, path: str) -> None:
     ],
 )
 def test_malformed_path_parts(client: httpx.Client, path: str) -> None:
-    """What cannot be an id is not found."""
+    """A path with an impossible id is not found."""
     _problem(client.get(f"{ACME}/{path}"), 404, "not-found")
 
 

@@ -1,4 +1,4 @@
-"""What was refused or timed out changed nothing: every route that writes, as the application has them."""
+"""Refused and timed-out requests change nothing: every route of the application that writes."""
 
 from __future__ import annotations
 

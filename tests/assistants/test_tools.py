@@ -1,4 +1,4 @@
-"""What tools say of themselves, and of mistakes."""
+"""The descriptions of tools, and their messages about mistakes."""
 
 from __future__ import annotations
 

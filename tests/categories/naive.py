@@ -1,4 +1,4 @@
-"""What a document of a cost category means, row by row: the slow and obvious way, without the code under test."""
+"""The meaning of a cost category's document, row by row: the slow and obvious way, without the code under test."""
 
 from __future__ import annotations
 

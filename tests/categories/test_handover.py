@@ -125,7 +125,7 @@ def test_the_days_of_a_month_have_its_fee(month: date) -> None:
 
 
 def test_what_remains_with_a_source_did_not_leave_it() -> None:
-    """What a value passed on is what it did not keep."""
+    """The amount that a value passed on is the amount that it did not keep."""
     found = composed([Step("platform", (("a", 1),)), Step("a", (("a", 3), ("b", 1)))])
     assert found == {
         "platform": (Receiver("a", 3 * WHOLE // 4, WHOLE // 4), Receiver("b", WHOLE // 4)),

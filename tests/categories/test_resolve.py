@@ -1,4 +1,4 @@
-"""What a subject is assigned on a day, on small documents."""
+"""The value of a subject on a day, on small documents."""
 
 from __future__ import annotations
 

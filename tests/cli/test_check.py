@@ -134,7 +134,7 @@ def test_online_asks_the_workers(chargeback: Run, demo: Demo) -> None:
 
 
 def test_a_warning_is_shown_and_is_no_failure(chargeback: Run, demo: Demo) -> None:
-    """What works but deserves a look, such as a Flink region without statements, leaves the exit code at 0."""
+    """A warning, such as a Flink region without statements, leaves the exit code at 0."""
     demo.server.faults.add("/flink", Fault(status=200, body='{"data": [], "metadata": {}}', times=None))
     said = chargeback("check", "--config", str(demo.file), "--online")
     assert (said.returncode, "FAILED" in said.stdout) == (0, False)

@@ -117,7 +117,7 @@ def running(app: ASGIApp | None = None) -> Iterator[int]:
 
 
 def is_closed(connection: socket.socket, within: float) -> bool:
-    """Whether the other side ends the connection in time."""
+    """Return whether the other side ends the connection in time."""
     connection.settimeout(within)
     try:
         while connection.recv(65536):
@@ -213,7 +213,7 @@ def echo_port() -> Iterator[int]:
 
 
 def responses(connection: socket.socket) -> bytes:
-    """What the other side sends until it ends the connection."""
+    """Return the bytes from the other side until it ends the connection."""
     connection.settimeout(20)
     received = b""
     with contextlib.suppress(ConnectionResetError):

@@ -126,7 +126,7 @@ def test_what_is_tried_has_to_be_given(chargeback: Run, calculated: Demo, tmp_pa
 
 
 def test_limits(simulate: Run) -> None:
-    """What goes beyond one is said, and exits with 3."""
+    """The output names each exceeded limit, and the exit code is 3."""
     assert simulate(EVENLY, "--fail-if-moved", "100%", "--fail-if-any-moves", "1000000").returncode == MOVES
     said = simulate(EVENLY, "--fail-if-moved", "0%", "--fail-if-any-moves", "0.01", "--fail-if-unallocated-rises")
     assert said.returncode == BEYOND

@@ -1,4 +1,4 @@
-"""What is valid and yet probably not meant."""
+"""Advice about configurations that are valid but probably not intended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVEN = "{portions: [{share: '1', try: [even(active)]}]}"
 
 
 def advice(load: Load, name: str) -> list[str]:
-    """What is said about a policy for a product type."""
+    """Return the advice about a policy for a product type."""
     return list(advice_about(load(tenant(plugin_settings=f"{{{CLOUD}, allocation_policies: {{{name}: {EVEN}}}}}"))))
 
 

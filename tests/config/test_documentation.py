@@ -48,7 +48,7 @@ def default(info: FieldInfo) -> str:
 
 
 def holds_others(info: FieldInfo) -> bool:
-    """Whether the key is a mapping of other keys that are documented themselves."""
+    """Return whether the key is a mapping of other keys that are documented themselves."""
     value = None if info.is_required() else info.get_default(call_default_factory=True)
     return isinstance(value, BaseModel) or (info.is_required() and bool(models_in(info.annotation)))
 

@@ -44,7 +44,7 @@ def test_a_missing_variable() -> None:
 
 @pytest.mark.parametrize("text", ["${", "${}", "${A", "${1A}", "${A-x}", "${A B}"])
 def test_broken_references(text: str) -> None:
-    """What only looks like a reference is a problem, not silently kept."""
+    """A broken reference is a problem, and is not kept as text."""
     assert len(interpolate(text, {"A": "1"}).problems) == 1
 
 

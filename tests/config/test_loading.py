@@ -274,7 +274,7 @@ def paths(plugins: Path) -> str:
 
 
 def found_paths(settings: Any) -> list[Path]:
-    """What became of them."""
+    """Return the paths after loading."""
     return [settings.invoices, settings.plain, *settings.inner.folders, settings.standard]
 
 

@@ -1,4 +1,4 @@
-"""What each endpoint needs, as the specification of access says; written down once more, to compare."""
+"""The rights that each endpoint needs, as the specification of access says; written down once more, to compare."""
 
 from __future__ import annotations
 

@@ -141,5 +141,5 @@ def _outside() -> re.Pattern[str] | None:
 
 
 def _names(place: str, name: str) -> bool:
-    """Whether a place in a request is the parameter, or that of an entry of a list: ``items[0].valid_to``."""
+    """Return whether a place in a request is the parameter, or that of an entry of a list: ``items[0].valid_to``."""
     return place == name or place.endswith(f"].{name}")

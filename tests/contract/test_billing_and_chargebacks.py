@@ -39,7 +39,7 @@ def in_range(rows: list[Record], first: str, last: str, zone: str) -> list[Recor
 
 
 def issues_of(rows: list[Record]) -> list[Record]:
-    """What the allocation issues of some chargeback rows must be."""
+    """Return the expected allocation issues of some chargeback rows."""
     groups: dict[tuple[str, ...], list[Record]] = {}
     for row in rows:
         if row["allocation_detail"] in ISSUES:

@@ -129,7 +129,7 @@ def test_head_of_pages(client: Client, path: str) -> None:
     "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.method != "GET"], ids=lambda endpoint: endpoint.name
 )
 def test_writes_have_no_query(client: Client, endpoint: Endpoint) -> None:
-    """What belongs into the body is not taken from the query."""
+    """Fields of the body are not read from the query."""
     response = client.request(endpoint.method, endpoint.of("acme"), json=body_of(endpoint), params={"timezone": "UTC"})
     assert kind_of(response, 400) == "invalid-request"
     assert "timezone" in detail_of(response, 400)

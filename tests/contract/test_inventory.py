@@ -90,7 +90,7 @@ def test_by_status(client: Client, everything: Everything, status: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_active_at(client: Client, everything: Everything, kind: str) -> None:
-    """What existed at an instant: from its creation on, until its deletion."""
+    """The list has the entities that existed at an instant: from their creation on, until their deletion."""
     entities = whole(everything, kind)
     created = when(sorted(entities, key=lambda entity: entity["created_at"] or "")[-1], "created_at")
     gone = deletion(everything)
@@ -106,7 +106,7 @@ def test_active_at(client: Client, everything: Everything, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_active_in_a_period(client: Client, everything: Everything, kind: str) -> None:
-    """What existed at some moment of a period whose end is exclusive."""
+    """The list has the entities that existed at some moment of a period whose end is exclusive."""
     entities = whole(everything, kind)
     gone = deletion(everything)
     day = timedelta(days=1)

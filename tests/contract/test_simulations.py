@@ -34,7 +34,7 @@ def ended(client: Client, **asked: object) -> Any:
 
 @pytest.mark.extensive
 def test_who_would_pay_what(client: Client) -> None:
-    """What is charged instead adds up to the same; the same question is not calculated twice."""
+    """The simulated charges have the same sum; the same request is not calculated twice."""
     found = ended(client, policies=EVENLY)
     assert (found["state"], found["error"], found["done"], found["days"]) == ("done", None, 2, 2)
     answer = found["answer"]
@@ -85,7 +85,7 @@ def test_other_tags_and_cost_categories(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_some_of_the_policies_alone(client: Client) -> None:
-    """What is not isolated stays as it is in force; examples explain a line as it is and as it would be."""
+    """Policies outside the selection stay in force; examples explain a line as it is and as it would be."""
     policies = EVENLY | {"KAFKA_NETWORK_READ": {"portions": [{"share": "1", "try": ["even(period)"]}]}}
     found = ended(client, policies=policies, isolate=["KAFKA_NUM_CKUS"])["answer"]
     assert [each["product_type"] for each in found["policies"]] == ["KAFKA_NUM_CKUS"]

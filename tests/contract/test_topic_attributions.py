@@ -35,12 +35,12 @@ ZONES = ("UTC", "America/Denver", "Asia/Kathmandu")
 
 @pytest.fixture
 def path(everything: Everything) -> str:
-    """Where topic rows are."""
+    """Return the path of topic rows."""
     return f"{everything.base}/topic-attributions"
 
 
 def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Record:
-    """What the aggregate of some rows must be."""
+    """Return the expected aggregate of some rows."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for row in rows:
         time = bucket(when(row).astimezone(ZoneInfo(zone)), unit)

@@ -1,4 +1,4 @@
-"""Which fault hits which request."""
+"""The requests that a fault affects."""
 
 from __future__ import annotations
 

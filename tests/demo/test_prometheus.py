@@ -136,7 +136,7 @@ def test_matchers_equal_a_real_prometheus(addresses: tuple[str, str], organisati
 def test_bad_requests_fail_like_a_real_prometheus(
     addresses: tuple[str, str], path: str, parameters: dict[str, str]
 ) -> None:
-    """What a real Prometheus refuses is refused with the same status and kind of error."""
+    """Requests that a real Prometheus refuses are refused with the same status and kind of error."""
     answers = [httpx.get(f"{url}/api/v1/{path}", params=parameters) for url in addresses]
     assert [answer.status_code for answer in answers] == [400, 400]
     assert [answer.json()["errorType"] for answer in answers] == ["bad_data", "bad_data"]
@@ -303,7 +303,7 @@ def test_numbers_are_queries() -> None:
     ],
 )
 def test_anything_else_is_refused_by_name(query: str, named: str) -> None:
-    """What is not understood is named in a 400."""
+    """A 400 names the part of a query that is not supported."""
     with pytest.raises(SourceRejected, match=named) as caught:
         parse(query)
     assert caught.value.status == 400

@@ -1,4 +1,4 @@
-"""What the drills share: a served organisation, a tenant on it, and what an undisturbed one has."""
+"""Common fixtures of the drills: a served organisation, a tenant on it, and the result of an undisturbed one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What hangs or is away without being gone: a database server that is paused, the parent of a run that is, a database
-that is not there when the service starts."""
+"""Parts that hang or are away temporarily: a paused database server, the paused parent of a run, a database that does
+not exist yet when the service starts."""
 
 from __future__ import annotations
 

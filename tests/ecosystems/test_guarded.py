@@ -43,7 +43,7 @@ class Resolving(Tiny):
         self._resolved = resolved
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
-        """What the test says."""
+        """Return the result that the test chose."""
         return self._resolved
 
 

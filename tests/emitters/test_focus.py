@@ -147,7 +147,7 @@ def described(split: str, *days: str, updated: str = "2026-11-20T00:00:00Z") -> 
 
 
 def content(file: Path) -> Any:
-    """What a file of metadata says."""
+    """Return the content of a file of metadata."""
     return json.loads(file.read_text(encoding="utf-8"))
 
 

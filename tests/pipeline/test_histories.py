@@ -277,7 +277,7 @@ def in_order(work: Callable[[Any], Any], of: Sequence[Any]) -> list[Any]:
 
 
 def digest_of(*given: object) -> bytes:
-    """What names some values: tables by their content."""
+    """Return a digest that identifies some values: tables by their content."""
     digest = hashlib.sha256()
     for each in given:
         if isinstance(each, pa.Table):

@@ -41,7 +41,7 @@ class Desk:
         self.metrics = DeliveryMetrics(self.registry)
 
     def clock(self) -> datetime:
-        """What the time is."""
+        """Return the time."""
         return self.now
 
     def sinks(self, **addresses: str) -> None:

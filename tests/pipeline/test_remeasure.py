@@ -82,7 +82,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def total(laboratory: Laboratory) -> Decimal:
-    """What the day is billed."""
+    """Return the bill of the day."""
     return sum(laboratory.stored(BILLING_TABLE)["total_cost"].to_pylist(), Decimal(0))
 
 

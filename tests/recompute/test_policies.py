@@ -97,7 +97,7 @@ def test_what_says_the_same_is_no_change(laboratory: Laboratory) -> None:
 
 
 def shipped(*methods: str) -> dict[str, object]:
-    """What an ecosystem ships for the lines."""
+    """Return the policies that an ecosystem ships for the lines."""
     return {NAME: {"portions": [{"share": "1", "try": list(methods)}]}}
 
 

@@ -59,7 +59,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        """What identifies the question."""
+        """Return the name that identifies the request."""
         more = [f"{name}: {value}" for name, value in self.headers.items()]
         more += [] if self.body is None else [json.dumps(self.body, ensure_ascii=False)]
         return " ".join([self.caller or "-", self.method, self.path, *more])

@@ -80,7 +80,7 @@ def measure(facts: FactTables, table: str, day: date, rows: Iterable[Measurement
 
 
 def bytes_of(day_in: dict[str, int], day_out: dict[str, int]) -> list[Measurement]:
-    """What was written to and read from topics; ``orders`` is always measured."""
+    """Return the bytes written to and read from topics; ``orders`` is always measured."""
     return [
         *(("topic_bytes_in", "lkc-1", topic, str(value)) for topic, value in ({"orders": 5} | day_in).items()),
         *(("topic_bytes_out", "lkc-1", topic, str(value)) for topic, value in ({"orders": 5} | day_out).items()),
@@ -88,7 +88,7 @@ def bytes_of(day_in: dict[str, int], day_out: dict[str, int]) -> list[Measuremen
 
 
 def found(read: Read, kinds: Iterable[str] = KINDS, min_days: int = 3) -> dict[tuple[str, str], Unused]:
-    """What is unused, by kind and name."""
+    """Return the findings, by kind and name."""
     each: list[Unused] = read(lambda reader: unused(reader, set(kinds), min_days))
     return {(one.kind, one.name or one.place): one for one in each}
 

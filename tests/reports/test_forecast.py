@@ -125,7 +125,7 @@ def test_what_has_just_begun_is_no_forecast() -> None:
 
 
 def _errors(noise: float, grows: float, spikes: float) -> tuple[float, float]:
-    """How far months were off in all at their end, by the forecast and by the mean of seven days."""
+    """Return the total errors of months at their end, by the forecast and by the mean of seven days."""
     rng = random.Random(f"{noise} {grows} {spikes}")
     ours = naive = 0.0
     for _ in range(6):
@@ -158,7 +158,7 @@ def _errors(noise: float, grows: float, spikes: float) -> tuple[float, float]:
 
 
 def days_left(day: date) -> int:
-    """How many days of its month follow a day."""
+    """Return how many days of its month follow a day."""
     return (month_of(day).end - day).days - 1
 
 

@@ -1,4 +1,4 @@
-"""What is wrong is said, the worst first, with its cause and what ends it."""
+"""Problems are listed, the worst first, with their cause and what ends them."""
 
 from __future__ import annotations
 

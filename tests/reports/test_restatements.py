@@ -92,7 +92,7 @@ def _change(laboratory: Laboratory, chance: random.Random) -> None:
 
 
 def _restated(*contents: tuple[str, str | None, str | None], day: date = DAY) -> list[RestatedDay]:
-    """What a day with these contents is listed as: each with its cause, its total, and what moved."""
+    """Return the entries for a day with these contents: each with its cause, its total, and the moved amount."""
     return restated_days(
         Revision(
             DayDataset.CHARGEBACKS,

@@ -1,4 +1,4 @@
-"""What is searched for is found, the best first."""
+"""Matches are found, the best first."""
 
 from __future__ import annotations
 

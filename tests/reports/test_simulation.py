@@ -1,4 +1,4 @@
-"""What other policies would make of some days, as numbers and names."""
+"""The effects of other policies on some days, as numbers and names."""
 
 from __future__ import annotations
 

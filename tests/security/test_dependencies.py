@@ -1,4 +1,4 @@
-"""What the service is built of: known licences, and nothing that the lock does not name."""
+"""The dependencies of the service: known licences, and nothing outside the lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service writes belongs to its own user alone."""
+"""Files of the service belong to its own user alone."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def plain(server: Loopback) -> PrometheusClient:
 
 
 def success(kind: str, result: object, **more: object) -> Answer:
-    """What a Prometheus says when all is well."""
+    """Return a successful response of a Prometheus."""
     return Answer(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more}))
 
 

@@ -37,7 +37,7 @@ def openmetrics() -> Iterator[str]:
 
 
 def expected(day: int = 1) -> dict[tuple[str, ...], Decimal]:
-    """What the topics of the n-th day come to."""
+    """Return the totals of the topics on the n-th day."""
     minutes = range(day * MINUTES, (day + 1) * MINUTES)
     total = sum(1 + day * 1_000_000 + minute % 7 for minute in minutes)
     return {("a",): Decimal(total), ("b",): Decimal(1000 * total)}

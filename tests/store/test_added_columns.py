@@ -1,4 +1,4 @@
-"""A column is added to a table: days of before have it empty, and everybody reads days of both."""
+"""A column is added to a table: it is empty on earlier days, and every reader reads days of both kinds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FactTable
 
 
 def test_each_file_knows_its_columns(facts: FactTables) -> None:
-    """And a day is read in the present columns."""
+    """A day is read with the present columns."""
     assert [file.schema_version for file in facts.snapshot(CHARGEBACKS_TABLE).files] == [0, 2]
     for day, zone, kind in ((DAY, None, "classic"), (NEXT, "a", "diskless")):
         (row,) = read_day(facts, CHARGEBACKS_TABLE, day).to_pylist()

@@ -58,7 +58,7 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
 
 
 def back_up_while(store: TenantStore, address: str, folder: Path, work: Callable[[], object]) -> list[Exception]:
-    """What a backup fails with, in whose middle ``work`` is done."""
+    """Return the error of a backup during which ``work`` is done."""
     errors: list[Exception] = []
 
     def copy() -> None:

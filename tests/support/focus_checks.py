@@ -1,4 +1,4 @@
-"""What data in FOCUS must keep, and no validator looks at: exact sums, raw texts, and rules from row to row.
+"""Rules for data in FOCUS that no validator checks: exact sums, raw texts, and rules from row to row.
 
 The expectations are calculated here once more, from the bill, with Python's decimals.
 """

@@ -35,7 +35,7 @@ _HOST: Final = 'hostname "$0" && ip link set lo up && echo up && exec cat'
 
 @dataclass(frozen=True)
 class Host:
-    """What a server runs on. ``within`` is put before every command."""
+    """A host of servers. ``within`` is put before every command."""
 
     address: str
     within: Sequence[str]

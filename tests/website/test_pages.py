@@ -1,4 +1,4 @@
-"""Which pages the site has, and where their links lead."""
+"""The pages of the site, and the targets of their links."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_scope_that_chooses_no_rows(own_client: httpx.Client) -> None:
 
 
 def test_it_is_a_part_of_another_one(own_client: httpx.Client) -> None:
-    """Which is there, stays as long as it has parts, and is no part of its own."""
+    """The parent must exist, cannot be removed while it has parts, and is no part of itself."""
     put(own_client, f"{BUDGETS}/all", monthly="9")
     put(own_client, parent="all", monthly="5")
     parent = own_client.get(f"{BUDGETS}/all").headers["ETag"]

@@ -1,4 +1,5 @@
-"""What a cost category assigns, over HTTP: in aggregates, filters, files, its coverage, the tester and a dry run."""
+"""The assignments of a cost category, over HTTP: in aggregates, filters, files, its coverage, the tester and a dry
+run."""
 
 from __future__ import annotations
 

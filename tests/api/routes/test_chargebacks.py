@@ -79,7 +79,7 @@ def test_dates(client: httpx.Client) -> None:
 
 
 def test_issues(client: httpx.Client) -> None:
-    """What went down its chain, summed over the range."""
+    """The issues are the rows whose first method did not apply, summed over the range."""
     body = client.get(f"{ACME}/chargebacks/allocation-issues").json()
     PageOf[AllocationIssue].model_validate(body)
     assert body["items"] == [

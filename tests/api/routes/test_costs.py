@@ -165,7 +165,7 @@ def test_what_is_wrong_is_refused(client: httpx.Client, parameters: dict[str, st
 @pytest.mark.extensive
 @pytest.mark.parametrize("compare", ["previous", "year", "0001-01-01..0001-01-02"])
 def test_extreme_periods_are_harmless(client: httpx.Client, compare: str) -> None:
-    """What would be before all time is compared with nothing, or refused."""
+    """A comparison with days before all time is left out or refused."""
     extreme = {"start_date": "0001-01-01", "end_date": "9999-12-31", "time_bucket": "month", "compare": compare}
     assert client.get(URL, params=extreme).status_code == 400
     early = extreme | {"end_date": "1971-01-01"}

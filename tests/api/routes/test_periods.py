@@ -279,7 +279,7 @@ def test_a_recalculation_of_closed_days_has_to_be_meant(tenant: Months) -> None:
 
 
 def test_a_tag_that_no_statement_is_made_by_may_change(tenant: Months, client: httpx.Client) -> None:
-    """What is not booked by it does not move."""
+    """A tag without statements moves no booked amount."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     tag = {"tag_key": "team", "tag_value": "x"}
     assert client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag).status_code == 201

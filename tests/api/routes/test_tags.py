@@ -71,13 +71,13 @@ def test_the_longest_id(own_client: httpx.Client, own_store: TenantStore, entity
 
 
 def test_the_database_has_room_for_the_longest_id() -> None:
-    """What the API takes is what the columns hold."""
+    """Every length that the API accepts fits the columns."""
     columns = (schema.tags.c.entity_id, schema.resources.c.resource_id)
     assert [column.type.length for column in columns] == [MAX_ID_LENGTH, MAX_ID_LENGTH]  # type: ignore[attr-defined]
 
 
 def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """What the inventory does not have cannot be tagged, alone or among others; then nothing at all is written."""
+    """An entity outside the inventory cannot be tagged, alone or among others; then nothing at all is written."""
     known(own_store, identities=["sa-1"])
     url = f"{ACME}/entities/resource/sa-1/tags"
     for response in (own_client.get(url), own_client.post(url, json={"tag_key": "k", "tag_value": "v"})):

@@ -33,7 +33,7 @@ def wrong(found: dict[str, Finding]) -> set[str]:
 
 
 def doubtful(found: dict[str, Finding]) -> set[str]:
-    """What works but deserves a look."""
+    """Return the successes with a warning."""
     return {subject for subject, finding in found.items() if finding.warning and not subject.startswith("metric ")}
 
 

@@ -123,7 +123,7 @@ def test_a_region_has_its_rates(client: PrometheusClient) -> None:
 
 
 def findings(context: TenantContext, url: str, **more: Any) -> dict[str, tuple[bool, str]]:
-    """Whether each thing works, and what was seen."""
+    """Return whether each check succeeds, and its detail."""
     with gatherer(context, url, **more) as opened:
         return {finding.subject: (finding.ok, finding.detail) for finding in opened.check()}
 
@@ -181,7 +181,7 @@ def test_a_source_that_is_away(context: TenantContext) -> None:
 
 
 def listed(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> ListedInventory:
-    """What is listed now."""
+    """Return the present listing."""
     with gatherer(context, prometheus.url, **more) as opened:
         return opened.inventory()
 

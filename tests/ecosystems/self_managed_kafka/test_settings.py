@@ -21,7 +21,7 @@ ADMIN = {"source": "admin_api", "bootstrap_servers": "k1:9092"}
 
 
 def refused(model: type[Any], keys: dict[str, Any]) -> str:
-    """What is said of keys that cannot be used."""
+    """Return the error for invalid keys."""
     with pytest.raises(ValidationError) as caught:
         model.model_validate(keys)
     return str(caught.value)

@@ -28,7 +28,7 @@ HEAD = "Day,Resource,Type,Amount,Note\n"
 
 
 def mistakes(text: str, mapping: CostMapping = MAPPING, currency: str = "USD") -> list[str]:
-    """What is wrong with a file."""
+    """Return the mistakes in a file."""
     with pytest.raises(CostFileError) as caught:
         read_costs(text, mapping, currency)
     return [str(mistake) for mistake in caught.value.mistakes]

@@ -55,7 +55,7 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
 
 
 def read(store: TenantStore, layout: FocusLayout, days: DayRange = MONTHS, calculated: Any = DAYS[:3]) -> FocusData:
-    """What is said of a bill."""
+    """Return the FOCUS data of a bill."""
     with focus_source(store) as source:
         return read_focus(source, layout, days, [day for day in calculated if day in days])
 

@@ -1,4 +1,4 @@
-"""What a statement says of the days that it is made of, over real runs of the pipeline."""
+"""Statements describe the days that they are made from, over real runs of the pipeline."""
 
 from __future__ import annotations
 

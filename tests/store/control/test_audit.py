@@ -1,4 +1,4 @@
-"""What was changed is in the audit log, with the values before and after, in the same transaction."""
+"""Changes are in the audit log, with the values before and after, in the same transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recipients say of their statements is kept, in order and in the audit log, on both databases."""
+"""Replies of recipients are stored, in order and in the audit log, on both databases."""
 
 from __future__ import annotations
 

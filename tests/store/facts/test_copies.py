@@ -90,7 +90,7 @@ def test_questions_at_the_same_time(bucket: Bucket) -> None:
 def test_a_damaged_download_reaches_no_query(
     bucket: Bucket, tmp_path: Path, damage: Callable[[Path], None], is_hidden: bool
 ) -> None:
-    """What is not what was written is an error that names the file, and is not kept."""
+    """A file with other content than was written is an error that names it, and is not kept."""
     (file,) = written(bucket, DAYS[0])
     damage_object(bucket, file.path, damage, tmp_path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ "):
@@ -178,7 +178,7 @@ def test_a_cancelled_question_fetches_nothing(bucket: Bucket) -> None:
 
 
 def test_a_store_that_is_away_is_no_damage(bucket: Bucket) -> None:
-    """What cannot be fetched now is not lost."""
+    """A file that cannot be fetched now is not reported as lost."""
     (file,) = written(bucket, DAYS[0])
     location = object_server().location().tried_for(1)
     away = Bucket(

@@ -100,7 +100,7 @@ def lookup(categories: Mapping[str, CostCategory], tags: SomeTags, names: SomeNa
 
 
 def naive_flows(naive: Naive, bill: list[BillRow]) -> list[dict[str, Flow]]:
-    """What each value has of each row, row by row: units of a part times weights of its value."""
+    """Return the part of each value in each row, row by row: units of a part times weights of its value."""
     held: dict[date, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     parts = [largest_remainder(row.units, naive.decided(row.subject, row.day)[1]) for row in bill]
     for row, of_row in zip(bill, parts, strict=True):
@@ -130,7 +130,7 @@ def added(one: Flow, other: Flow) -> Flow:
 
 
 def total(flow: Flow) -> int:
-    """What remains with a value."""
+    """Return the cost of a value in the end."""
     return flow[0] + flow[1] - flow[2]
 
 
@@ -160,7 +160,8 @@ class World:
     def flows(
         self, key: Callable[[BillRow, str], Any], chosen: Callable[[str, date], bool] = _any_value
     ) -> dict[Any, Flow]:
-        """What was assigned, came and went, by something of rows and values; without what is nothing."""
+        """Return the assigned, received and given amounts by a key of rows and values; groups without amounts are left
+        out."""
         sums: dict[Any, Flow] = defaultdict(lambda: (0, 0, 0))
         for row, of_row in zip(self.bill, naive_flows(self.naive, self.bill), strict=True):
             for value, flow in of_row.items():

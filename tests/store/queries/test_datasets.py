@@ -1,4 +1,4 @@
-"""What a dataset declares is there, and its rows have the same values by the database and by Python."""
+"""The declared columns of a dataset exist, and its rows have the same values by the database and by Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the graph is made of: sums of both periods, by environment, resource and payer or topic."""
+"""The sums of the graph: of both periods, by environment, resource and payer or topic."""
 
 from __future__ import annotations
 
